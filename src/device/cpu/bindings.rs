@@ -1,0 +1,74 @@
+//! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
+
+use super::super::{Params, binding};
+use crate::kernel::block::BlockProgram;
+use crate::real::Real;
+use std::{ops::Range, sync::Arc};
+
+/// The slices bound to one dispatch. A kernel takes each slot it uses once, and so may hold several at a time.
+pub struct Bindings<'a, R> {
+    pub(super) slots: [Slot<'a, R>; binding::COUNT],
+}
+
+pub(super) enum Slot<'a, R> {
+    Empty,
+    Index(&'a [u32]),
+    Read(&'a [R]),
+    Write(&'a mut [R]),
+}
+
+impl<'a, R: Real> Bindings<'a, R> {
+    /// The reals of a slot that is only read. Empty when nothing is bound.
+    pub fn read(&mut self, slot: usize) -> &'a [R] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::Read(values) => values,
+            Slot::Write(values) => values,
+            _ => &[],
+        }
+    }
+
+    /// The reals of a slot that is written.
+    pub fn write(&mut self, slot: usize) -> &'a mut [R] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::Write(values) => values,
+            _ => &mut [],
+        }
+    }
+
+    pub fn index(&mut self) -> &'a [u32] {
+        match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
+            Slot::Index(values) => values,
+            _ => &[],
+        }
+    }
+}
+
+/// The part of a dispatch that one call does.
+pub struct Work {
+    pub params: Params,
+    pub group_size: u32,
+    /// Workgroups to do now.
+    pub groups: Range<u32>,
+}
+
+impl Work {
+    /// The items of the workgroups to do.
+    pub fn items(&self) -> Range<usize> {
+        let item = |group: u32| (u64::from(group) * u64::from(self.group_size)).min(self.params.count.into()) as usize;
+        item(self.groups.start)..item(self.groups.end)
+    }
+}
+
+/// A twin of a static shader, in both precisions.
+#[derive(Clone, Copy)]
+pub struct Twin {
+    pub f32: fn(&Work, Bindings<f32>),
+    pub f64: fn(&Work, Bindings<f64>),
+}
+
+/// How the CPU runs a kernel.
+#[derive(Clone)]
+pub enum Body {
+    Twin(Twin),
+    Program(Arc<BlockProgram>),
+}

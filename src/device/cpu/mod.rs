@@ -1,0 +1,109 @@
+//! The CPU backend: plays recordings with the twins of the shaders and the block evaluator.
+//!
+//! Single-threaded and resumable: a dispatch is a range of workgroups, so playing can stop between any two of them
+//! when its time slice ends, and go on later with the same bits.
+
+mod bindings;
+mod play;
+
+pub use bindings::{Bindings, Body, Twin, Work};
+pub use play::Play;
+
+use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision};
+use std::cell::RefCell;
+
+/// The storage of one buffer.
+pub(crate) enum Storage {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Index(Vec<u32>),
+}
+
+pub struct CpuDevice {
+    precision: Precision,
+    limits: Limits,
+    buffers: Vec<Option<RefCell<Storage>>>,
+    kernels: Vec<KernelSource>,
+    counters: Counters,
+}
+
+impl CpuDevice {
+    pub fn new(precision: Precision, limits: Limits) -> Self {
+        Self { precision, limits, buffers: Vec::new(), kernels: Vec::new(), counters: Counters::default() }
+    }
+
+    /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
+    pub fn default_limits() -> Limits {
+        Limits {
+            binding_bytes: 1 << 32,
+            buffer_bytes: 1 << 32,
+            group_size: 256,
+            groups_per_dimension: u16::MAX.into(),
+            offset_alignment: 64,
+        }
+    }
+
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
+        let add = |source: &KernelSource| {
+            let known = self.kernels.iter().position(|kernel| kernel.wgsl == source.wgsl && kernel.access == source.access);
+            let id = known.unwrap_or_else(|| {
+                self.counters.kernels_created += 1;
+                self.kernels.push(source.clone());
+                self.kernels.len() - 1
+            });
+            KernelId(id as u32)
+        };
+        sources.iter().map(add).collect()
+    }
+
+    pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
+        let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.precision.bytes() };
+        let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
+        if bytes > self.limits.buffer_bytes {
+            return Err(out_of_memory(self.limits.buffer_bytes));
+        }
+        fn zeros<T: Clone + Default>(len: u32) -> Option<Vec<T>> {
+            let mut values = Vec::new();
+            values.try_reserve_exact(len as usize).ok()?;
+            values.resize(len as usize, T::default());
+            Some(values)
+        }
+        let storage = match (kind, self.precision) {
+            (Kind::Index, _) => zeros(len).map(Storage::Index),
+            (Kind::Real, Precision::F32) => zeros(len).map(Storage::F32),
+            (Kind::Real, Precision::F64) => zeros(len).map(Storage::F64),
+        };
+        let storage = storage.ok_or_else(|| out_of_memory(bytes.saturating_sub(1)))?;
+        self.buffers.push(Some(RefCell::new(storage)));
+        self.counters.buffers_created += 1;
+        self.counters.bytes_live += bytes;
+        self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
+        Ok(BufferId(self.buffers.len() as u32 - 1))
+    }
+
+    pub fn free(&mut self, buffer: BufferId) {
+        let Some(storage) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
+        self.counters.buffers_destroyed += 1;
+        self.counters.bytes_live -= match storage.into_inner() {
+            Storage::F32(values) => values.len() as u64 * 4,
+            Storage::F64(values) => values.len() as u64 * 8,
+            Storage::Index(values) => values.len() as u64 * 4,
+        };
+    }
+
+    fn buffer(&self, buffer: BufferId) -> Result<&RefCell<Storage>, DeviceError> {
+        self.buffers.get(buffer.0 as usize).and_then(Option::as_ref).ok_or(DeviceError::UnknownBuffer(buffer.0))
+    }
+}

@@ -1,0 +1,261 @@
+//! Playing a recording on the CPU, a time slice at a time.
+
+use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recording, Slice, binding};
+use super::bindings::Slot;
+use super::{Bindings, Body, CpuDevice, DeviceError, Storage, Work};
+use crate::clock::now_ms;
+use crate::real::Real;
+use std::cell::{Ref, RefMut};
+
+/// A recording on its way: which command is next, in which repetition, from which workgroup.
+pub struct Play {
+    recording: Recording,
+    command: usize,
+    /// Next command of the current `Repeat`'s body, and how often the body has run.
+    inner: usize,
+    rounds: u32,
+    /// Next workgroup of the current dispatch.
+    group: u32,
+    read: Vec<f64>,
+}
+
+impl Play {
+    pub fn new(recording: Recording) -> Self {
+        Self { recording, command: 0, inner: 0, rounds: 0, group: 0, read: Vec::new() }
+    }
+}
+
+/// Items between two looks at the clock.
+const ITEMS_PER_SLICE: u32 = 8192;
+
+impl CpuDevice {
+    pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
+        let recording = std::mem::take(&mut play.recording);
+        let result = self.resume_commands(&recording, play, deadline_ms);
+        play.recording = recording;
+        result
+    }
+
+    fn resume_commands(&mut self, recording: &Recording, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
+        if play.command == 0 && play.inner == 0 && play.group == 0 {
+            self.counters.submissions += 1;
+        }
+        while let Some(command) = recording.commands.get(play.command) {
+            let finished = match command {
+                Command::Repeat { body, max, until } => self.repeat(body, *max, *until, play, deadline_ms)?,
+                other => self.command(other, play, deadline_ms)?,
+            };
+            if !finished {
+                return Ok(Playing::Yielded);
+            }
+            play.command += 1;
+            if now_ms() > deadline_ms && play.command < recording.commands.len() {
+                return Ok(Playing::Yielded);
+            }
+        }
+        Ok(Playing::Finished(std::mem::take(&mut play.read)))
+    }
+
+    fn repeat(
+        &mut self,
+        body: &[Command],
+        max: u32,
+        until: (BufferId, u32),
+        play: &mut Play,
+        deadline_ms: f64,
+    ) -> Result<bool, DeviceError> {
+        while play.rounds < max {
+            if play.inner == 0 && play.group == 0 && self.element(until)? != 0.0 {
+                break;
+            }
+            while let Some(command) = body.get(play.inner) {
+                if !self.command(command, play, deadline_ms)? {
+                    return Ok(false);
+                }
+                play.inner += 1;
+            }
+            play.inner = 0;
+            play.rounds += 1;
+            if now_ms() > deadline_ms {
+                return Ok(false);
+            }
+        }
+        play.rounds = 0;
+        Ok(true)
+    }
+
+    /// Whether the command is done; if not, the time slice ended within it.
+    fn command(&mut self, command: &Command, play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
+        match command {
+            Command::UploadReals { buffer, offset, data } => {
+                let range = *offset as usize..*offset as usize + data.len();
+                match &mut *self.buffer(*buffer)?.borrow_mut() {
+                    Storage::F32(values) => {
+                        let to = values.get_mut(range).ok_or_else(out_of_range)?;
+                        to.iter_mut().zip(data).for_each(|(to, from)| *to = *from as f32);
+                    }
+                    Storage::F64(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
+                    Storage::Index(_) => return Err(wrong_kind()),
+                }
+                self.counters.bytes_uploaded += data.len() as u64 * self.precision.bytes();
+            }
+            Command::UploadIndices { buffer, offset, data } => {
+                let range = *offset as usize..*offset as usize + data.len();
+                match &mut *self.buffer(*buffer)?.borrow_mut() {
+                    Storage::Index(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
+                    _ => return Err(wrong_kind()),
+                }
+                self.counters.bytes_uploaded += data.len() as u64 * 4;
+            }
+            Command::Clear { slice } => match &mut *self.buffer(slice.buffer)?.borrow_mut() {
+                Storage::F32(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0.0),
+                Storage::F64(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0.0),
+                Storage::Index(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0),
+            },
+            Command::Copy { from, to } => {
+                if from.buffer == to.buffer || from.len != to.len {
+                    return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
+                }
+                let source = self.buffer(from.buffer)?.borrow();
+                let mut target = self.buffer(to.buffer)?.borrow_mut();
+                match (&*source, &mut *target) {
+                    (Storage::F32(a), Storage::F32(b)) => copy(a, b, *from, *to)?,
+                    (Storage::F64(a), Storage::F64(b)) => copy(a, b, *from, *to)?,
+                    (Storage::Index(a), Storage::Index(b)) => copy(a, b, *from, *to)?,
+                    _ => return Err(wrong_kind()),
+                }
+            }
+            Command::Dispatch(dispatch) => return self.dispatch(dispatch, play, deadline_ms),
+            Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
+            Command::Read { slice } => {
+                play.read = match &*self.buffer(slice.buffer)?.borrow() {
+                    Storage::F32(values) => {
+                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
+                    }
+                    Storage::F64(values) => values.get(range(*slice)).ok_or_else(out_of_range)?.to_vec(),
+                    Storage::Index(_) => return Err(wrong_kind()),
+                };
+                self.counters.readbacks += 1;
+                self.counters.bytes_read_back += u64::from(slice.len) * self.precision.bytes();
+            }
+        }
+        Ok(true)
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
+        let group_size = self.limits.group_size;
+        let groups = if dispatch.single_group { 1 } else { dispatch.count.div_ceil(group_size) };
+        if play.group == 0 {
+            self.counters.dispatches += 1;
+        }
+        let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
+        let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
+        let step = (ITEMS_PER_SLICE / group_size).max(1);
+        while play.group < groups {
+            let end = (play.group + step).min(groups);
+            let work = Work { params, group_size, groups: play.group..end };
+            match self.precision {
+                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &kernel.access)?,
+                super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &kernel.access)?,
+            }
+            play.group = end;
+            if end < groups && now_ms() > deadline_ms {
+                return Ok(false);
+            }
+        }
+        play.group = 0;
+        Ok(true)
+    }
+
+    fn run<R: Real>(
+        &self,
+        body: &dyn Fn(&Work, Bindings<R>),
+        work: &Work,
+        dispatch: &Dispatch,
+        access: &[Access; binding::COUNT],
+    ) -> Result<(), DeviceError> {
+        let mut guards: [Guard; binding::COUNT] = Default::default();
+        for (slot, guard) in guards.iter_mut().enumerate() {
+            let (Some(slice), true) = (dispatch.bindings[slot], access[slot] != Access::Unused) else { continue };
+            let cell = self.buffer(slice.buffer)?;
+            *guard = if access[slot] == Access::Read {
+                Guard::Read(cell.try_borrow().map_err(|_| aliased(slot))?, slice)
+            } else {
+                Guard::Write(cell.try_borrow_mut().map_err(|_| aliased(slot))?, slice)
+            };
+        }
+        let mut slots: [Slot<R>; binding::COUNT] = std::array::from_fn(|_| Slot::Empty);
+        for (slot, guard) in slots.iter_mut().zip(&mut guards) {
+            *slot = match guard {
+                Guard::None => Slot::Empty,
+                Guard::Read(storage, slice) => match &**storage {
+                    Storage::Index(values) => Slot::Index(values.get(range(*slice)).ok_or_else(out_of_range)?),
+                    other => Slot::Read(R::of(other).ok_or_else(wrong_kind)?.get(range(*slice)).ok_or_else(out_of_range)?),
+                },
+                Guard::Write(storage, slice) => {
+                    Slot::Write(R::of_mut(storage).ok_or_else(wrong_kind)?.get_mut(range(*slice)).ok_or_else(out_of_range)?)
+                }
+            };
+        }
+        body(work, Bindings { slots });
+        Ok(())
+    }
+
+    fn element(&self, (buffer, element): (BufferId, u32)) -> Result<f64, DeviceError> {
+        match &*self.buffer(buffer)?.borrow() {
+            Storage::F32(values) => values.get(element as usize).map(|value| f64::from(*value)).ok_or_else(out_of_range),
+            Storage::F64(values) => values.get(element as usize).copied().ok_or_else(out_of_range),
+            Storage::Index(_) => Err(wrong_kind()),
+        }
+    }
+}
+
+impl super::KernelSource {
+    fn body_f32(&self) -> impl Fn(&Work, Bindings<f32>) {
+        |work, bindings| match &self.cpu {
+            Body::Twin(twin) => (twin.f32)(work, bindings),
+            Body::Program(program) => program.run(work, bindings),
+        }
+    }
+
+    fn body_f64(&self) -> impl Fn(&Work, Bindings<f64>) {
+        |work, bindings| match &self.cpu {
+            Body::Twin(twin) => (twin.f64)(work, bindings),
+            Body::Program(program) => program.run(work, bindings),
+        }
+    }
+}
+
+#[derive(Default)]
+enum Guard<'a> {
+    #[default]
+    None,
+    Read(Ref<'a, Storage>, Slice),
+    Write(RefMut<'a, Storage>, Slice),
+}
+
+fn range(slice: Slice) -> std::ops::Range<usize> {
+    slice.offset as usize..slice.offset as usize + slice.len as usize
+}
+
+fn copy<T: Copy>(source: &[T], target: &mut [T], from: Slice, to: Slice) -> Result<(), DeviceError> {
+    let source = source.get(range(from)).ok_or_else(out_of_range)?;
+    target.get_mut(range(to)).ok_or_else(out_of_range)?.copy_from_slice(source);
+    Ok(())
+}
+
+fn out_of_range() -> DeviceError {
+    DeviceError::Invalid("a slice reaches past the end of its buffer".into())
+}
+
+fn wrong_kind() -> DeviceError {
+    DeviceError::Invalid("indices where reals are needed, or the other way round".into())
+}
+
+fn unknown_kernel() -> DeviceError {
+    DeviceError::Invalid("a kernel of another device".into())
+}
+
+fn aliased(slot: usize) -> DeviceError {
+    DeviceError::Invalid(format!("binding {slot} writes a buffer that another binding of the same dispatch uses"))
+}

@@ -1,0 +1,257 @@
+//! Devices play recordings: buffers, kernels, and the two backends `cpu` and `wgpu`.
+//!
+//! A device is passive. It makes buffers and kernels, plays a [`Recording`] piece by piece
+//! ([`Device::resume`]) and says after each piece whether it finished, ran out of its time slice (CPU) or waits for
+//! the GPU. It knows no problem and no solver.
+
+pub mod cpu;
+mod recording;
+pub mod wgpu;
+
+pub use recording::*;
+
+use std::{cell::Cell, future::Future, pin::Pin, rc::Rc};
+
+/// The arithmetic of a device's reals.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    F32,
+    F64,
+}
+
+impl Precision {
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+/// What terms are cut to and workgroups are sized by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of one storage binding.
+    pub binding_bytes: u64,
+    /// Bytes of one buffer.
+    pub buffer_bytes: u64,
+    /// Invocations of a workgroup: a power of two, at most 256.
+    pub group_size: u32,
+    /// Workgroups in one dimension of a dispatch.
+    pub groups_per_dimension: u32,
+    /// Elements that the offset of a bound slice is a multiple of.
+    pub offset_alignment: u32,
+}
+
+impl Limits {
+    /// What every WebGPU device has.
+    pub const WEBGPU: Self =
+        Self { binding_bytes: 128 << 20, buffer_bytes: 256 << 20, group_size: 256, groups_per_dimension: 65_535, offset_alignment: 64 };
+    /// The small limits that the whole test suite also runs with.
+    pub const SMALL: Self =
+        Self { binding_bytes: 1 << 20, buffer_bytes: 1 << 20, group_size: 64, groups_per_dimension: 256, offset_alignment: 64 };
+
+    /// The most items one dispatch can have.
+    pub fn max_items(&self) -> u64 {
+        u64::from(self.groups_per_dimension) * u64::from(self.groups_per_dimension) * u64::from(self.group_size)
+    }
+
+    /// `len` elements rounded up to the alignment of slices.
+    pub fn align(&self, len: u32) -> u32 {
+        len.next_multiple_of(self.offset_alignment)
+    }
+}
+
+/// One kernel for every device: WGSL text for those that compile, a CPU body for the one that does not.
+#[derive(Clone)]
+pub struct KernelSource {
+    /// For messages, labels and statistics.
+    pub name: String,
+    /// The whole module *after* the prelude that the device puts in front
+    /// (`alias real`, `group_size`, `Params`, helpers: `shaders/prelude.wgsl`); entry point `main`.
+    pub wgsl: std::sync::Arc<str>,
+    pub access: [Access; binding::COUNT],
+    pub cpu: cpu::Body,
+}
+
+/// What went wrong on a device.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum DeviceError {
+    #[error("no WebGPU adapter: {0}")]
+    NoAdapter(String),
+    #[error("out of device memory: {what} needs {needed} bytes, {limit} can be had")]
+    OutOfMemory { what: String, needed: u64, limit: u64 },
+    #[error("the device was lost: {0}")]
+    Lost(String),
+    #[error("kernel `{kernel}` was refused by the device's compiler: {message}")]
+    Kernel { kernel: String, message: String },
+    #[error("buffer {0} is disposed or belongs to another device")]
+    UnknownBuffer(u32),
+    #[error("invalid recording: {0}")]
+    Invalid(String),
+}
+
+/// Wakes whoever waits for the GPU. Cheap to clone; independent of any borrow of the device.
+#[derive(Clone, Default)]
+pub struct Signal(Rc<SignalState>);
+
+#[derive(Default)]
+struct SignalState {
+    set: Cell<bool>,
+    waker: Cell<Option<std::task::Waker>>,
+}
+
+impl Signal {
+    pub fn set(&self) {
+        self.0.set.set(true);
+        if let Some(waker) = self.0.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.set.get()
+    }
+}
+
+impl Future for Signal {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        if self.is_set() {
+            return std::task::Poll::Ready(());
+        }
+        self.0.waker.set(Some(context.waker().clone()));
+        std::task::Poll::Pending
+    }
+}
+
+/// What became of a recording after one [`Device::resume`].
+pub enum Playing {
+    /// The time slice is used up; call again (CPU).
+    Yielded,
+    /// Nothing can go on before the signal is set (GPU); call again then.
+    Waiting(Signal),
+    /// All commands are done. What `Read` brought back, in f64; empty without a `Read`.
+    Finished(Vec<f64>),
+}
+
+/// A recording that is being played.
+pub enum Play {
+    Cpu(cpu::Play),
+    Wgpu(wgpu::Play),
+}
+
+/// One of the backends.
+pub enum Device {
+    Cpu(cpu::CpuDevice),
+    Wgpu(wgpu::WgpuDevice),
+}
+
+impl Device {
+    pub fn precision(&self) -> Precision {
+        match self {
+            Self::Cpu(device) => device.precision(),
+            Self::Wgpu(_) => Precision::F32,
+        }
+    }
+
+    pub fn limits(&self) -> Limits {
+        match self {
+            Self::Cpu(device) => device.limits(),
+            Self::Wgpu(device) => device.limits(),
+        }
+    }
+
+    pub fn counters(&self) -> Counters {
+        match self {
+            Self::Cpu(device) => device.counters(),
+            Self::Wgpu(device) => device.counters(),
+        }
+    }
+
+    /// Makes kernels available; equal sources (by text and access) are one kernel. A GPU compiles them in the
+    /// background: see [`compiled`](Self::compiled).
+    pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
+        match self {
+            Self::Cpu(device) => Ok(device.kernels(sources)),
+            Self::Wgpu(device) => device.kernels(sources),
+        }
+    }
+
+    /// `None` when every kernel is ready, else what to wait for before asking again.
+    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
+        match self {
+            Self::Cpu(_) => Ok(None),
+            Self::Wgpu(device) => device.compiled(),
+        }
+    }
+
+    /// A buffer of `len` elements, all 0.
+    pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
+        match self {
+            Self::Cpu(device) => device.allocate(kind, len, label),
+            Self::Wgpu(device) => device.allocate(kind, len, label),
+        }
+    }
+
+    /// Destroys a buffer now, not when a garbage collector comes by. Freeing twice is harmless.
+    pub fn free(&mut self, buffer: BufferId) {
+        match self {
+            Self::Cpu(device) => device.free(buffer),
+            Self::Wgpu(device) => device.free(buffer),
+        }
+    }
+
+    /// Begins to play; nothing happens before [`resume`](Self::resume).
+    pub fn start(&mut self, recording: Recording) -> Play {
+        match self {
+            Self::Cpu(_) => Play::Cpu(cpu::Play::new(recording)),
+            Self::Wgpu(_) => Play::Wgpu(wgpu::Play::new(recording)),
+        }
+    }
+
+    /// Plays on. The CPU works until `deadline_ms` (on [`clock::now_ms`](crate::clock::now_ms)'s scale) or the end;
+    /// a GPU submits what it can and never blocks.
+    pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
+        match (self, play) {
+            (Self::Cpu(device), Play::Cpu(play)) => device.resume(play, deadline_ms),
+            (Self::Wgpu(device), Play::Wgpu(play)) => device.resume(play),
+            _ => Err(DeviceError::Invalid("it was started on another device".into())),
+        }
+    }
+
+    /// Submits the whole recording without ever reading back: a `Repeat` runs its body `max` times, and a `Read` is
+    /// left out. For frame loops on a GPU; a CPU uses [`resume`](Self::resume) with a deadline instead.
+    pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        match self {
+            Self::Cpu(_) => Err(DeviceError::Invalid("a CPU has no queue".into())),
+            Self::Wgpu(device) => device.enqueue(recording),
+        }
+    }
+
+    /// Plays to the end, blocking. Native builds only: in a browser nothing may block.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn run(&mut self, recording: Recording) -> Result<Vec<f64>, DeviceError> {
+        while let Some(signal) = self.compiled()? {
+            self.block_on(&signal)?;
+        }
+        let mut play = self.start(recording);
+        loop {
+            match self.resume(&mut play, f64::INFINITY)? {
+                Playing::Yielded => {}
+                Playing::Waiting(signal) => self.block_on(&signal)?,
+                Playing::Finished(values) => return Ok(values),
+            }
+        }
+    }
+
+    /// Blocks until `signal` is set. Native builds only.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn block_on(&mut self, signal: &Signal) -> Result<(), DeviceError> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Wgpu(device) => device.block_on(signal),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The list of commands between the mathematics and the device.
+//!
+//! Solvers are written once, against a [`Recording`]; a device only plays it. Ten commands suffice: what runs
+//! where, with which buffers, how often, and what comes back. Everything is counted in *elements* (reals or
+//! `u32`s), never bytes, so a recording does not know the precision it is played in.
+//!
+//! Buffers hold either reals or indices, never both: the CUDA f64 build replaces `alias real` in the shaders, and
+//! a mixed buffer would change its layout.
+
+use serde::Serialize;
+
+/// A buffer of one device. Never reused after [`free`](super::Device::free), so a stale id is an error, not another buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct BufferId(pub u32);
+
+/// A compiled kernel of one device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct KernelId(pub u32);
+
+/// What the elements of a buffer are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// `f32` or `f64`, as the device's precision says.
+    Real,
+    /// `u32`.
+    Index,
+}
+
+/// Elements `offset .. offset + len` of a buffer.
+///
+/// `offset` must be a multiple of [`Limits::offset_alignment`](super::Limits) elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slice {
+    pub buffer: BufferId,
+    pub offset: u32,
+    pub len: u32,
+}
+
+/// The binding slots that every kernel shares (generated and static alike); 0 is the uniform [`Params`].
+pub mod binding {
+    /// Variables and constants, each table tightly packed and aligned; reals.
+    pub const ARENA: usize = 1;
+    /// A chunk's term data: shared values first, then columns (structure of arrays); reals.
+    pub const DATA: usize = 2;
+    /// Index table or incidence lists; `u32`.
+    pub const INDEX: usize = 3;
+    /// Vector read; reals.
+    pub const VECTOR_IN: usize = 4;
+    /// Vector written; reals.
+    pub const VECTOR_OUT: usize = 5;
+    /// Residual and non-constant Jacobian entries of a chunk, or another matrix; reals.
+    pub const JACOBIAN: usize = 6;
+    /// The solver's scalars; reals.
+    pub const STATE: usize = 7;
+    pub const COUNT: usize = 8;
+}
+
+/// What a kernel does with one binding slot.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Access {
+    Unused,
+    Read,
+    ReadWrite,
+}
+
+/// How many words of its own a kernel finds in [`Params`].
+pub const PARAM_WORDS: usize = 12;
+
+/// The uniform block of a dispatch, as the kernels see it (all `u32`, 64 bytes):
+/// `count`, `grid_width` (invocations a grid row), `zero` (always 0: the opaque barrier of compensated sums),
+/// `group_count` (workgroups of this dispatch), then twelve words of the kernel's own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Params {
+    pub count: u32,
+    pub grid_width: u32,
+    pub zero: u32,
+    pub group_count: u32,
+    pub words: [u32; PARAM_WORDS],
+}
+
+/// One launch of a kernel over `count` items (threads, rounded up to whole workgroups by the device).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Dispatch {
+    pub kernel: KernelId,
+    /// Slots 1 … 7; slot 0 is made from `count` and `words`.
+    pub bindings: [Option<Slice>; binding::COUNT],
+    /// Items; `Params::count`.
+    pub count: u32,
+    /// Whether one workgroup does all items (the last step of a reduction).
+    pub single_group: bool,
+    pub words: [u32; PARAM_WORDS],
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    /// Writes reals (given in f64, rounded to the device's precision).
+    UploadReals {
+        buffer: BufferId,
+        offset: u32,
+        data: Vec<f64>,
+    },
+    UploadIndices {
+        buffer: BufferId,
+        offset: u32,
+        data: Vec<u32>,
+    },
+    /// Fills with zeros.
+    Clear {
+        slice: Slice,
+    },
+    /// Copies between two *different* buffers of one kind.
+    Copy {
+        from: Slice,
+        to: Slice,
+    },
+    Dispatch(Dispatch),
+    /// Plays `body` until the real at `until` (buffer, element) is not 0, at most `max` times.
+    ///
+    /// Every kernel of the body must do nothing once that flag is set: a device may play the body further.
+    Repeat {
+        body: Vec<Command>,
+        max: u32,
+        until: (BufferId, u32),
+    },
+    /// Brings reals back. At most one in a recording, and last.
+    Read {
+        slice: Slice,
+    },
+}
+
+/// A list of commands, played in order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Recording {
+    pub commands: Vec<Command>,
+}
+
+impl Recording {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn push(&mut self, command: Command) -> &mut Self {
+        self.commands.push(command);
+        self
+    }
+}
+
+/// What a device has done since it was made: the cost model of a GPU solver is in these counts, so tests assert them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counters {
+    pub submissions: u64,
+    pub dispatches: u64,
+    pub readbacks: u64,
+    pub bytes_read_back: u64,
+    pub bytes_uploaded: u64,
+    pub buffers_created: u64,
+    pub buffers_destroyed: u64,
+    pub kernels_created: u64,
+    pub bytes_live: u64,
+    pub bytes_peak: u64,
+}

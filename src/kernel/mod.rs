@@ -1,0 +1,10 @@
+//! Straight-line kernel programs and what becomes of them: WGSL text, or blocks of lanes on the CPU.
+//!
+//! A [`Program`] is one term's residual (or Jacobian, or product with it…) as a list of scalar operations that every
+//! instance runs on its own data. [`wgsl`] writes it as a shader; [`block`] interprets it over blocks of lanes.
+
+pub mod block;
+mod program;
+pub mod wgsl;
+
+pub use program::*;

@@ -1,0 +1,135 @@
+//! The straight-line program of one generated kernel.
+//!
+//! Item i of a dispatch is instance i of a chunk. It loads scalars (through the index table, from columns, from
+//! shared data), computes in static single assignment order, and stores into columns. No item reads what another
+//! writes. The memory layout (see [`Load`] and [`Store`]) is one for all generated kernels; columns are
+//! structure-of-arrays over the chunk: element `column * count + i`.
+
+use crate::device::{Access, binding};
+
+/// The number of an instruction of a program; its result.
+pub type Value = u32;
+
+/// One way into gathered storage: `index[base] + index[header + column * count + i] * stride`.
+///
+/// `base` is a word of the chunk's index buffer that holds where the table begins in the gathered buffer, `column`
+/// a column of the index table, `stride` the table's scalars an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Address {
+    pub base: u32,
+    pub column: u32,
+    pub stride: u32,
+}
+
+/// Where a scalar comes from. `address` numbers [`Program::addresses`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Load {
+    /// `arena[address + component]`: a variable or constant.
+    Arena { address: u32, component: u32 },
+    /// `vector_in[address + component]`: an entry of a vector over all unknowns.
+    Vector { address: u32, component: u32 },
+    /// `data[k]`: a value that all instances share.
+    Shared(u32),
+    /// `data[shared + column * count + i]`, where `shared` is [`Program::shared`].
+    Data(u32),
+    /// `jacobian[column * count + i]`: a residual or a Jacobian entry that was stored before.
+    Jacobian(u32),
+}
+
+/// Where a scalar goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Store {
+    /// `vector_out[column * count + i]`.
+    Column(u32),
+    /// `jacobian[column * count + i]`.
+    Jacobian(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unary {
+    Neg,
+    Sqrt,
+    Sin,
+    Cos,
+    /// 1 where the operand is 0, else 0.
+    Not,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    /// 1 where left < right, else 0.
+    Lt,
+    /// 1 where left ≤ right, else 0.
+    Le,
+    /// 1 where both are not 0.
+    And,
+    /// 1 where one is not 0.
+    Or,
+}
+
+/// One instruction. Operands are numbers of earlier instructions.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Instruction {
+    Const(f64),
+    Load(Load),
+    Unary(Unary, Value),
+    Binary(Binary, Value, Value),
+    /// `a * b + c`, rounded as the device likes (fused or not).
+    MulAdd(Value, Value, Value),
+    /// `then` where the condition is not 0, else `otherwise`; the branch not taken leaves no trace, NaN or not.
+    Select {
+        condition: Value,
+        then: Value,
+        otherwise: Value,
+    },
+}
+
+/// A generated kernel before it is text or lanes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Program {
+    /// For labels and messages, say `arap: product`.
+    pub name: String,
+    pub addresses: Vec<Address>,
+    /// Words before the first column of the index buffer (the table bases).
+    pub header: u32,
+    /// Shared values before the first column of the data buffer.
+    pub shared: u32,
+    pub instructions: Vec<Instruction>,
+    pub stores: Vec<(Store, Value)>,
+    /// The element of the state buffer that makes the kernel do nothing when it is not 0.
+    pub guard: Option<u32>,
+}
+
+impl Program {
+    /// Which slots the program uses, and how: what a device needs for its layouts.
+    pub fn access(&self) -> [Access; binding::COUNT] {
+        let mut access = [Access::Unused; binding::COUNT];
+        for instruction in &self.instructions {
+            let Instruction::Load(load) = instruction else { continue };
+            let slot = match load {
+                Load::Arena { .. } => binding::ARENA,
+                Load::Vector { .. } => binding::VECTOR_IN,
+                Load::Shared(_) | Load::Data(_) => binding::DATA,
+                Load::Jacobian(_) => binding::JACOBIAN,
+            };
+            access[slot] = Access::Read;
+            if matches!(load, Load::Arena { .. } | Load::Vector { .. }) {
+                access[binding::INDEX] = Access::Read;
+            }
+        }
+        for (store, _) in &self.stores {
+            match store {
+                Store::Column(_) => access[binding::VECTOR_OUT] = Access::ReadWrite,
+                Store::Jacobian(_) => access[binding::JACOBIAN] = Access::ReadWrite,
+            }
+        }
+        if self.guard.is_some() {
+            access[binding::STATE] = Access::Read;
+        }
+        access
+    }
+}

@@ -1,0 +1,12 @@
+//! The engine of Leastwise: least squares on WebGPU and on the CPU.
+//!
+//! A residual, traced in TypeScript to a tape, becomes a hash-consed expression graph ([`expr`]), is differentiated
+//! and turned into straight-line kernel programs ([`kernel`]); a [`problem`] holds variables, terms and their
+//! incidence; a solver ([`solve`]) is a state machine that emits recordings, which a [`device`] plays. The
+//! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen.
+
+pub mod clock;
+pub mod device;
+
+pub mod kernel;
+pub mod real;

@@ -1,0 +1,79 @@
+//! The two real types that kernels compute in on the CPU.
+
+use crate::device::cpu::Storage;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+/// `f32` or `f64`.
+pub trait Real:
+    Copy
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + std::fmt::Debug
+    + bytemuck::Pod
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+{
+    const ZERO: Self;
+    const ONE: Self;
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+    fn sqrt(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn abs(self) -> Self;
+    fn is_finite(self) -> bool;
+    fn of(storage: &Storage) -> Option<&[Self]>;
+    fn of_mut(storage: &mut Storage) -> Option<&mut [Self]>;
+}
+
+macro_rules! real {
+    ($type:ident, $variant:ident) => {
+        impl Real for $type {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            fn from_f64(value: f64) -> Self {
+                value as Self
+            }
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            fn sqrt(self) -> Self {
+                $type::sqrt(self)
+            }
+            fn sin(self) -> Self {
+                $type::sin(self)
+            }
+            fn cos(self) -> Self {
+                $type::cos(self)
+            }
+            fn abs(self) -> Self {
+                $type::abs(self)
+            }
+            fn is_finite(self) -> bool {
+                $type::is_finite(self)
+            }
+            fn of(storage: &Storage) -> Option<&[Self]> {
+                match storage {
+                    Storage::$variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+            fn of_mut(storage: &mut Storage) -> Option<&mut [Self]> {
+                match storage {
+                    Storage::$variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+real!(f32, F32);
+real!(f64, F64);

@@ -1,0 +1,120 @@
+/**
+ * The engine's whole surface as the façade sees it: `src/js/` (wasm-bindgen) is held to this interface, and so will
+ * the CUDA addon be. Everything crosses once per object, never once per operation.
+ *
+ * Handles are small integers. Every call may throw a {@link NativeError}.
+ */
+
+/** What the engine throws; `errors.ts` makes a `LeastwiseError` of it. */
+export interface NativeError { readonly code: string; readonly message: string; readonly term?: string; readonly instance?: number; readonly slot?: number }
+
+/** What became of a task after one `resume`. */
+export type Progress =
+  | { readonly state: "yielded" }                                       // the time slice is used up: call again
+  | { readonly state: "waiting"; readonly ready: Promise<void> }        // the GPU works: call again after this promise
+  | { readonly state: "iteration"; readonly iteration: NativeIteration } // one LM iteration is complete: call again
+  | { readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport };
+
+export interface NativeIteration {
+  readonly index: number; readonly cost: number; readonly costChange: number; readonly gradientNorm: number; readonly stepNorm: number;
+  readonly damping: number; readonly gainRatio: number; readonly innerIterations: number; readonly accepted: boolean; readonly ms: number;
+}
+
+export interface NativeReport {
+  readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
+  readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
+  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string;
+  readonly counters: NativeCounters;
+}
+
+export interface NativeCounters {
+  readonly submissions: number; readonly dispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly bytesUploaded: number;
+  readonly buffersCreated: number; readonly buffersDestroyed: number; readonly kernelsCreated: number; readonly bytesLive: number; readonly bytesPeak: number;
+}
+
+/** One slot of a term: a table gathered through column `column` of the term's index table. */
+export interface NativeSlot { readonly table: number; readonly column: number }
+
+/** One data column: `width` scalars an instance, or `width` scalars shared by all. */
+export interface NativeColumn { readonly name: string; readonly width: number; readonly shared: boolean; readonly values: Float64Array | Float32Array }
+
+export interface NativeTerm {
+  readonly name: string;
+  readonly count: number;
+  /** The distinct index columns, each `count` long; a slot's `column` numbers them. */
+  readonly indices: readonly Uint32Array[];
+  readonly slots: readonly NativeSlot[];
+  readonly columns: readonly NativeColumn[];
+  /** One weight for all, or one an instance; undefined means 1. */
+  readonly weight: number | Float64Array | Float32Array | undefined;
+  /** The traced residual: see `tape.ts`. Sources are numbered slots first, then columns. */
+  readonly tape: Uint32Array;
+  /** The tape values that make up the residual, in order. */
+  readonly outputs: Uint32Array;
+}
+
+export interface NativeOptions {
+  readonly method?: string; readonly linear?: string; readonly maxIterations?: number; readonly timeLimitMs?: number;
+  readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
+}
+
+/** Limits that the tests force: bytes a binding, invocations a group, groups a dimension. */
+export interface NativeLimits { readonly bindingBytes?: number; readonly groupSize?: number; readonly groupsPerDimension?: number }
+
+/** Where a variable lives on the GPU, in bytes. */
+export interface NativeView { readonly buffer: GPUBuffer; readonly offset: number; readonly stride: number }
+
+export interface NativeEngine {
+  readonly counters: NativeCounters;
+
+  problem(): number;
+  freeProblem(problem: number): void;
+
+  /** A table of `values.length / width` instances. `moving` tells variables from constants. */
+  table(problem: number, name: string, width: number, values: Float64Array | Float32Array, moving: boolean): number;
+  /** Overwrites instances (all, or those in `at`). */
+  writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
+  /** A task whose `done` carries the table's accepted values. */
+  readTable(problem: number, table: number): number;
+  /** Undefined on the CPU. */
+  viewTable(problem: number, table: number): NativeView | undefined;
+
+  /** Validates, differentiates, lays out. */
+  term(problem: number, term: NativeTerm): number;
+  /** Replaces one column's values (same length), recompiling nothing. */
+  setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
+  setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;
+  setEnabled(problem: number, term: number, enabled: boolean): void;
+  freeTerm(problem: number, term: number): void;
+  /** A task: the cost of every instance, ½ w ‖r‖², at the accepted values. */
+  termCosts(problem: number, term: number): number;
+  /** The statistics of a term's kernels: non-constant Jacobian entries, instructions, bytes. For benchmarks and tests. */
+  describeTerm(problem: number, term: number): { readonly residuals: number; readonly jacobianColumns: number; readonly contributionColumns: number; readonly chunks: number; readonly instructions: number };
+
+  /** A solver is a task: resume it until `done`. Error `busy` while another task of the problem runs. */
+  solver(problem: number, options: NativeOptions): number;
+  /** `solve`: runs to termination. `step`: stops (state `done`, no report) after one iteration. */
+  solve(solver: number, mode: "solve" | "step"): number;
+  /** Live use: at most `iterations` more LM steps, none of them waited for. On the CPU works until `budgetMs`. */
+  advance(solver: number, iterations: number, budgetMs: number): void;
+  /** A task: brings the state back; its `done` carries the report. */
+  report(solver: number): number;
+  freeSolver(solver: number): void;
+
+  /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
+  resume(task: number, budgetMs: number): Progress;
+  /** Ends a running solve after the current iteration, with this termination ("stopped") and reason. */
+  stop(task: number, reason: string): void;
+  /** Drops a task that will not be resumed. */
+  cancel(task: number): void;
+
+  /** Destroys every buffer, then the device if the engine made it. */
+  dispose(): void;
+}
+
+/** What the wasm module exports besides its initialiser. */
+export interface NativeModule {
+  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
+  /** Through wgpu's web backend; reads `navigator.gpu`, which the façade replaces by a shim that hands out its device. */
+  openWebGpu(limits: NativeLimits | undefined): Promise<NativeEngine>;
+}
