@@ -8,5 +8,6 @@
 pub mod clock;
 pub mod device;
 
+pub mod expr;
 pub mod kernel;
 pub mod real;

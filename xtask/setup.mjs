@@ -44,15 +44,26 @@ async function vulkan() {
   return [`software, ${gpuEnvironment().VK_ICD_FILENAMES ?? process.env.VK_ICD_FILENAMES}`, loader].filter(Boolean).join("; ");
 }
 
-// The proof that all of it works together: Dawn in Node must see an adapter.
-async function adapter() {
+/** The adapter that Dawn gives Node here, by name. */
+function adapterName() {
   const probe = `import { create, globals } from "webgpu"; Object.assign(globalThis, globals); const gpu = create([]);
     const found = await gpu.requestAdapter(); if (!found) process.exit(3);
     console.log([found.info.vendor, found.info.architecture, found.info.description].filter(Boolean).join(" / ")); process.exit(0);`;
-  const name = capture(process.execPath, ["--input-type=module", "-e", probe], { cwd: root, env: gpuEnvironment() });
-  if (name === undefined) throw missing("Node finds no WebGPU adapter, although a Vulkan device is set up.",
-    "LEASTWISE_GPU=software npm run setup   # when this machine's GPU has no Vulkan driver");
-  return name;
+  return capture(process.execPath, ["--input-type=module", "-e", probe], { cwd: root, env: gpuEnvironment() });
+}
+
+// The proof that all of it works together. A GPU without a usable Vulkan driver is common in virtual machines and containers.
+async function adapter() {
+  const name = adapterName();
+  if (name !== undefined) return name;
+  if (hardwareGpu() && !process.env.LEASTWISE_GPU) {
+    process.env.LEASTWISE_GPU = "software";           // for this process and all that it starts
+    await browser(true);
+    await vulkan();
+    const software = adapterName();
+    if (software !== undefined) return `${software} (this machine's GPU gives no adapter)`;
+  }
+  throw missing("Node finds no WebGPU adapter, although a Vulkan device is set up.", "LEASTWISE_GPU=software npm run setup   # to leave this machine's GPU alone");
 }
 
 /** `forTests` adds what only `npm test` needs: the browser even where there is a GPU, and the lints. */

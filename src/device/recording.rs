@@ -52,7 +52,9 @@ pub mod binding {
     pub const JACOBIAN: usize = 6;
     /// The solver's scalars; reals.
     pub const STATE: usize = 7;
-    pub const COUNT: usize = 8;
+    /// One sum (or maximum) a workgroup, between the two stages of a reduction; reals.
+    pub const PARTIALS: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// What a kernel does with one binding slot.
@@ -83,7 +85,7 @@ pub struct Params {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dispatch {
     pub kernel: KernelId,
-    /// Slots 1 … 7; slot 0 is made from `count` and `words`.
+    /// Slots 1 … 8; slot 0 is made from `count` and `words`.
     pub bindings: [Option<Slice>; binding::COUNT],
     /// Items; `Params::count`.
     pub count: u32,

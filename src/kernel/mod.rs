@@ -4,7 +4,10 @@
 //! instance runs on its own data. [`wgsl`] writes it as a shader; [`block`] interprets it over blocks of lanes.
 
 pub mod block;
+mod lower;
 mod program;
+mod residual;
 pub mod wgsl;
 
 pub use program::*;
+pub use residual::*;

@@ -5,6 +5,8 @@
 //! writes. The memory layout (see [`Load`] and [`Store`]) is one for all generated kernels; columns are
 //! structure-of-arrays over the chunk: element `column * count + i`.
 
+pub use crate::expr::{Binary, Unary};
+
 use crate::device::{Access, binding};
 
 /// The number of an instruction of a program; its result.
@@ -45,32 +47,6 @@ pub enum Store {
     Jacobian(u32),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Unary {
-    Neg,
-    Sqrt,
-    Sin,
-    Cos,
-    /// 1 where the operand is 0, else 0.
-    Not,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    /// 1 where left < right, else 0.
-    Lt,
-    /// 1 where left ≤ right, else 0.
-    Le,
-    /// 1 where both are not 0.
-    And,
-    /// 1 where one is not 0.
-    Or,
-}
-
 /// One instruction. Operands are numbers of earlier instructions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Instruction {
@@ -105,6 +81,21 @@ pub struct Program {
 }
 
 impl Program {
+    /// Drops the addresses that no load uses.
+    pub fn keep_used_addresses(&mut self) {
+        let mut kept: Vec<Address> = Vec::new();
+        for instruction in &mut self.instructions {
+            let Instruction::Load(Load::Arena { address, .. } | Load::Vector { address, .. }) = instruction else { continue };
+            let used = self.addresses[*address as usize];
+            let known = kept.iter().position(|other| *other == used);
+            *address = known.unwrap_or_else(|| {
+                kept.push(used);
+                kept.len() - 1
+            }) as u32;
+        }
+        self.addresses = kept;
+    }
+
     /// Which slots the program uses, and how: what a device needs for its layouts.
     pub fn access(&self) -> [Access; binding::COUNT] {
         let mut access = [Access::Unused; binding::COUNT];

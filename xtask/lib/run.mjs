@@ -71,7 +71,7 @@ export async function run(label, command, args, { cwd = root, env = {}, timeoutM
   process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   if (code !== 0) {
     const why = timedOut ? `gave up after ${Math.round(timeoutMs / 1000)} s` : `exit code ${code}`;
-    throw new StepError(`${label}: \`${[command, ...args].join(" ")}\` failed (${why})\n${lines.slice(-40).map((l) => `    ${l}`).join("\n")}`);
+    throw new StepError(`${label}: \`${[command, ...args].join(" ")}\` failed (${why})\n${lines.slice(-80).map((l) => `    ${l}`).join("\n")}`);
   }
   return lines.join("\n");
 }

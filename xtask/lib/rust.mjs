@@ -62,13 +62,16 @@ const environments = { active: {}, debian: { RUSTUP_TOOLCHAIN: "debian" } };
 /** The environment in which cargo finds the wasm32 target; `setup` has written down which way it took. */
 export const wasmEnvironment = () => environments[readState().wasmTarget ?? "active"];
 
+/** Whether the toolchain that has the wasm32 target is the one that clippy comes with. */
+export const hasClippyForWasm = () => readState().wasmTarget !== "debian";
+
 /** `way`: "auto" tries rustup first; "debian" goes straight to the packages (to try that way on any machine). */
 export async function wasmTarget(way = "auto") {
   const hasRustup = capture("rustup", ["--version"]) !== undefined;
   const debianThere = () => hasRustup && (capture("rustup", ["toolchain", "list"]) ?? "").includes("debian") && compilesWasm(environments.debian);
   if (way === "auto" && compilesWasm(environments.active)) {
     remember("active");
-    return "already there (rustup)";
+    return `already there (${hasRustup ? "rustup" : "came with the compiler"})`;
   }
   if (debianThere()) {
     remember("debian");

@@ -13,7 +13,7 @@ use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limit
 use std::cell::RefCell;
 
 /// The storage of one buffer.
-pub(crate) enum Storage {
+pub enum Storage {
     F32(Vec<f32>),
     F64(Vec<f64>),
     Index(Vec<u32>),

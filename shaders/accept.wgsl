@@ -1,0 +1,42 @@
+// Whether the trial point is taken, and the next damping (Nielsen 1999; Madsen, Nielsen & Tingleff 2004, section 3.2).
+// One workgroup.
+//
+// words0: number of partials, distance between the sums and their low parts
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var part = Exact(0.0, 0.0);
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        part = exact_add(part, Exact(partials[i], partials[params.words0.y + i]));
+    }
+    let sum = group_sum_exact(lane, part);
+    if (lane == 0u) {
+        let change = sum.high + sum.low;
+        let model = state[MODEL];
+        let sensible = is_finite(change) && is_finite(model) && model > 0.0 && change < 0.0;
+        var gain: real = 0.0;
+        if (sensible) {
+            gain = min(-change / model, 10.0);
+        }
+        let accepted = gain > 1e-3;
+        var damping = state[DAMPING];
+        if (accepted) {
+            let t = 2.0 * gain - 1.0;
+            damping *= max(1.0 / 3.0, 1.0 - t * t * t);
+            state[GROWTH] = 2.0;
+            state[COST] += change;
+        } else {
+            damping *= state[GROWTH];
+            state[GROWTH] = min(2.0 * state[GROWTH], 1e6);
+        }
+        state[DAMPING] = clamp(damping, 1e-15, 1e15);
+        state[CHANGE] = change;
+        state[GAIN] = gain;
+        state[ACCEPTED] = select(0.0, 1.0, accepted);
+        state[LINEARIZED] = select(1.0, 0.0, accepted);
+        state[STEPS] += 1.0;
+    }
+}

@@ -1,0 +1,18 @@
+// The cost from its partial sums. One workgroup.
+//
+// words0: number of partials, distance between the sums and their low parts
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var part = Exact(0.0, 0.0);
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        part = exact_add(part, Exact(partials[i], partials[params.words0.y + i]));
+    }
+    let sum = group_sum_exact(lane, part);
+    if (lane == 0u) {
+        state[COST] = sum.high + sum.low;
+    }
+}

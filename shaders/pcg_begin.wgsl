@@ -1,0 +1,27 @@
+// Conjugate gradients begin, second stage: rᵀz and max |g| from their partials. One workgroup.
+//
+// words0: number of partials, distance of the two kinds
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var rz: real = 0.0;
+    var largest: real = 0.0;
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        rz += partials[i];
+        largest = max(largest, partials[params.words0.y + i]);
+    }
+    let sum = group_sum(lane, rz);
+    let top = group_max(lane, largest);
+    if (lane == 0u) {
+        state[RZ] = sum;
+        state[RZ_START] = sum;
+        state[GRADIENT_MAX] = top;
+        state[BETA] = 0.0;
+        state[INNER] = 0.0;
+        state[QUADRATIC] = 0.0;
+        state[SOLVED] = select(1.0, 0.0, is_finite(sum) && sum > 0.0);
+    }
+}

@@ -1,0 +1,29 @@
+// β = rᵀz / (rᵀz before), and whether the system is solved well enough: its residual is below η in the
+// preconditioner's norm, or the model's last decrease is below η of the mean one (Nash & Sofer 1990). One workgroup.
+//
+// words0: number of partials
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var product: real = 0.0;
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        product += partials[i];
+    }
+    let rz = group_sum(lane, product);
+    if (lane == 0u && state[SOLVED] == 0.0) {
+        let before = state[RZ];
+        let decrease = 0.5 * state[ALPHA] * before;
+        let inner = state[INNER] + 1.0;
+        let quadratic = state[QUADRATIC] - decrease;
+        let forcing = state[FORCING];
+        let solved = rz <= forcing * forcing * state[RZ_START] || inner * decrease <= forcing * abs(quadratic);
+        state[INNER] = inner;
+        state[QUADRATIC] = quadratic;
+        state[BETA] = rz / before;
+        state[RZ] = rz;
+        state[SOLVED] = select(1.0, 0.0, is_finite(rz) && rz > 0.0 && !solved);
+    }
+}

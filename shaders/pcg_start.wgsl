@@ -1,0 +1,50 @@
+// Conjugate gradients begin: s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|. One item is one variable.
+//
+// words0: first element of the table's vectors, width of a variable, first element of its packed blocks,
+//         first partial of this table
+// words1: distance of the two kinds of partials
+
+@group(0) @binding(2) var<storage, read_write> residual: array<real>;
+@group(0) @binding(3) var<storage, read_write> step: array<real>;
+@group(0) @binding(4) var<storage, read> gradient: array<real>;
+@group(0) @binding(5) var<storage, read_write> z: array<real>;
+@group(0) @binding(6) var<storage, read> inverse: array<real>;
+@group(0) @binding(8) var<storage, read_write> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(
+    @builtin(global_invocation_id) id: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+) {
+    let i = item(id);
+    var rz: real = 0.0;
+    var largest: real = 0.0;
+    if (i < params.count) {
+        let width = params.words0.y;
+        let vector = params.words0.x + i * width;
+        let block = params.words0.z + i * (width * (width + 1u) / 2u);
+        for (var c = 0u; c < width; c++) {
+            residual[vector + c] = -gradient[vector + c];
+            step[vector + c] = 0.0;
+            largest = max(largest, abs(gradient[vector + c]));
+        }
+        for (var c = 0u; c < width; c++) {
+            var value: real = 0.0;
+            for (var k = 0u; k < width; k++) {
+                let low = min(c, k);
+                let high = max(c, k);
+                value -= inverse[block + high * (high + 1u) / 2u + low] * gradient[vector + k];
+            }
+            z[vector + c] = value;
+            rz -= gradient[vector + c] * value;
+        }
+    }
+    let sum = group_sum(lane, rz);
+    let top = group_max(lane, largest);
+    let g = group_index(group);
+    if (lane == 0u && g < params.group_count) {
+        partials[params.words0.w + g] = sum;
+        partials[params.words1.x + params.words0.w + g] = top;
+    }
+}

@@ -1,0 +1,362 @@
+//! The hash-consing, simplifying builder.
+
+use super::{Binary, Unary};
+use std::collections::HashMap;
+
+/// A scalar of a [`Graph`]; equal numbers mean equal expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Expr(pub u32);
+
+/// Where a scalar enters a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Leaf {
+    /// A component of the variable or constant in a slot.
+    Slot { slot: u32, component: u32 },
+    /// A component of a data column.
+    Data { column: u32, component: u32 },
+    /// The instance's weight w in ½ w ‖r‖².
+    Weight,
+    /// A residual or Jacobian entry that an earlier kernel stored.
+    Stored(u32),
+    /// A component, at a slot, of the vector that the Jacobian is multiplied with.
+    Direction { slot: u32, component: u32 },
+    /// A row of the vector that the transposed Jacobian is multiplied with.
+    Row(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// The bits of an f64 (never −0: it is made +0, so that equal means equal).
+    Const(u64),
+    Leaf(Leaf),
+    Unary(Unary, Expr),
+    Binary(Binary, Expr, Expr),
+    Select {
+        condition: Expr,
+        then: Expr,
+        otherwise: Expr,
+    },
+}
+
+/// A directed acyclic graph of scalars without duplicates.
+#[derive(Clone, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    known: HashMap<Node, Expr>,
+    /// How deep [`under_mask`](Self::under_mask) is in itself.
+    mask_depth: u32,
+}
+
+/// Masks inside masks that products are pushed through; deeper ones (only hostile tapes have them) stay outside.
+const MAX_MASK_DEPTH: u32 = 32;
+
+impl Graph {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub fn node(&self, expr: Expr) -> Node {
+        self.nodes[expr.0 as usize]
+    }
+
+    /// The value of a constant.
+    pub fn value(&self, expr: Expr) -> Option<f64> {
+        match self.node(expr) {
+            Node::Const(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    /// The expression without its sign, and whether it had a minus: x and −x are stored once.
+    pub fn unsigned(&self, expr: Expr) -> (Expr, bool) {
+        match self.node(expr) {
+            Node::Unary(Unary::Neg, inner) => (inner, true),
+            _ => (expr, false),
+        }
+    }
+
+    fn intern(&mut self, node: Node) -> Expr {
+        *self.known.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            Expr(self.nodes.len() as u32 - 1)
+        })
+    }
+
+    pub fn constant(&mut self, value: f64) -> Expr {
+        self.intern(Node::Const((value + 0.0).to_bits()))
+    }
+
+    pub fn leaf(&mut self, leaf: Leaf) -> Expr {
+        self.intern(Node::Leaf(leaf))
+    }
+
+    /// Folds an operation on constants, unless the result is not finite: that is left to run, where it is reported
+    /// with its term and instance.
+    fn folded(&mut self, value: f64) -> Option<Expr> {
+        value.is_finite().then(|| self.constant(value))
+    }
+
+    pub fn neg(&mut self, a: Expr) -> Expr {
+        match self.node(a) {
+            Node::Const(bits) => self.constant(-f64::from_bits(bits)),
+            Node::Unary(Unary::Neg, inner) => inner,
+            Node::Binary(Binary::Sub, x, y) => self.sub(y, x),
+            _ => self.intern(Node::Unary(Unary::Neg, a)),
+        }
+    }
+
+    pub fn add(&mut self, a: Expr, b: Expr) -> Expr {
+        if let (Some(x), Some(y)) = (self.value(a), self.value(b))
+            && let Some(folded) = self.folded(x + y)
+        {
+            return folded;
+        }
+        if self.value(a) == Some(0.0) {
+            return b;
+        }
+        if self.value(b) == Some(0.0) {
+            return a;
+        }
+        match (self.unsigned(a), self.unsigned(b)) {
+            ((x, true), (y, true)) => {
+                let sum = self.add(x, y);
+                self.neg(sum)
+            }
+            ((_, false), (y, true)) => self.sub(a, y),
+            ((x, true), (_, false)) => self.sub(b, x),
+            _ => self.intern(Node::Binary(Binary::Add, a.min(b), a.max(b))),
+        }
+    }
+
+    pub fn sub(&mut self, a: Expr, b: Expr) -> Expr {
+        if a == b {
+            return self.constant(0.0);
+        }
+        if let (Some(x), Some(y)) = (self.value(a), self.value(b))
+            && let Some(folded) = self.folded(x - y)
+        {
+            return folded;
+        }
+        if self.value(b) == Some(0.0) {
+            return a;
+        }
+        match (self.value(a), self.unsigned(a), self.unsigned(b)) {
+            (Some(0.0), _, _) => self.neg_plain(b),
+            (_, (x, true), (y, true)) => self.sub(y, x),
+            (_, (x, true), (_, false)) => {
+                let sum = self.add(x, b);
+                self.neg_plain(sum)
+            }
+            (_, (_, false), (y, true)) => self.add(a, y),
+            // One order of the two: the other is its negative, so a − b and b − a are one stored value.
+            _ if a > b => {
+                let swapped = self.intern(Node::Binary(Binary::Sub, b, a));
+                self.intern(Node::Unary(Unary::Neg, swapped))
+            }
+            _ => self.intern(Node::Binary(Binary::Sub, a, b)),
+        }
+    }
+
+    /// A negation that does not turn a difference round again.
+    fn neg_plain(&mut self, a: Expr) -> Expr {
+        match self.node(a) {
+            Node::Const(bits) => self.constant(-f64::from_bits(bits)),
+            Node::Unary(Unary::Neg, inner) => inner,
+            _ => self.intern(Node::Unary(Unary::Neg, a)),
+        }
+    }
+
+    pub fn mul(&mut self, a: Expr, b: Expr) -> Expr {
+        let (x, y) = (self.value(a), self.value(b));
+        if let (Some(x), Some(y)) = (x, y)
+            && let Some(folded) = self.folded(x * y)
+        {
+            return folded;
+        }
+        if x == Some(0.0) || y == Some(0.0) {
+            return self.constant(0.0);
+        }
+        if x == Some(1.0) {
+            return b;
+        }
+        if y == Some(1.0) {
+            return a;
+        }
+        if x == Some(-1.0) {
+            return self.neg_plain(b);
+        }
+        if y == Some(-1.0) {
+            return self.neg_plain(a);
+        }
+        if let Some(masked) = self.under_mask(a, |graph, inner| graph.mul(inner, b)) {
+            return masked;
+        }
+        if let Some(masked) = self.under_mask(b, |graph, inner| graph.mul(a, inner)) {
+            return masked;
+        }
+        match (self.unsigned(a), self.unsigned(b)) {
+            ((x, s), (y, t)) if s || t => {
+                let product = self.mul(x, y);
+                if s == t { product } else { self.neg_plain(product) }
+            }
+            _ => self.intern(Node::Binary(Binary::Mul, a.min(b), a.max(b))),
+        }
+    }
+
+    pub fn div(&mut self, a: Expr, b: Expr) -> Expr {
+        let (x, y) = (self.value(a), self.value(b));
+        if let (Some(x), Some(y)) = (x, y)
+            && let Some(folded) = self.folded(x / y)
+        {
+            return folded;
+        }
+        if x == Some(0.0) {
+            return a;
+        }
+        if y == Some(1.0) {
+            return a;
+        }
+        if let Some(masked) = self.under_mask(a, |graph, inner| graph.div(inner, b)) {
+            return masked;
+        }
+        match (self.unsigned(a), self.unsigned(b)) {
+            ((x, s), (y, t)) if s || t => {
+                let quotient = self.div(x, y);
+                if s == t { quotient } else { self.neg_plain(quotient) }
+            }
+            _ => self.intern(Node::Binary(Binary::Div, a, b)),
+        }
+    }
+
+    /// `select(c, x, 0) ∘ y` becomes `select(c, x ∘ y, 0)`: whatever y is where the branch is not taken (it may well
+    /// be NaN: 0·∞), the result is exactly 0 there. Masked adjoints of the reverse sweep have this form.
+    fn under_mask(&mut self, a: Expr, operation: impl FnOnce(&mut Self, Expr) -> Expr) -> Option<Expr> {
+        let Node::Select { condition, then, otherwise } = self.node(a) else { return None };
+        if self.mask_depth == MAX_MASK_DEPTH {
+            return None;
+        }
+        self.mask_depth += 1;
+        let masked = match (self.value(then), self.value(otherwise)) {
+            (_, Some(0.0)) => {
+                let inner = operation(self, then);
+                Some(self.select(condition, inner, otherwise))
+            }
+            (Some(0.0), _) => {
+                let inner = operation(self, otherwise);
+                Some(self.select(condition, then, inner))
+            }
+            _ => None,
+        };
+        self.mask_depth -= 1;
+        masked
+    }
+
+    pub fn square(&mut self, a: Expr) -> Expr {
+        self.mul(a, a)
+    }
+
+    pub fn unary(&mut self, operation: Unary, a: Expr) -> Expr {
+        if operation == Unary::Neg {
+            return self.neg(a);
+        }
+        if let Some(x) = self.value(a)
+            && let Some(folded) = self.folded(operation.apply(x))
+        {
+            return folded;
+        }
+        match (operation, self.unsigned(a)) {
+            (Unary::Cos, (x, true)) => self.intern(Node::Unary(Unary::Cos, x)),
+            (Unary::Sin, (x, true)) => {
+                let sine = self.intern(Node::Unary(Unary::Sin, x));
+                self.neg_plain(sine)
+            }
+            _ => self.intern(Node::Unary(operation, a)),
+        }
+    }
+
+    pub fn binary(&mut self, operation: Binary, a: Expr, b: Expr) -> Expr {
+        match operation {
+            Binary::Add => self.add(a, b),
+            Binary::Sub => self.sub(a, b),
+            Binary::Mul => self.mul(a, b),
+            Binary::Div => self.div(a, b),
+            Binary::Lt | Binary::Le | Binary::And | Binary::Or => {
+                if let (Some(x), Some(y)) = (self.value(a), self.value(b)) {
+                    return self.constant(operation.apply(x, y));
+                }
+                let commutes = matches!(operation, Binary::And | Binary::Or);
+                let (a, b) = if commutes { (a.min(b), a.max(b)) } else { (a, b) };
+                self.intern(Node::Binary(operation, a, b))
+            }
+        }
+    }
+
+    pub fn select(&mut self, condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+        match self.value(condition) {
+            Some(value) if value != 0.0 => then,
+            Some(_) => otherwise,
+            None if then == otherwise => then,
+            None => self.intern(Node::Select { condition, then, otherwise }),
+        }
+    }
+
+    pub fn dot(&mut self, a: &[Expr], b: &[Expr]) -> Expr {
+        let mut sum = self.constant(0.0);
+        for (&x, &y) in a.iter().zip(b) {
+            let product = self.mul(x, y);
+            sum = self.add(sum, product);
+        }
+        sum
+    }
+
+    /// `a / b` where b > 0, else 0: the quotient that makes √x, ‖x‖ and x/‖x‖ safe at 0.
+    pub fn div_safe(&mut self, a: Expr, b: Expr) -> Expr {
+        let zero = self.constant(0.0);
+        let positive = self.binary(Binary::Lt, zero, b);
+        let quotient = self.div(a, b);
+        self.select(positive, quotient, zero)
+    }
+
+    /// The expressions with leaves replaced where `replace` gives something else for them.
+    pub fn substitute(&mut self, roots: &[Expr], replace: impl Fn(Leaf) -> Option<Expr>) -> Vec<Expr> {
+        let Some(last) = roots.iter().max() else { return Vec::new() };
+        let mut needed = vec![false; last.0 as usize + 1];
+        roots.iter().for_each(|root| needed[root.0 as usize] = true);
+        for index in (0..needed.len()).rev() {
+            if needed[index] {
+                self.operands(Expr(index as u32)).for_each(|operand| needed[operand.0 as usize] = true);
+            }
+        }
+        let mut image: Vec<Expr> = (0..needed.len() as u32).map(Expr).collect();
+        for index in (0..needed.len()).filter(|&index| needed[index]) {
+            let at = |expr: Expr| image[expr.0 as usize];
+            image[index] = match self.nodes[index] {
+                Node::Const(_) => continue,
+                Node::Leaf(leaf) => replace(leaf).unwrap_or(image[index]),
+                Node::Unary(operation, a) => self.unary(operation, at(a)),
+                Node::Binary(operation, a, b) => self.binary(operation, at(a), at(b)),
+                Node::Select { condition, then, otherwise } => self.select(at(condition), at(then), at(otherwise)),
+            };
+        }
+        roots.iter().map(|root| image[root.0 as usize]).collect()
+    }
+
+    /// The operands of a node, in order.
+    pub fn operands(&self, expr: Expr) -> impl Iterator<Item = Expr> + use<> {
+        let operands = match self.node(expr) {
+            Node::Const(_) | Node::Leaf(_) => [None; 3],
+            Node::Unary(_, a) => [Some(a), None, None],
+            Node::Binary(_, a, b) => [Some(a), Some(b), None],
+            Node::Select { condition, then, otherwise } => [Some(condition), Some(then), Some(otherwise)],
+        };
+        operands.into_iter().flatten()
+    }
+}

@@ -1,0 +1,13 @@
+//! Expressions: a hash-consed graph of scalar operations, its derivatives, and the tape that it is read from.
+//!
+//! [`Graph`] is the principal type. Its constructors simplify as they build and never make the same node twice, so
+//! structural equality is equality of [`Expr`] numbers, and operands always have smaller numbers than what uses them:
+//! every pass over a graph is a loop, never a recursion.
+
+mod derivative;
+mod graph;
+mod operation;
+pub mod tape;
+
+pub use graph::{Expr, Graph, Leaf, Node};
+pub use operation::{Binary, Unary};

@@ -1,0 +1,85 @@
+//! From expressions to a straight-line program.
+
+use super::{Instruction, Load, Program, Store, Value};
+use crate::expr::{Binary, Expr, Graph, Leaf, Node};
+
+/// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible
+/// (depth first, output by output), so that few values are alive at a time.
+pub fn lower(graph: &Graph, stores: &[(Store, Expr)], load: impl Fn(Leaf) -> Load, program: &mut Program) {
+    let mut uses = vec![0u32; graph.len()];
+    let mut stack: Vec<Expr> = stores.iter().map(|store| store.1).collect();
+    while let Some(expr) = stack.pop() {
+        uses[expr.0 as usize] += 1;
+        if uses[expr.0 as usize] == 1 {
+            stack.extend(graph.operands(expr));
+        }
+    }
+    let mut lowering = Lowering { graph, uses, values: vec![None; graph.len()], load, program };
+    for &(store, expr) in stores {
+        let value = lowering.value(expr);
+        lowering.program.stores.push((store, value));
+    }
+}
+
+struct Lowering<'a, L> {
+    graph: &'a Graph,
+    uses: Vec<u32>,
+    values: Vec<Option<Value>>,
+    load: L,
+    program: &'a mut Program,
+}
+
+impl<L: Fn(Leaf) -> Load> Lowering<'_, L> {
+    fn value(&mut self, root: Expr) -> Value {
+        let mut stack = vec![root];
+        while let Some(&expr) = stack.last() {
+            if self.values[expr.0 as usize].is_some() {
+                stack.pop();
+                continue;
+            }
+            let fused = self.fused(expr);
+            let operands: [Option<Expr>; 3] = match fused {
+                Some((a, b, c)) => [Some(a), Some(b), Some(c)],
+                None => {
+                    let mut operands = self.graph.operands(expr);
+                    [operands.next(), operands.next(), operands.next()]
+                }
+            };
+            let before = stack.len();
+            stack.extend(operands.into_iter().flatten().filter(|operand| self.values[operand.0 as usize].is_none()));
+            if stack.len() == before {
+                self.emit(expr, fused);
+                stack.pop();
+            }
+        }
+        self.at(root)
+    }
+
+    fn at(&self, expr: Expr) -> Value {
+        self.values[expr.0 as usize].unwrap_or_default()
+    }
+
+    /// `a · b + c` as one instruction, where the product is used nowhere else.
+    fn fused(&self, expr: Expr) -> Option<(Expr, Expr, Expr)> {
+        let Node::Binary(Binary::Add, x, y) = self.graph.node(expr) else { return None };
+        [(x, y), (y, x)].into_iter().find_map(|(product, other)| match self.graph.node(product) {
+            Node::Binary(Binary::Mul, a, b) if self.uses[product.0 as usize] == 1 => Some((a, b, other)),
+            _ => None,
+        })
+    }
+
+    fn emit(&mut self, expr: Expr, fused: Option<(Expr, Expr, Expr)>) {
+        let instruction = match (fused, self.graph.node(expr)) {
+            (Some((a, b, c)), _) => Instruction::MulAdd(self.at(a), self.at(b), self.at(c)),
+            (_, Node::Const(bits)) => Instruction::Const(f64::from_bits(bits)),
+            (_, Node::Leaf(leaf)) => Instruction::Load((self.load)(leaf)),
+            (_, Node::Unary(operation, a)) => Instruction::Unary(operation, self.at(a)),
+            (_, Node::Binary(operation, a, b)) => Instruction::Binary(operation, self.at(a), self.at(b)),
+            (_, Node::Select { condition, then, otherwise }) => {
+                Instruction::Select { condition: self.at(condition), then: self.at(then), otherwise: self.at(otherwise) }
+            }
+        };
+        self.values[expr.0 as usize] = Some(self.program.instructions.len() as Value);
+        self.program.instructions.push(instruction);
+    }
+}

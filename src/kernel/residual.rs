@@ -1,0 +1,304 @@
+//! Everything that a solver needs of one residual, as programs.
+//!
+//! With r the residual of an instance (m rows), J its Jacobian and w its weight:
+//!
+//! | program | reads | stores |
+//! |---|---|---|
+//! | linearize | variables, constants, data | r and the distinct non-constant entries of J |
+//! | energy | r, w | ½ w ‖r‖² |
+//! | change | variables at the trial point, the stored r | ½ w ‖r′‖² − ½ w ‖r‖², without cancellation |
+//! | gradient | r, J, w | the contributions Jᵀ w r |
+//! | product | a vector p, J, w | the contributions Jᵀ w J p |
+//! | diagonal | J, w | the contributions to the diagonal blocks of Jᵀ w J |
+//!
+//! *Contributions* are stored in columns, each distinct value (up to its sign) once; a [`ColumnMap`] says which column
+//! with which sign a slot's component is. `gather` adds them up by incidence list: no atomics. For an edge, whose two
+//! ends get u and −u, that is one stored vector instead of two.
+//! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied.
+
+use super::{Address, Load, Program, Store, lower::lower};
+use crate::expr::{Expr, Graph, Leaf, Node};
+use std::collections::HashMap;
+
+/// A slot of a term as its kernels see it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SlotShape {
+    /// Where the variable or constant is.
+    pub arena: Address,
+    /// Where the slot's part of a vector over all unknowns is; none for constants.
+    pub vector: Option<Address>,
+}
+
+/// A data column as its kernels see it: `offset` numbers its first scalar among the shared values, or its first column.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ColumnShape {
+    pub width: u32,
+    pub shared: bool,
+    pub offset: u32,
+}
+
+/// All that decides a term's kernels besides its residual.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    pub slots: Vec<SlotShape>,
+    pub columns: Vec<ColumnShape>,
+    /// The weight is value 0 of the shared values, or column 0 of the data.
+    pub weight_shared: bool,
+    /// Shared values, the weight included; words before the index columns.
+    pub shared: u32,
+    pub header: u32,
+}
+
+/// For every component of a slot: 0, or column + 1 with the sign in the highest bit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ColumnMap {
+    pub width: u32,
+    pub codes: Vec<u32>,
+}
+
+/// The sign bit of a [`ColumnMap`]'s codes.
+pub const NEGATIVE: u32 = 1 << 31;
+
+/// The programs of a term and the layout of what they store.
+#[derive(Clone, Debug)]
+pub struct ResidualPrograms {
+    pub linearize: Program,
+    pub energy: Program,
+    pub change: Program,
+    pub gradient: Program,
+    pub product: Program,
+    pub diagonal: Program,
+    /// Rows of the residual.
+    pub rows: u32,
+    /// Columns of the Jacobian buffer: the rows of r, then the stored entries of J.
+    pub stored: u32,
+    /// Columns that `gradient` and `product` store.
+    pub contributions: u32,
+    /// Columns that `diagonal` stores.
+    pub diagonals: u32,
+    /// For every slot, where its part of Jᵀu is (width d), and of its diagonal block
+    /// (width d(d+1)/2: the lower triangle, row by row). Empty for constants.
+    pub gradient_maps: Vec<ColumnMap>,
+    pub diagonal_maps: Vec<ColumnMap>,
+}
+
+/// The state elements that guard the programs: a kernel does nothing while its guard is not 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Guards {
+    /// Set while the linearisation at the current point is still valid.
+    pub linearized: u32,
+    /// Set when the inner solver has converged.
+    pub solved: u32,
+}
+
+/// Distinct expressions up to sign, numbered from `first`.
+struct Columns {
+    first: u32,
+    numbers: HashMap<Expr, u32>,
+    list: Vec<Expr>,
+}
+
+impl Columns {
+    fn new(first: u32) -> Self {
+        Self { first, numbers: HashMap::new(), list: Vec::new() }
+    }
+
+    /// The column of an expression, and whether it is stored with the opposite sign.
+    fn column(&mut self, graph: &Graph, expr: Expr) -> (u32, bool) {
+        let (unsigned, negative) = graph.unsigned(expr);
+        let next = self.first + self.list.len() as u32;
+        let number = *self.numbers.entry(unsigned).or_insert_with(|| {
+            self.list.push(unsigned);
+            next
+        });
+        (number, negative)
+    }
+
+    fn code(&mut self, graph: &Graph, expr: Expr) -> u32 {
+        if graph.value(expr) == Some(0.0) {
+            return 0;
+        }
+        let (column, negative) = self.column(graph, expr);
+        (column + 1) | if negative { NEGATIVE } else { 0 }
+    }
+
+    fn stores(&self, store: impl Fn(u32) -> Store) -> Vec<(Store, Expr)> {
+        (self.first..).zip(&self.list).map(|(column, &expr)| (store(column), expr)).collect()
+    }
+}
+
+impl ResidualPrograms {
+    /// Differentiates `residual` (expressions of `graph` over slots and data) and writes the programs.
+    pub fn new(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature, guards: Guards) -> Self {
+        let rows = residual.len() as u32;
+        let moving = || signature.slots.iter().enumerate().filter(|(_, slot)| slot.vector.is_some());
+        let mut inputs = Vec::new();
+        for (slot, shape) in moving() {
+            for component in 0..shape.arena.stride {
+                inputs.push((slot as u32, component, graph.leaf(Leaf::Slot { slot: slot as u32, component })));
+            }
+        }
+        let leaves: Vec<Expr> = inputs.iter().map(|input| input.2).collect();
+
+        // The stored entries: row by row, distinct up to sign. `linear` is the graph over what is stored.
+        let mut stored = Columns::new(rows);
+        let mut linear = Graph::new();
+        let jacobian: Vec<Vec<Expr>> = residual
+            .iter()
+            .map(|&row| {
+                let entries = graph.gradient(row, &leaves);
+                let entry = |entry: Expr| match graph.node(entry) {
+                    Node::Const(bits) => linear.constant(f64::from_bits(bits)),
+                    _ => {
+                        let (column, negative) = stored.column(&graph, entry);
+                        let value = linear.leaf(Leaf::Stored(column));
+                        if negative { linear.neg(value) } else { value }
+                    }
+                };
+                entries.into_iter().map(entry).collect()
+            })
+            .collect();
+
+        let program = |suffix: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>| {
+            signature.program(&format!("{name}: {suffix}"), graph, stores, guard)
+        };
+        let mut stores: Vec<(Store, Expr)> = (0..rows).map(|row| (Store::Jacobian(row), residual[row as usize])).collect();
+        stores.extend(stored.stores(Store::Jacobian));
+        let linearize = program("linearize", &graph, &stores, Some(guards.linearized));
+        let change = {
+            let difference = change(&mut graph, residual);
+            program("change", &graph, &[(Store::Column(0), difference)], None)
+        };
+
+        let weight = linear.leaf(Leaf::Weight);
+        let energy = {
+            let r: Vec<Expr> = (0..rows).map(|row| linear.leaf(Leaf::Stored(row))).collect();
+            let squared = linear.dot(&r, &r);
+            let half = linear.constant(0.5);
+            let scale = linear.mul(half, weight);
+            let value = linear.mul(scale, squared);
+            program("energy", &linear, &[(Store::Column(0), value)], None)
+        };
+
+        // Jᵀu for a vector u of rows that is only a symbol yet: both programs have these columns.
+        let u: Vec<Expr> = (0..rows).map(|row| linear.leaf(Leaf::Row(row))).collect();
+        let transposed: Vec<Expr> = (0..inputs.len())
+            .map(|input| {
+                let column: Vec<Expr> = jacobian.iter().map(|row| row[input]).collect();
+                linear.dot(&column, &u)
+            })
+            .collect();
+        let mut contributions = Columns::new(0);
+        let codes: Vec<u32> = transposed.iter().map(|&expr| contributions.code(&linear, expr)).collect();
+        let columns = contributions.list.clone();
+        let with_rows = |linear: &mut Graph, rows: &[Expr]| -> Vec<(Store, Expr)> {
+            let values = linear.substitute(&columns, |leaf| match leaf {
+                Leaf::Row(row) => rows.get(row as usize).copied(),
+                _ => None,
+            });
+            (0..).map(Store::Column).zip(values).collect()
+        };
+        let weighted_r: Vec<Expr> = (0..rows)
+            .map(|row| {
+                let r = linear.leaf(Leaf::Stored(row));
+                linear.mul(weight, r)
+            })
+            .collect();
+        let stores = with_rows(&mut linear, &weighted_r);
+        let gradient = program("gradient", &linear, &stores, Some(guards.linearized));
+        let p: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| linear.leaf(Leaf::Direction { slot, component })).collect();
+        let weighted_jp: Vec<Expr> = jacobian
+            .iter()
+            .map(|row| {
+                let jp = linear.dot(row, &p);
+                linear.mul(weight, jp)
+            })
+            .collect();
+        let stores = with_rows(&mut linear, &weighted_jp);
+        let product = program("product", &linear, &stores, Some(guards.solved));
+
+        let mut diagonals = Columns::new(0);
+        let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
+        let mut diagonal_maps = vec![ColumnMap::default(); signature.slots.len()];
+        let mut first = 0;
+        for (slot, shape) in moving() {
+            let width = shape.arena.stride;
+            let range = first..first + width as usize;
+            gradient_maps[slot] = ColumnMap { width, codes: codes[range.clone()].to_vec() };
+            let mut block = Vec::new();
+            for i in range.clone() {
+                for j in range.start..=i {
+                    let (a, b): (Vec<Expr>, Vec<Expr>) = jacobian.iter().map(|row| (row[i], row[j])).unzip();
+                    let entry = linear.dot(&a, &b);
+                    let entry = linear.mul(weight, entry);
+                    block.push(diagonals.code(&linear, entry));
+                }
+            }
+            diagonal_maps[slot] = ColumnMap { width: width * (width + 1) / 2, codes: block };
+            first = range.end;
+        }
+        let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), Some(guards.linearized));
+        Self {
+            linearize,
+            energy,
+            change,
+            gradient,
+            product,
+            diagonal,
+            rows,
+            stored: rows + stored.list.len() as u32,
+            contributions: columns.len() as u32,
+            diagonals: diagonals.list.len() as u32,
+            gradient_maps,
+            diagonal_maps,
+        }
+    }
+}
+
+/// ½ w (‖r′‖² − ‖r‖²) = w Σ (r′ − r)(r′ + r)/2, with r′ evaluated anew and r as stored: the difference of two nearly
+/// equal costs without their rounding errors.
+fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
+    let half = graph.constant(0.5);
+    let mut sum = graph.constant(0.0);
+    for (row, &new) in (0..).zip(residual) {
+        let old = graph.leaf(Leaf::Stored(row));
+        let difference = graph.sub(new, old);
+        let total = graph.add(new, old);
+        let product = graph.mul(difference, total);
+        sum = graph.add(sum, product);
+    }
+    let weight = graph.leaf(Leaf::Weight);
+    let scale = graph.mul(half, weight);
+    graph.mul(scale, sum)
+}
+
+impl Signature {
+    fn program(&self, name: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>) -> Program {
+        let arena = self.slots.iter().map(|slot| slot.arena);
+        let vector = self.slots.iter().map(|slot| slot.vector.unwrap_or(slot.arena));
+        let mut program = Program {
+            name: name.to_string(),
+            addresses: arena.chain(vector).collect(),
+            header: self.header,
+            shared: self.shared,
+            guard,
+            ..Program::default()
+        };
+        let slots = self.slots.len() as u32;
+        let load = |leaf: Leaf| match leaf {
+            Leaf::Slot { slot, component } => Load::Arena { address: slot, component },
+            Leaf::Direction { slot, component } => Load::Vector { address: slots + slot, component },
+            Leaf::Stored(column) => Load::Jacobian(column),
+            Leaf::Weight if self.weight_shared => Load::Shared(0),
+            Leaf::Weight => Load::Data(0),
+            Leaf::Data { column, component } => {
+                let shape = self.columns[column as usize];
+                if shape.shared { Load::Shared(shape.offset + component) } else { Load::Data(shape.offset + component) }
+            }
+            Leaf::Row(_) => unreachable!("rows are substituted before a program is written"),
+        };
+        lower(graph, stores, load, &mut program);
+        program.keep_used_addresses();
+        program
+    }
+}

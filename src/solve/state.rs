@@ -1,0 +1,41 @@
+//! The solver's scalars, which live on the device.
+//!
+//! Kernels read and write them by number; nothing has to come back for the next kernel to know α, λ or whether a
+//! step was accepted. One readback of this buffer a Levenberg–Marquardt step is all that the host sees.
+
+macro_rules! state {
+    ($($name:ident = $number:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub const $name: u32 = $number;)*
+
+        /// The same numbers for the shaders.
+        pub fn wgsl_constants() -> String {
+            [$(format!("const {}: u32 = {}u;\n", stringify!($name), $number)),*].concat()
+        }
+    };
+}
+
+state! {
+    COST = 0, "½ Σ w ‖r‖² at the accepted point.";
+    CHANGE = 1, "Cost at the trial point minus `COST`, summed without cancellation.";
+    DAMPING = 2, "λ: the step solves (JᵀWJ + λD) s = −g.";
+    GROWTH = 3, "ν: what λ is multiplied with at the next rejection.";
+    GAIN = 4, "−`CHANGE` / `MODEL`.";
+    MODEL = 5, "The decrease that the quadratic model predicts.";
+    GRADIENT_MAX = 6, "max |gᵢ| at the accepted point, before the step.";
+    STEP_NORM = 7, "‖s‖.";
+    POINT_NORM = 8, "‖x‖.";
+    ACCEPTED = 9, "1 when the last step was accepted.";
+    LINEARIZED = 10, "1 while r, J, g and the diagonal blocks belong to the accepted point.";
+    SOLVED = 11, "1 when the inner solver is done: its kernels do nothing then.";
+    ALPHA = 12, "Conjugate gradients' step length.";
+    BETA = 13, "Conjugate gradients' direction update.";
+    RZ = 14, "rᵀM⁻¹r.";
+    RZ_START = 15, "rᵀM⁻¹r before the first inner iteration.";
+    INNER = 16, "Inner iterations of this step.";
+    FORCING = 17, "η: how well the linear system is to be solved.";
+    QUADRATIC = 18, "The quadratic model's value at the inner iterate.";
+    STEPS = 19, "Steps tried.";
+}
+
+/// Elements of the state buffer.
+pub const STATE_LEN: u32 = 64;

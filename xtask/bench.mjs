@@ -1,0 +1,14 @@
+// `npm run bench`: benches/run.mjs in a project with the packed tarball. Arguments after `--` go to it.
+import { dirname, join } from "node:path";
+import { build } from "./build.mjs";
+import { gpuEnvironment } from "./lib/gpu.mjs";
+import { entry, passThrough } from "./lib/run.mjs";
+import { scratchProject } from "./lib/scratch.mjs";
+import { setup } from "./setup.mjs";
+
+await entry(import.meta, async () => {
+  await setup({ forTests: false });
+  const sources = await scratchProject("bench", { tarball: await build(), packages: ["webgpu"], sources: "benches" });
+  await passThrough("bench", process.execPath, ["--expose-gc", join(sources, "run.mjs"), ...process.argv.slice(2)],
+    { cwd: dirname(sources), env: gpuEnvironment() });
+});

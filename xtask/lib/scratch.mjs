@@ -1,0 +1,33 @@
+// A project of its own that installs the packed tarball, as a user's would.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { hashOf, stage } from "./stamps.mjs";
+import { root, run } from "./run.mjs";
+
+const versions = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies;
+
+/**
+ * Makes `target/<name>`: a fresh package.json with the tarball and `packages` (in the versions of the root's package.json),
+ * installed, with a copy of the folder `sources` in it. Returns the path of that copy.
+ */
+export async function scratchProject(name, { tarball, packages, sources }) {
+  const folder = join(root, "target", name);
+  const manifest = {
+    name: `leastwise-${name}`, private: true, type: "module",
+    dependencies: { leastwise: `file:${relative(folder, tarball)}`, ...Object.fromEntries(packages.map((p) => [p, versions[p]])) },
+  };
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+  const installed = join("target", name, "node_modules/.package-lock.json");
+  await stage(`scratch project target/${name}`, { key: hashOf([relative(root, tarball)], text), outputs: [installed] }, async () => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "package.json"), text);
+    await run(`npm install in target/${name}`, "npm", ["install", "--no-audit", "--no-fund", "--prefer-offline"], { cwd: folder });
+    return `${basename(tarball)} installed`;
+  });
+  // Afresh every time: a file that was deleted since must not go on being run.
+  const copy = join(folder, basename(sources));
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(join(root, sources), copy, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  return copy;
+}

@@ -1,0 +1,72 @@
+// `npm test`: sets the machine up, then runs every check, stopping at the first that fails.
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build } from "./build.mjs";
+import { demo } from "./demo.mjs";
+import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
+import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
+import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
+import { scratchProject } from "./lib/scratch.mjs";
+import { setup } from "./setup.mjs";
+
+const wasm = ["--target", "wasm32-unknown-unknown", "--lib"];
+const cargo = (name, args, env) => passThrough(name, "cargo", args, { env });
+
+// rustc's own warnings where only Debian's compiler, which comes without clippy, knows the target.
+const lintWasm = () => (hasClippyForWasm()
+  ? cargo("clippy (wasm32)", ["clippy", ...wasm, "--", "-D", "warnings"])
+  : cargo("check (wasm32)", ["check", ...wasm, "--target-dir", "target/check"], { ...wasmEnvironment(), RUSTFLAGS: "-D warnings" }));
+
+/** node's test runner over the files of one folder; an empty folder is a failure, not a success. */
+async function nodeTests(project, folder, env) {
+  const path = join(project, folder);
+  const files = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : [];
+  if (!files.length) throw new StepError(`No *.test.mjs in pkg_tests/${folder}: nothing would be tested.`);
+  // One file at a time: two solves at once would only take each other's cores, and time limits would mean nothing.
+  await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
+    ["--expose-gc", "--test", "--test-reporter=spec", "--test-concurrency=1", ...files.map((name) => join(path, name))], { cwd: dirname(project), env });
+}
+
+/** Every TypeScript project that the build itself does not compile. */
+async function typeCheck() {
+  const projects = ["ts", "www", "benches"].map((name) => join(root, name, "tsconfig.json")).filter(existsSync);
+  for (const project of projects) {
+    await passThrough(`tsc -p ${project}`, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--noEmit", "--strict", "-p", project]);
+  }
+}
+
+let tarball;
+let project;
+const stages = [
+  ["set-up", () => setup()],
+  ["rustfmt", () => cargo("rustfmt", ["fmt", "--check"])],
+  ["clippy", () => cargo("clippy", ["clippy", "--all-targets", "--", "-D", "warnings"])],
+  ["clippy for wasm32", lintWasm],
+  ["Rust tests", () => cargo("cargo test", ["test"], gpuEnvironment())],
+  ["build", async () => { tarball = await build(); }],
+  ["TypeScript, strict", typeCheck],
+  ["install the tarball", async () => {
+    const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
+    project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" });
+  }],
+  ["type tests", () => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project) })],
+  ["package in Node", () => nodeTests(project, "node", gpuEnvironment())],
+  ["package in the browser", () => nodeTests(project, "browser", browserEnvironment())],
+  ["demo", () => demo(tarball)],
+];
+
+await entry(import.meta, async () => {
+  const started = performance.now();
+  for (const [index, [name, work]] of stages.entries()) {
+    console.log(`\n━━ ${index + 1}/${stages.length} ${name}`);
+    const stageStarted = performance.now();
+    try {
+      await work();
+    } catch (error) {
+      console.error(`\n✗ ${name} failed [${seconds(stageStarted)}]`);
+      throw error;
+    }
+    console.log(`━━ ${name}: passed [${seconds(stageStarted)}]`);
+  }
+  console.log(`\nAll ${stages.length} stages passed in ${seconds(started)}.`);
+});
