@@ -1,4 +1,6 @@
 // x = x′ where the step was accepted. One item is one element.
+//
+// words0: first element of the table in the arena
 
 @group(0) @binding(4) var<storage, read> trial: array<real>;
 @group(0) @binding(5) var<storage, read_write> point: array<real>;
@@ -11,6 +13,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let i = item(id);
     if (i < params.count) {
-        point[i] = trial[i];
+        point[params.words0.x + i] = trial[params.words0.x + i];
     }
 }

@@ -1,6 +1,7 @@
 // The trial point x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx. One item is one element.
 //
-// words0: distance of the five kinds of partials
+// words0: distance of the five kinds of partials, first element of the table in the arena and in vectors,
+//         first partial of this table
 
 @group(0) @binding(1) var<storage, read> point: array<real>;
 @group(0) @binding(2) var<storage, read> scale: array<real>;
@@ -23,20 +24,22 @@ fn main(
     var g: real = 0.0;
     var r: real = 0.0;
     if (i < params.count) {
-        s = step[i];
-        x = point[i];
-        d = scale[i];
-        g = gradient[i];
-        r = residual[i];
-        trial[i] = x + s;
+        let v = params.words0.z + i;
+        s = step[v];
+        x = point[params.words0.y + i];
+        d = scale[v];
+        g = gradient[v];
+        r = residual[v];
+        trial[params.words0.y + i] = x + s;
     }
     let slope = group_sum(lane, g * s);
     let damped = group_sum(lane, s * d * s);
     let unsolved = group_sum(lane, s * r);
     let step_norm = group_sum(lane, s * s);
     let point_norm = group_sum(lane, x * x);
-    let to = group_index(group);
-    if (lane == 0u && to < params.group_count) {
+    let index = group_index(group);
+    if (lane == 0u && index < params.group_count) {
+        let to = params.words0.w + index;
         let stride = params.words0.x;
         partials[to] = slope;
         partials[stride + to] = damped;

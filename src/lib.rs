@@ -7,7 +7,14 @@
 
 pub mod clock;
 pub mod device;
-
+mod error;
 pub mod expr;
+#[cfg(target_arch = "wasm32")]
+mod js;
 pub mod kernel;
+pub mod problem;
 pub mod real;
+pub mod session;
+pub mod solve;
+
+pub use error::Error;

@@ -163,3 +163,20 @@ pub struct Counters {
     pub bytes_live: u64,
     pub bytes_peak: u64,
 }
+
+impl Counters {
+    /// What was done since an earlier reading; live and peak bytes are as they are now.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            submissions: self.submissions - earlier.submissions,
+            dispatches: self.dispatches - earlier.dispatches,
+            readbacks: self.readbacks - earlier.readbacks,
+            bytes_read_back: self.bytes_read_back - earlier.bytes_read_back,
+            bytes_uploaded: self.bytes_uploaded - earlier.bytes_uploaded,
+            buffers_created: self.buffers_created - earlier.buffers_created,
+            buffers_destroyed: self.buffers_destroyed - earlier.buffers_destroyed,
+            kernels_created: self.kernels_created - earlier.kernels_created,
+            ..*self
+        }
+    }
+}

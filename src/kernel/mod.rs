@@ -4,10 +4,12 @@
 //! instance runs on its own data. [`wgsl`] writes it as a shader; [`block`] interprets it over blocks of lanes.
 
 pub mod block;
+mod fixed;
 mod lower;
 mod program;
 mod residual;
 pub mod wgsl;
 
+pub use fixed::Fixed;
 pub use program::*;
 pub use residual::*;

@@ -205,7 +205,7 @@ impl ResidualPrograms {
             })
             .collect();
         let stores = with_rows(&mut linear, &weighted_r);
-        let gradient = program("gradient", &linear, &stores, Some(guards.linearized));
+        let gradient = program("gradient", &linear, &stores, None);
         let p: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| linear.leaf(Leaf::Direction { slot, component })).collect();
         let weighted_jp: Vec<Expr> = jacobian
             .iter()
@@ -237,7 +237,7 @@ impl ResidualPrograms {
             diagonal_maps[slot] = ColumnMap { width: width * (width + 1) / 2, codes: block };
             first = range.end;
         }
-        let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), Some(guards.linearized));
+        let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
         Self {
             linearize,
             energy,

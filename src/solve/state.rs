@@ -35,6 +35,7 @@ state! {
     FORCING = 17, "η: how well the linear system is to be solved.";
     QUADRATIC = 18, "The quadratic model's value at the inner iterate.";
     STEPS = 19, "Steps tried.";
+    ALWAYS = 20, "Always 0: the guard of kernels that are not guarded.";
 }
 
 /// Elements of the state buffer.

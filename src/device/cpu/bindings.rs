@@ -35,6 +35,7 @@ impl<'a, R: Real> Bindings<'a, R> {
         }
     }
 
+    /// The `u32`s of the index slot.
     pub fn index(&mut self) -> &'a [u32] {
         match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
             Slot::Index(values) => values,

@@ -5,6 +5,7 @@
 
 mod bindings;
 mod play;
+pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
 pub use play::Play;

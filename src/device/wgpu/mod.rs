@@ -1,38 +1,194 @@
-//! WebGPU through wgpu.
-use super::*;
+//! WebGPU through wgpu: Vulkan, Metal and DX12 natively, the browser's or Dawn's `GPUDevice` on the web.
+//!
+//! The one rule of a GPU backend is that the host never stands between two pieces of work. So everything that can be
+//! decided on the host is decided before a command is encoded, commands go into as few submissions as the recording
+//! allows, and what comes back is mapped asynchronously: [`WgpuDevice::resume`] submits what it can and says what it
+//! waits for.
+//!
+//! * `open`: an adapter, a device and its limits; natively and on the web.
+//! * `kernels`: WGSL text to pipelines, in the background on the web.
+//! * `encode`: commands, checked and turned into what an encoder takes; bind groups and their cache.
+//! * `play`: a recording's way through the queue. `pace`: how many bodies of a `Repeat` one submission has.
+//! * `pool`: the uniform and readback buffers that recordings borrow.
+//! * `health`: errors that arrive when the call that caused them has long returned.
 
-pub struct WgpuDevice {}
-pub struct Play {}
-impl Play {
-    pub fn new(_recording: Recording) -> Self {
-        todo!()
-    }
+mod encode;
+mod health;
+mod kernels;
+mod open;
+mod pace;
+mod play;
+mod pool;
+#[cfg(target_arch = "wasm32")]
+mod web;
+
+pub use play::Play;
+
+use super::{BufferId, Counters, DeviceError, Kind, Limits};
+use health::{Health, Scopes};
+use std::{collections::HashMap, sync::Arc};
+
+/// One user-visible buffer.
+struct Storage {
+    buffer: ::wgpu::Buffer,
+    kind: Kind,
+    /// Elements that were asked for; the GPU's buffer may be longer.
+    len: u32,
+    label: String,
 }
+
+/// What the device keeps for itself, beside the buffers that were asked for. Playing a recording again should leave
+/// all of this as it was, except for `flag_reads`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Internals {
+    pub bind_groups_created: u64,
+    pub bind_groups_live: u64,
+    /// Uniform and readback buffers that exist now, and their bytes.
+    pub pooled_buffers: u64,
+    pub pooled_bytes: u64,
+    pub pooled_buffers_created: u64,
+    /// How often the uniform blocks of a recording were written, because no buffer held them already.
+    pub params_uploads: u64,
+    /// How often the flag of a `Repeat` was read back.
+    pub flag_reads: u64,
+}
+
+pub struct WgpuDevice {
+    device: ::wgpu::Device,
+    queue: ::wgpu::Queue,
+    adapter: String,
+    limits: Limits,
+    health: Arc<Health>,
+    counters: Counters,
+    internals: Internals,
+    /// By id, which is never used again: a stale id finds nothing.
+    buffers: HashMap<BufferId, Storage>,
+    next_buffer: u32,
+    kernels: kernels::Kernels,
+    bind_groups: HashMap<encode::BindKey, ::wgpu::BindGroup>,
+    /// Bound where a slice is empty, which WebGPU does not allow: one for reading, one for writing, since a buffer
+    /// cannot be both in one dispatch.
+    empty: [::wgpu::Buffer; 2],
+    params: pool::ParamsPool,
+    readbacks: pool::ReadbackPool,
+    paces: HashMap<u64, pace::Pace>,
+    /// Mappings under way, oldest first. On the web the browser tells; natively one has to poll.
+    #[cfg(not(target_arch = "wasm32"))]
+    flights: std::collections::VecDeque<play::Flight>,
+    disposed: bool,
+}
+
+/// What every buffer can be used for. A renderer may draw from the variables' buffer, hence `VERTEX`.
+const USAGE: ::wgpu::BufferUsages = ::wgpu::BufferUsages::STORAGE
+    .union(::wgpu::BufferUsages::COPY_SRC)
+    .union(::wgpu::BufferUsages::COPY_DST)
+    .union(::wgpu::BufferUsages::VERTEX);
+
+/// Bytes of an element: a GPU's reals are `f32`.
+const ELEMENT: u64 = 4;
+
+/// A binding must hold at least one element of the kernel's array type; 16 bytes hold any.
+const MIN_BYTES: u64 = 16;
+
 impl WgpuDevice {
     pub fn limits(&self) -> Limits {
-        todo!()
+        self.limits
     }
+
+    /// `submissions` are real ones; `dispatches` are those encoded, so bodies of a `Repeat` that were played past its
+    /// end count, and dispatches over no items do not. Buffers and bytes are the asked-for ones: see [`Internals`].
     pub fn counters(&self) -> Counters {
-        todo!()
+        self.counters
     }
-    pub fn kernels(&mut self, _sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
-        todo!()
+
+    pub fn internals(&self) -> Internals {
+        let (buffers, bytes) = [self.params.size(), self.readbacks.size()].iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        Internals { bind_groups_live: self.bind_groups.len() as u64, pooled_buffers: buffers, pooled_bytes: bytes, ..self.internals }
     }
-    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
-        todo!()
+
+    /// The adapter in words.
+    pub fn adapter(&self) -> &str {
+        &self.adapter
     }
-    pub fn allocate(&mut self, _kind: Kind, _len: u32, _label: &str) -> Result<BufferId, DeviceError> {
-        todo!()
+
+    /// A buffer of `len` elements, all 0 (WebGPU sees to that).
+    pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
+        self.health.check()?;
+        let bytes = u64::from(len) * ELEMENT;
+        let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
+        let size = bytes.max(MIN_BYTES);
+        if size > self.limits.buffer_bytes {
+            return Err(out_of_memory(self.limits.buffer_bytes));
+        }
+        let scopes = Scopes::open(&self.device);
+        let buffer = self.device.create_buffer(&descriptor(label, size, USAGE));
+        // How much there would have been, WebGPU does not tell.
+        let refused = out_of_memory(bytes.saturating_sub(1));
+        scopes.close(&self.health, move |out_of_memory, message| if out_of_memory { refused } else { DeviceError::Invalid(message) });
+        if let Err(error) = self.health.check() {
+            buffer.destroy();
+            return Err(error);
+        }
+        let id = BufferId(self.next_buffer);
+        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(0))?;
+        self.buffers.insert(id, Storage { buffer, kind, len, label: label.to_string() });
+        self.counters.buffers_created += 1;
+        self.counters.bytes_live += bytes;
+        self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
+        Ok(id)
     }
-    pub fn free(&mut self, _buffer: BufferId) {}
-    pub fn resume(&mut self, _play: &mut Play) -> Result<Playing, DeviceError> {
-        todo!()
+
+    /// Destroys a buffer now; on the web, dropping the handle would free nothing before a garbage collection.
+    pub fn free(&mut self, buffer: BufferId) {
+        let Some(storage) = self.buffers.remove(&buffer) else { return };
+        self.bind_groups.retain(|key, _| !key.names(buffer));
+        storage.buffer.destroy();
+        self.counters.buffers_destroyed += 1;
+        self.counters.bytes_live -= u64::from(storage.len) * ELEMENT;
     }
-    pub fn enqueue(&mut self, _recording: &Recording) -> Result<(), DeviceError> {
-        todo!()
+
+    /// Destroys every buffer, and natively the device. On the web the façade made the `GPUDevice` (or was given it),
+    /// so the façade decides about that. Any later call answers [`DeviceError::Lost`].
+    pub fn dispose(&mut self) {
+        if std::mem::replace(&mut self.disposed, true) {
+            return;
+        }
+        self.health.lose("it was disposed");
+        for buffer in self.buffers.keys().copied().collect::<Vec<_>>() {
+            self.free(buffer);
+        }
+        self.bind_groups.clear();
+        self.params.destroy();
+        self.readbacks.destroy();
+        self.empty.iter().for_each(::wgpu::Buffer::destroy);
+        #[cfg(not(target_arch = "wasm32"))]
+        self.device.destroy();
     }
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn block_on(&mut self, _signal: &Signal) -> Result<(), DeviceError> {
-        todo!()
+
+    /// The `GPUBuffer` behind a buffer, so that a renderer can draw from it without a copy.
+    #[cfg(target_arch = "wasm32")]
+    pub fn as_web_buffer(&self, buffer: BufferId) -> Option<wasm_bindgen::JsValue> {
+        Some(self.buffers.get(&buffer)?.buffer.as_webgpu()?.into())
     }
+
+    /// The `GPUDevice`.
+    #[cfg(target_arch = "wasm32")]
+    pub fn as_web_device(&self) -> Option<wasm_bindgen::JsValue> {
+        Some(self.device.as_webgpu()?.into())
+    }
+
+    fn storage(&self, buffer: BufferId) -> Result<&Storage, DeviceError> {
+        self.buffers.get(&buffer).ok_or(DeviceError::UnknownBuffer(buffer.0))
+    }
+}
+
+impl Drop for WgpuDevice {
+    fn drop(&mut self) {
+        self.dispose();
+    }
+}
+
+fn descriptor(label: &str, size: u64, usage: ::wgpu::BufferUsages) -> ::wgpu::BufferDescriptor<'_> {
+    ::wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false }
 }

@@ -1,0 +1,108 @@
+//! Twins of the shaders of a Levenberg–Marquardt step: `trial`, `model`, `sum`, `cost`, `accept`, `commit`.
+
+use super::super::{Bindings, Work};
+use super::reduce::{Exact, Lanes, MAX_GROUP, for_each_group, group_sum, group_sum_exact, strided_sum, strided_sum_exact};
+use crate::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
+use crate::real::Real;
+use crate::solve::state::*;
+
+/// x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
+pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [distance, arena, vector, partial, ..] = work.params.words.map(|word| word as usize);
+    let (point, scale, gradient) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
+    let (step, trial) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
+    let (residual, partials) = (bindings.read(JACOBIAN), bindings.write(PARTIALS));
+    for_each_group(work, |group, items| {
+        for i in items.clone() {
+            trial[arena + i] = point[arena + i] + step[vector + i];
+        }
+        let items = vector + items.start..vector + items.end;
+        let kinds: [&dyn Fn(usize) -> R; 5] =
+            [&|i| gradient[i] * step[i], &|i| step[i] * scale[i] * step[i], &|i| step[i] * residual[i], &|i| step[i] * step[i], &|i| {
+                point[i] * point[i]
+            }];
+        for (kind, value) in kinds.into_iter().enumerate() {
+            let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
+            lanes.iter_mut().zip(items.clone()).for_each(|(lane, i)| *lane = value(i));
+            partials[kind * distance + partial + group] = group_sum(&mut lanes, work.group_size as usize);
+        }
+    });
+}
+
+/// What the quadratic model promises for the step.
+pub fn model<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [count, distance, ..] = work.params.words;
+    let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
+    let [slope, damped, unsolved, step, point] =
+        [0, 1, 2, 3, 4].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));
+    state[MODEL as usize] = R::from_f64(0.5) * (state[DAMPING as usize] * damped + unsolved - slope);
+    state[STEP_NORM as usize] = step.sqrt();
+    state[POINT_NORM as usize] = point.sqrt();
+}
+
+/// Partial sums of a column, with what rounding took from each.
+pub fn sum<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [first, distance, ..] = work.params.words.map(|word| word as usize);
+    let (column, partials) = (bindings.read(VECTOR_IN), bindings.write(PARTIALS));
+    for_each_group(work, |group, items| {
+        let mut lanes = [Exact::default(); MAX_GROUP];
+        lanes.iter_mut().zip(&column[items]).for_each(|(lane, value)| lane.high = *value);
+        let sum = group_sum_exact(&mut lanes, work.group_size as usize);
+        partials[first + group] = sum.high;
+        partials[distance + first + group] = sum.low;
+    });
+}
+
+fn total<R: Real>(work: &Work, partials: &[R]) -> R {
+    let [count, distance, ..] = work.params.words;
+    let part = |i: usize| Exact { high: partials[i], low: partials[distance as usize + i] };
+    let sum = strided_sum_exact(work, count, part);
+    sum.high + sum.low
+}
+
+/// The cost from its partial sums.
+pub fn cost<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    bindings.write(STATE)[COST as usize] = total(work, bindings.read(PARTIALS));
+}
+
+/// Whether the trial point is taken, and the next damping (Nielsen 1999).
+pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let (state, change) = (bindings.write(STATE), total(work, bindings.read(PARTIALS)));
+    let model = state[MODEL as usize];
+    let sensible = change.is_finite() && model.is_finite() && model > R::ZERO && change < R::ZERO;
+    let mut gain = if sensible { -change / model } else { R::ZERO };
+    if gain > R::from_f64(10.0) {
+        gain = R::from_f64(10.0);
+    }
+    let accepted = gain > R::from_f64(1e-3);
+    let mut damping = state[DAMPING as usize];
+    if accepted {
+        let t = gain + gain - R::ONE;
+        let factor = R::ONE - t * t * t;
+        let least = R::ONE / R::from_f64(3.0);
+        damping = damping * if factor > least { factor } else { least };
+        state[GROWTH as usize] = R::from_f64(2.0);
+        state[COST as usize] += change;
+    } else {
+        damping = damping * state[GROWTH as usize];
+        let growth = state[GROWTH as usize] + state[GROWTH as usize];
+        state[GROWTH as usize] = if growth < R::from_f64(1e6) { growth } else { R::from_f64(1e6) };
+    }
+    let (lowest, highest) = (R::from_f64(1e-15), R::from_f64(1e15));
+    damping = if damping > lowest { damping } else { lowest };
+    state[DAMPING as usize] = if damping < highest { damping } else { highest };
+    state[CHANGE as usize] = change;
+    state[GAIN as usize] = gain;
+    state[ACCEPTED as usize] = if accepted { R::ONE } else { R::ZERO };
+    state[LINEARIZED as usize] = if accepted { R::ZERO } else { R::ONE };
+    state[STEPS as usize] += R::ONE;
+}
+
+/// x = x′ where the step was accepted.
+pub fn commit<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    if bindings.read(STATE)[ACCEPTED as usize] != R::ZERO {
+        let (arena, items) = (work.params.words[0] as usize, work.items());
+        let items = arena + items.start..arena + items.end;
+        bindings.write(VECTOR_OUT)[items.clone()].copy_from_slice(&bindings.read(VECTOR_IN)[items]);
+    }
+}

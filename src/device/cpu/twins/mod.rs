@@ -1,0 +1,15 @@
+//! The CPU's twins of the static shaders: same names, same bindings, same order of additions.
+//!
+//! A twin does whole workgroups, whose reductions are the same fixed trees as on a GPU, so a result depends neither on
+//! time slices nor on how the work was divided.
+
+mod blocks;
+mod gather;
+mod levenberg;
+mod pcg;
+mod reduce;
+
+pub use blocks::{damping, invert_blocks};
+pub use gather::gather;
+pub use levenberg::{accept, commit, cost, model, sum, trial};
+pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};

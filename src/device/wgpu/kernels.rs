@@ -1,0 +1,225 @@
+//! Kernels: WGSL text to pipelines.
+//!
+//! Natively a pipeline is made on the spot. On the web it is compiled in the background first (see `web`), and
+//! [`WgpuDevice::compiled`] tells when all are there. Kernels of equal text and access are one, whatever their names;
+//! kernels of equal access share a bind group layout, and so their bind groups.
+
+use super::super::{Access, DeviceError, KernelId, KernelSource, Params, Signal, binding};
+use super::{Health, Scopes, WgpuDevice};
+use std::{collections::HashMap, sync::Arc};
+
+const PRELUDE: &str = include_str!("../../../shaders/prelude.wgsl");
+
+type AccessList = [Access; binding::COUNT];
+
+pub(super) struct Kernels {
+    prelude: String,
+    list: Vec<Kernel>,
+    /// By the whole text: equality decides, not a hash.
+    known: HashMap<(Arc<str>, AccessList), KernelId>,
+    layouts: Vec<Layout>,
+    layout_of: HashMap<AccessList, usize>,
+}
+
+pub(super) struct Kernel {
+    pub name: String,
+    pub access: AccessList,
+    pub layout: usize,
+    state: State,
+}
+
+enum State {
+    Ready(wgpu::ComputePipeline),
+    #[cfg(target_arch = "wasm32")]
+    Compiling(Arc<str>, super::web::Compiling),
+    #[cfg(target_arch = "wasm32")]
+    Refused(String),
+}
+
+struct Layout {
+    group: wgpu::BindGroupLayout,
+    pipeline: wgpu::PipelineLayout,
+}
+
+impl Kernels {
+    pub fn new(group_size: u32) -> Self {
+        let prelude = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}");
+        Self { prelude, list: Vec::new(), known: HashMap::new(), layouts: Vec::new(), layout_of: HashMap::new() }
+    }
+
+    pub fn get(&self, id: KernelId) -> Result<&Kernel, DeviceError> {
+        self.list.get(id.0 as usize).ok_or_else(|| DeviceError::Invalid("a kernel of another device".into()))
+    }
+
+    pub fn group_layout(&self, layout: usize) -> &wgpu::BindGroupLayout {
+        &self.layouts[layout].group
+    }
+
+    fn text(&self, wgsl: &str) -> String {
+        format!("{}\n{wgsl}", self.prelude)
+    }
+
+    fn refused(&self, kernel: &str, message: &str) -> DeviceError {
+        let lines = self.prelude.lines().count() + 1;
+        let message = format!("{}\n(the kernel's own text begins after line {lines})", message.trim());
+        DeviceError::Kernel { kernel: kernel.into(), message }
+    }
+
+    fn layout(&mut self, device: &wgpu::Device, access: AccessList) -> usize {
+        if let Some(known) = self.layout_of.get(&access) {
+            return *known;
+        }
+        let entry = |(slot, ty)| wgpu::BindGroupLayoutEntry { binding: slot, visibility: wgpu::ShaderStages::COMPUTE, ty, count: None };
+        let entries: Vec<_> = binding_types(&access).map(entry).collect();
+        let group = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let descriptor = wgpu::PipelineLayoutDescriptor { label: None, bind_group_layouts: &[Some(&group)], immediate_size: 0 };
+        let pipeline = device.create_pipeline_layout(&descriptor);
+        self.layouts.push(Layout { group, pipeline });
+        self.layout_of.insert(access, self.layouts.len() - 1);
+        self.layouts.len() - 1
+    }
+
+    fn pipeline(&self, device: &wgpu::Device, name: &str, wgsl: &str, layout: usize) -> wgpu::ComputePipeline {
+        let source = wgpu::ShaderSource::Wgsl(self.text(wgsl).into());
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
+        device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(name),
+            layout: Some(&self.layouts[layout].pipeline),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: Default::default(),
+            cache: None,
+        })
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn make(&mut self, device: &wgpu::Device, _health: &Arc<Health>, source: &KernelSource) -> Result<Kernel, DeviceError> {
+        let scopes = Scopes::open(device);
+        let layout = self.layout(device, source.access);
+        let pipeline = self.pipeline(device, &source.name, &source.wgsl, layout);
+        match scopes.caught() {
+            Some((_, message)) => Err(self.refused(&source.name, &message)),
+            None => Ok(Kernel { name: source.name.clone(), access: source.access, layout, state: State::Ready(pipeline) }),
+        }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn make(&mut self, device: &wgpu::Device, health: &Arc<Health>, source: &KernelSource) -> Result<Kernel, DeviceError> {
+        let scopes = Scopes::open(device);
+        let layout = self.layout(device, source.access);
+        scopes.close(health, |_, message| DeviceError::Invalid(message));
+        let compiling = super::web::Compiling::start(device, &source.name, &self.text(&source.wgsl), &source.access);
+        let state = State::Compiling(source.wgsl.clone(), compiling);
+        Ok(Kernel { name: source.name.clone(), access: source.access, layout, state })
+    }
+
+    /// Takes over what the browser has compiled. Returns what to wait for if kernel `id` is still on its way.
+    #[cfg(target_arch = "wasm32")]
+    fn land(&mut self, device: &wgpu::Device, health: &Arc<Health>, id: KernelId) -> Result<Option<Signal>, DeviceError> {
+        let kernel = self.get(id)?;
+        let State::Compiling(text, compiling) = &kernel.state else { return Ok(None) };
+        let (text, result) = match compiling.outcome() {
+            None => return Ok(Some(compiling.signal.clone())),
+            Some(Err(message)) => (text.clone(), Err(message)),
+            // Held until wgpu has asked the browser for the same.
+            Some(Ok(_cached)) => {
+                let scopes = Scopes::open(device);
+                let pipeline = self.pipeline(device, &kernel.name, text, kernel.layout);
+                scopes.close(health, |_, message| DeviceError::Invalid(message));
+                (text.clone(), Ok(pipeline))
+            }
+        };
+        let refused = result.as_ref().err().map(|message| self.refused(&kernel.name, message));
+        let access = kernel.access;
+        self.list[id.0 as usize].state = match result {
+            Ok(pipeline) => State::Ready(pipeline),
+            Err(message) => State::Refused(message),
+        };
+        match refused {
+            None => Ok(None),
+            Some(error) => {
+                // Whoever comes with the same text again shall hear the message again.
+                self.known.remove(&(text, access));
+                Err(error)
+            }
+        }
+    }
+
+    /// The pipeline of a kernel that is ready.
+    pub fn ready<'a>(&self, kernel: &'a Kernel) -> Result<&'a wgpu::ComputePipeline, DeviceError> {
+        match &kernel.state {
+            State::Ready(pipeline) => Ok(pipeline),
+            #[cfg(target_arch = "wasm32")]
+            State::Compiling(..) => Err(DeviceError::Invalid(format!("kernel `{}` is still being compiled", kernel.name))),
+            #[cfg(target_arch = "wasm32")]
+            State::Refused(message) => Err(self.refused(&kernel.name, message)),
+        }
+    }
+}
+
+/// The bind group layout of a kernel: a uniform block at a dynamic offset, and a storage buffer for each slot in use.
+pub(super) fn binding_types(access: &AccessList) -> impl Iterator<Item = (u32, wgpu::BindingType)> {
+    let uniform = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: true,
+        min_binding_size: wgpu::BufferSize::new(size_of::<Params>() as u64),
+    };
+    let storage = |(slot, access): (usize, &Access)| {
+        let read_only = match access {
+            Access::Unused => return None,
+            Access::Read => true,
+            Access::ReadWrite => false,
+        };
+        let ty = wgpu::BufferBindingType::Storage { read_only };
+        Some((slot as u32, wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None }))
+    };
+    std::iter::once((0, uniform)).chain(access.iter().enumerate().skip(1).filter_map(storage))
+}
+
+impl WgpuDevice {
+    /// Makes kernels available; equal ones are one. On the web they are compiled in the background, all in parallel.
+    pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
+        self.health.check()?;
+        let mut ids = Vec::with_capacity(sources.len());
+        for source in sources {
+            let key = (source.wgsl.clone(), source.access);
+            if let Some(known) = self.kernels.known.get(&key) {
+                ids.push(*known);
+                continue;
+            }
+            let kernel = self.kernels.make(&self.device, &self.health, source)?;
+            let id = KernelId(self.kernels.list.len() as u32);
+            self.kernels.list.push(kernel);
+            self.kernels.known.insert(key, id);
+            self.counters.kernels_created += 1;
+            ids.push(id);
+        }
+        Ok(ids)
+    }
+
+    /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler
+    /// refused is told once.
+    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
+        self.health.check()?;
+        let all = 0..self.kernels.list.len() as u32;
+        self.compiling(all.map(KernelId))
+    }
+
+    /// What to wait for before all of these kernels can be used.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) fn compiling(&mut self, kernels: impl Iterator<Item = KernelId>) -> Result<Option<Signal>, DeviceError> {
+        let mut waiting = None;
+        for id in kernels {
+            if let Some(signal) = self.kernels.land(&self.device, &self.health, id)? {
+                waiting.get_or_insert(signal);
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Natively kernels are ready as soon as they have an id.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn compiling(&mut self, _kernels: impl Iterator<Item = KernelId>) -> Result<Option<Signal>, DeviceError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,107 @@
+//! Getting an adapter and a device.
+//!
+//! On the web, `navigator.gpu` is asked as usual. The façade puts a shim there for the time of this call whose adapter
+//! hands out the `GPUDevice` that it requested, or was given by the user: wgpu cannot wrap a device otherwise.
+
+use super::super::{DeviceError, Limits};
+use super::{Health, Internals, MIN_BYTES, USAGE, WgpuDevice, descriptor, kernels::Kernels, pool};
+use std::{collections::HashMap, sync::Arc};
+
+/// The largest workgroup that kernels are written for.
+const MAX_GROUP_SIZE: u32 = 256;
+
+impl WgpuDevice {
+    /// Opens the most powerful adapter there is with all that it offers. `limits` makes the device pretend to have
+    /// less; more than it has, it never says.
+    pub async fn open(limits: Option<Limits>) -> Result<Self, DeviceError> {
+        #[cfg(target_arch = "wasm32")]
+        super::web::check_runtime()?;
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let options = wgpu::RequestAdapterOptions { power_preference: wgpu::PowerPreference::HighPerformance, ..Default::default() };
+        let adapter = instance.request_adapter(&options).await.map_err(|error| DeviceError::NoAdapter(error.to_string()))?;
+        let offered = adapter.limits();
+        let request = wgpu::DeviceDescriptor { label: Some("leastwise"), required_limits: offered, ..Default::default() };
+        let (device, queue) = adapter
+            .request_device(&request)
+            .await
+            .map_err(|error| DeviceError::NoAdapter(format!("{} gives no device: {error}", describe(&adapter.get_info()))))?;
+        let health = Arc::new(Health::default());
+        health.watch(&device);
+        let limits = clamp(&device.limits(), limits);
+        let empty = ["nothing to read", "nothing to write"].map(|label| device.create_buffer(&descriptor(label, MIN_BYTES, USAGE)));
+        Ok(Self {
+            adapter: describe(&adapter.get_info()),
+            kernels: Kernels::new(limits.group_size),
+            limits,
+            health,
+            counters: Default::default(),
+            internals: Internals::default(),
+            buffers: HashMap::new(),
+            next_buffer: 0,
+            bind_groups: HashMap::new(),
+            empty,
+            params: pool::ParamsPool::default(),
+            readbacks: pool::ReadbackPool::default(),
+            paces: HashMap::new(),
+            #[cfg(not(target_arch = "wasm32"))]
+            flights: Default::default(),
+            disposed: false,
+            device,
+            queue,
+        })
+    }
+
+    /// [`open`](Self::open), blocking. Native builds only.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open_blocking(limits: Option<Limits>) -> Result<Self, DeviceError> {
+        pollster::block_on(Self::open(limits))
+    }
+}
+
+/// Our limits, of the device's and the wanted ones the smaller.
+fn clamp(device: &wgpu::Limits, wanted: Option<Limits>) -> Limits {
+    let group = MAX_GROUP_SIZE.min(device.max_compute_invocations_per_workgroup).min(device.max_compute_workgroup_size_x);
+    let has = Limits {
+        binding_bytes: device.max_storage_buffer_binding_size.min(device.max_buffer_size),
+        buffer_bytes: device.max_buffer_size,
+        group_size: group,
+        groups_per_dimension: device.max_compute_workgroups_per_dimension,
+        offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),
+    };
+    let wanted = wanted.unwrap_or(has);
+    let group = has.group_size.min(wanted.group_size).max(1);
+    Limits {
+        binding_bytes: has.binding_bytes.min(wanted.binding_bytes),
+        buffer_bytes: has.buffer_bytes.min(wanted.buffer_bytes),
+        group_size: 1 << group.ilog2(),
+        groups_per_dimension: has.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
+        // Both are powers of two, so the larger one is a multiple of the other.
+        offset_alignment: has.offset_alignment.max(wanted.offset_alignment),
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn describe(info: &wgpu::AdapterInfo) -> String {
+    format!("{} ({}, {:?})", info.name, info.backend, info.device_type)
+}
+
+/// Browsers tell little, and some nothing.
+#[cfg(target_arch = "wasm32")]
+fn describe(info: &wgpu::AdapterInfo) -> String {
+    if info.name.is_empty() { "WebGPU".into() } else { format!("{} (WebGPU)", info.name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_the_smaller_of_both_and_a_power_of_two() {
+        let device = wgpu::Limits { max_compute_invocations_per_workgroup: 200, ..wgpu::Limits::default() };
+        assert_eq!(clamp(&device, None).group_size, 128);
+        assert_eq!(clamp(&device, None).offset_alignment, 64);
+        assert_eq!(clamp(&device, Some(Limits::SMALL)), Limits::SMALL);
+        let greedy = Limits { binding_bytes: u64::MAX, buffer_bytes: u64::MAX, group_size: 4096, ..Limits::WEBGPU };
+        assert_eq!(clamp(&wgpu::Limits::default(), Some(greedy)), Limits::WEBGPU);
+    }
+}

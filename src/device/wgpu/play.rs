@@ -1,0 +1,365 @@
+//! A recording's way through the queue.
+//!
+//! [`WgpuDevice::resume`] submits as much as it can and returns. Only two things make it wait: a `Read`, until its
+//! buffer is mapped, and a `Repeat` with two submissions in flight, until the flag of the older one is known. Two in
+//! flight is what keeps the GPU busy: while it works on one, the host looks at the flag of the one before.
+
+use super::super::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
+use super::encode::Batch;
+use super::pace::Pace;
+use super::pool::{ParamsBuffer, Readback};
+use super::{ELEMENT, Scopes, WgpuDevice};
+use crate::clock::now_ms;
+use std::{collections::VecDeque, rc::Rc};
+
+/// A recording on its way. Dropping it abandons what was not submitted yet; what was, the GPU finishes.
+pub struct Play {
+    recording: Recording,
+    /// The uniform blocks of all its dispatches, once it has begun.
+    params: Option<Rc<ParamsBuffer>>,
+    /// The next command, and where the uniform blocks from there on begin.
+    command: usize,
+    block: u32,
+    repeat: Option<Repetition>,
+    reading: Option<(Rc<Readback>, usize)>,
+    /// How it ended, if it did.
+    ended: Option<Result<(), DeviceError>>,
+}
+
+impl Play {
+    pub fn new(recording: Recording) -> Self {
+        Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, ended: None }
+    }
+
+    /// What has to happen before anything can be submitted.
+    fn waiting(&self) -> Option<Signal> {
+        match (&self.reading, &self.repeat) {
+            (Some((readback, _)), _) => readback.pending(),
+            (None, Some(repeat)) => repeat.waiting(),
+            (None, None) => None,
+        }
+    }
+
+    fn end(&mut self, how: Result<(), DeviceError>) {
+        *self = Self { ended: Some(how), ..Self::new(Recording::new()) };
+    }
+}
+
+/// Submissions of one `Repeat` whose flag is not known yet.
+const IN_FLIGHT: usize = 2;
+
+/// A `Repeat` that is being played.
+struct Repetition {
+    signature: u64,
+    pace: Pace,
+    played: u32,
+    in_flight: VecDeque<Chunk>,
+    /// When the last chunk was done: the next one cannot have begun before.
+    last_landed_ms: f64,
+    done: bool,
+}
+
+struct Chunk {
+    flag: Rc<Readback>,
+    bodies: u32,
+    /// Bodies played up to the end of this chunk.
+    played: u32,
+    submitted_ms: f64,
+}
+
+impl Repetition {
+    fn waiting(&self) -> Option<Signal> {
+        if self.in_flight.len() < IN_FLIGHT { None } else { self.in_flight.front()?.flag.pending() }
+    }
+
+    /// Looks at the flags that have landed.
+    fn look(&mut self) -> Result<(), DeviceError> {
+        while let Some(chunk) = self.in_flight.pop_front_if(|chunk| chunk.flag.pending().is_none()) {
+            let flag = chunk.flag.take(1).ok_or_else(not_mapped)?;
+            let landed_ms = chunk.flag.landed_at_ms();
+            let begun_ms = self.last_landed_ms.max(chunk.submitted_ms);
+            self.last_landed_ms = landed_ms;
+            if flag.iter().any(|flag| *flag != 0.0) {
+                self.pace.finished(chunk.played);
+                self.done = true;
+                return Ok(());
+            }
+            // Only chunks that worked to their end: past the flag, bodies take no time.
+            self.pace.measured(landed_ms - begun_ms, chunk.bodies);
+        }
+        Ok(())
+    }
+}
+
+/// A mapping under way, and the submission that it waits for.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) struct Flight {
+    landing: std::sync::Arc<super::pool::Landing>,
+    signal: Signal,
+    submission: Option<wgpu::SubmissionIndex>,
+}
+
+/// Bodies whose pace is remembered.
+const MAX_PACES: usize = 256;
+
+impl WgpuDevice {
+    /// Submits what can be submitted, and never blocks.
+    pub fn resume(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
+        match &play.ended {
+            Some(Ok(())) => return Ok(Playing::Finished(Vec::new())),
+            Some(Err(error)) => return Err(error.clone()),
+            None => {}
+        }
+        let result = self.resume_piece(play);
+        match &result {
+            Ok(Playing::Finished(_)) => play.end(Ok(())),
+            Ok(_) => {}
+            Err(error) => play.end(Err(error.clone())),
+        }
+        result
+    }
+
+    fn resume_piece(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
+        self.reap();
+        self.health.check()?;
+        if let Some(signal) = play.waiting() {
+            return Ok(Playing::Waiting(signal));
+        }
+        let recording = std::mem::take(&mut play.recording);
+        let scopes = Scopes::open(&self.device);
+        let advanced = self.advance(&recording, play);
+        scopes.close(&self.health, |_, message| DeviceError::Invalid(message));
+        play.recording = recording;
+        // Natively, what the scopes caught is known at once.
+        self.health.check().and(advanced)
+    }
+
+    fn advance(&mut self, recording: &Recording, play: &mut Play) -> Result<Playing, DeviceError> {
+        let params = match &play.params {
+            Some(params) => params.clone(),
+            None => {
+                if let Some(signal) = self.compiling(kernels_of(&recording.commands))? {
+                    return Ok(Playing::Waiting(signal));
+                }
+                let params = self.lease_params(recording)?;
+                play.params.insert(params).clone()
+            }
+        };
+        if let Some((readback, len)) = play.reading.take() {
+            let values = readback.take(len).ok_or_else(not_mapped)?;
+            self.counters.readbacks += 1;
+            self.counters.bytes_read_back += len as u64 * ELEMENT;
+            return Ok(Playing::Finished(values.into_iter().map(f64::from).collect()));
+        }
+        let mut batch = Batch::default();
+        while let Some(command) = recording.commands.get(play.command) {
+            match command {
+                Command::Repeat { body, max, until } => {
+                    if let Some(signal) = self.repeat(&mut batch, play, &params, body, *max, *until)? {
+                        return Ok(Playing::Waiting(signal));
+                    }
+                }
+                Command::Read { slice } if play.command + 1 == recording.commands.len() => {
+                    let (buffer, byte) = self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real)?;
+                    let len = slice.len as usize;
+                    if len == 0 {
+                        self.counters.readbacks += 1;
+                    } else {
+                        let (readback, signal) = self.bring_back(&mut batch, &buffer, byte, len);
+                        play.reading = Some((readback, len));
+                        return Ok(Playing::Waiting(signal));
+                    }
+                }
+                other => {
+                    if let Some(step) = self.resolve(other, &params, &mut play.block)? {
+                        self.encode(&mut batch, &step);
+                    }
+                }
+            }
+            play.command += 1;
+        }
+        self.submit(&mut batch);
+        Ok(Playing::Finished(Vec::new()))
+    }
+
+    /// Submits bodies until the flag is known to be set or `max` is reached; returns what to wait for before that.
+    fn repeat(
+        &mut self,
+        batch: &mut Batch,
+        play: &mut Play,
+        params: &ParamsBuffer,
+        body: &[Command],
+        max: u32,
+        until: (BufferId, u32),
+    ) -> Result<Option<Signal>, DeviceError> {
+        let (flag, byte) = self.place(until.0, until.1, 1, Kind::Real)?;
+        let mut repeat = play.repeat.take().unwrap_or_else(|| {
+            let signature = Pace::signature(body);
+            let pace = self.paces.get(&signature).copied().unwrap_or_default();
+            Repetition { signature, pace, played: 0, in_flight: VecDeque::new(), last_landed_ms: 0.0, done: false }
+        });
+        loop {
+            repeat.look()?;
+            if repeat.done || repeat.played >= max {
+                break;
+            }
+            if let Some(signal) = repeat.waiting() {
+                play.repeat = Some(repeat);
+                return Ok(Some(signal));
+            }
+            let bodies = repeat.pace.chunk(repeat.played, max - repeat.played, body.len());
+            self.bodies(batch, params, play.block, body, bodies)?;
+            repeat.played += bodies;
+            // Nobody asks for the flag of the last chunk.
+            if repeat.played < max {
+                let submitted_ms = now_ms();
+                let (flag, _) = self.bring_back(batch, &flag, byte, 1);
+                self.internals.flag_reads += 1;
+                repeat.in_flight.push_back(Chunk { flag, bodies, played: repeat.played, submitted_ms });
+            }
+        }
+        if self.paces.len() >= MAX_PACES {
+            self.paces.clear();
+        }
+        self.paces.insert(repeat.signature, repeat.pace);
+        play.block += dispatches_of(body);
+        Ok(None)
+    }
+
+    /// Encodes a body `times` times. Its uniform blocks begin at `block`, and are the same each time.
+    fn bodies(
+        &mut self,
+        batch: &mut Batch,
+        params: &ParamsBuffer,
+        mut block: u32,
+        body: &[Command],
+        times: u32,
+    ) -> Result<(), DeviceError> {
+        let mut steps = Vec::with_capacity(body.len());
+        for command in body {
+            steps.extend(self.resolve(command, params, &mut block)?);
+        }
+        for _ in 0..times {
+            for step in &steps {
+                self.encode(batch, step);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `len` elements to where the host can map them, submits, and asks for the mapping.
+    fn bring_back(&mut self, batch: &mut Batch, from: &wgpu::Buffer, byte: u64, len: usize) -> (Rc<Readback>, Signal) {
+        let readback = self.readbacks.lease(&self.device, &mut self.internals, len);
+        batch.encoder(&self.device).copy_buffer_to_buffer(from, byte, &readback.buffer, 0, len as u64 * ELEMENT);
+        let _submission = self.submit(batch);
+        let (_landing, signal) = readback.map(len);
+        #[cfg(not(target_arch = "wasm32"))]
+        self.flights.push_back(Flight { landing: _landing, signal: signal.clone(), submission: _submission });
+        (readback, signal)
+    }
+
+    fn lease_params(&mut self, recording: &Recording) -> Result<Rc<ParamsBuffer>, DeviceError> {
+        let blocks = self.params_of(&recording.commands)?;
+        let (params, retired) = self.params.lease(&self.device, &self.queue, &mut self.internals, blocks);
+        if let Some(retired) = retired {
+            self.bind_groups.retain(|key, _| key.params() != retired);
+        }
+        Ok(params)
+    }
+
+    /// Submits the whole recording without reading anything back: every `Repeat` to its `max`, and no `Read`.
+    pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        self.reap();
+        self.health.check()?;
+        if self.compiling(kernels_of(&recording.commands))?.is_some() {
+            return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compiled`".into()));
+        }
+        let scopes = Scopes::open(&self.device);
+        let enqueued = self.enqueue_all(recording);
+        scopes.close(&self.health, |_, message| DeviceError::Invalid(message));
+        self.health.check().and(enqueued)
+    }
+
+    fn enqueue_all(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        let params = self.lease_params(recording)?;
+        let mut batch = Batch::default();
+        let mut block = 0;
+        for command in &recording.commands {
+            match command {
+                Command::Repeat { body, max, until } => {
+                    self.place(until.0, until.1, 1, Kind::Real)?;
+                    self.bodies(&mut batch, &params, block, body, *max)?;
+                    block += dispatches_of(body);
+                }
+                Command::Read { .. } => {}
+                other => {
+                    if let Some(step) = self.resolve(other, &params, &mut block)? {
+                        self.encode(&mut batch, &step);
+                    }
+                }
+            }
+        }
+        self.submit(&mut batch);
+        Ok(())
+    }
+
+    /// Natively, callbacks run when somebody polls, and signals are set by whoever polled.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn reap(&mut self) {
+        if self.disposed {
+            return;
+        }
+        // Without a wait there is nothing that could fail.
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        self.flights.retain(|flight| {
+            let landed = flight.landing.has_landed();
+            if landed {
+                flight.signal.set();
+            }
+            !landed
+        });
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn reap(&mut self) {}
+
+    /// Blocks until the signal is set: waits for one submission after the other, the oldest first, so that the GPU
+    /// goes on with the younger ones meanwhile.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn block_on(&mut self, signal: &Signal) -> Result<(), DeviceError> {
+        loop {
+            self.reap();
+            if signal.is_set() {
+                return Ok(());
+            }
+            self.health.check()?;
+            let Some(oldest) = self.flights.front() else {
+                return Err(DeviceError::Invalid("a wait for a signal that nothing will set".into()));
+            };
+            let timeout = Some(std::time::Duration::from_secs(1));
+            let wait = wgpu::PollType::Wait { submission_index: oldest.submission.clone(), timeout };
+            match self.device.poll(wait) {
+                // After a timeout, the health tells whether it is worth to go on.
+                Ok(_) | Err(wgpu::PollError::Timeout) => {}
+                Err(error) => return Err(DeviceError::Lost(error.to_string())),
+            }
+        }
+    }
+}
+
+fn kernels_of(commands: &[Command]) -> impl Iterator<Item = super::super::KernelId> {
+    let bodies = commands.iter().flat_map(|command| match command {
+        Command::Repeat { body, .. } => body.as_slice(),
+        other => std::slice::from_ref(other),
+    });
+    bodies.filter_map(|command| if let Command::Dispatch(dispatch) = command { Some(dispatch.kernel) } else { None })
+}
+
+/// The uniform blocks that a body has.
+fn dispatches_of(body: &[Command]) -> u32 {
+    body.iter().filter(|command| matches!(command, Command::Dispatch(_))).count() as u32
+}
+
+fn not_mapped() -> DeviceError {
+    DeviceError::Lost("what it brought back could not be read".into())
+}

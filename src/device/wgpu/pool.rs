@@ -1,0 +1,254 @@
+//! Buffers that recordings borrow: uniform blocks, and what readbacks are mapped from.
+//!
+//! A borrow is an `Rc` clone, so a recording that is dropped half-way gives everything back without knowing of the
+//! pool. A uniform buffer may be written again as soon as its borrower is gone, even while the GPU still works: the
+//! queue keeps the order. A readback buffer may not, until its mapping has landed.
+
+use super::super::{Params, Signal};
+use super::{ELEMENT, Internals, descriptor};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+};
+
+/// Bytes from one uniform block to the next: the largest alignment that WebGPU may ask for.
+pub(super) const PARAMS_STRIDE: usize = 256;
+
+/// How many recordings keep their uniform blocks on the GPU.
+const MAX_PARAMS_BUFFERS: usize = 16;
+
+/// Idle readback buffers above this are destroyed before a new one is made.
+const IDLE_READBACK_BYTES: u64 = 32 << 20;
+
+/// The uniform blocks of a recording, one after the other.
+pub(super) struct ParamsBuffer {
+    /// For the bind groups that name it.
+    pub id: u32,
+    pub buffer: wgpu::Buffer,
+    blocks: RefCell<Vec<Params>>,
+    used: Cell<u64>,
+}
+
+#[derive(Default)]
+pub(super) struct ParamsPool {
+    buffers: Vec<Rc<ParamsBuffer>>,
+    next_id: u32,
+    clock: u64,
+}
+
+impl ParamsPool {
+    /// A buffer that holds `blocks`, and the id of the one that had to make place for it, whose bind groups are dead.
+    ///
+    /// A solver plays few different recordings over and over, mostly with the same blocks. So the buffer that has
+    /// them already is best; then one with as many, which probably had the last playing of the same recording.
+    pub fn lease(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        internals: &mut Internals,
+        blocks: Vec<Params>,
+    ) -> (Rc<ParamsBuffer>, Option<u32>) {
+        self.clock += 1;
+        let bytes = capacity(blocks.len());
+        let oldest = |fits: &dyn Fn(&ParamsBuffer) -> bool| {
+            let free = self.buffers.iter().enumerate().filter(|(_, buffer)| Rc::strong_count(buffer) == 1 && fits(buffer));
+            free.min_by_key(|(_, buffer)| buffer.used.get()).map(|(index, _)| index)
+        };
+        let mut retired = None;
+        let index = if let Some(same) = oldest(&|buffer| *buffer.blocks.borrow() == blocks) {
+            same
+        } else if let Some(alike) = oldest(&|buffer| buffer.blocks.borrow().len() == blocks.len()) {
+            alike
+        } else {
+            if self.buffers.len() >= MAX_PARAMS_BUFFERS
+                && let Some(index) = oldest(&|_| true)
+            {
+                let old = self.buffers.swap_remove(index);
+                old.buffer.destroy();
+                retired = Some(old.id);
+            }
+            let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+            let buffer = device.create_buffer(&descriptor("uniform blocks", bytes, usage));
+            internals.pooled_buffers_created += 1;
+            self.buffers.push(Rc::new(ParamsBuffer { id: self.next_id, buffer, blocks: Default::default(), used: Cell::new(0) }));
+            self.next_id = self.next_id.wrapping_add(1);
+            self.buffers.len() - 1
+        };
+        let chosen = self.buffers[index].clone();
+        chosen.used.set(self.clock);
+        if *chosen.blocks.borrow() != blocks {
+            let mut data = vec![0; blocks.len() * PARAMS_STRIDE];
+            for (to, block) in data.chunks_exact_mut(PARAMS_STRIDE).zip(&blocks) {
+                to[..size_of::<Params>()].copy_from_slice(bytemuck::bytes_of(block));
+            }
+            queue.write_buffer(&chosen.buffer, 0, &data);
+            internals.params_uploads += 1;
+            *chosen.blocks.borrow_mut() = blocks;
+        }
+        (chosen, retired)
+    }
+
+    /// Buffers and their bytes.
+    pub fn size(&self) -> (u64, u64) {
+        (self.buffers.len() as u64, self.buffers.iter().map(|buffer| buffer.buffer.size()).sum())
+    }
+
+    pub fn destroy(&mut self) {
+        self.buffers.drain(..).for_each(|buffer| buffer.buffer.destroy());
+    }
+}
+
+/// Room for `blocks` uniform blocks; a recording without dispatches has none, but a buffer has at least one.
+fn capacity(blocks: usize) -> u64 {
+    (blocks.max(1) * PARAMS_STRIDE) as u64
+}
+
+/// Where a mapping is. Its callback may run on another thread natively, so this is all it gets to hold.
+#[derive(Default)]
+pub(super) struct Landing {
+    state: AtomicU8,
+    /// When it landed, as bits of an `f64` of milliseconds.
+    at_ms: AtomicU64,
+}
+
+const IDLE: u8 = 0;
+const PENDING: u8 = 1;
+const MAPPED: u8 = 2;
+const FAILED: u8 = 3;
+
+impl Landing {
+    fn land(&self, mapped: bool) {
+        self.at_ms.store(crate::clock::now_ms().to_bits(), Ordering::Relaxed);
+        self.state.store(if mapped { MAPPED } else { FAILED }, Ordering::Release);
+    }
+
+    pub fn has_landed(&self) -> bool {
+        self.state.load(Ordering::Acquire) != PENDING
+    }
+
+    pub fn at_ms(&self) -> f64 {
+        f64::from_bits(self.at_ms.load(Ordering::Relaxed))
+    }
+}
+
+/// A buffer that the GPU copies to and the host maps.
+pub(super) struct Readback {
+    pub buffer: wgpu::Buffer,
+    landing: Arc<Landing>,
+    signal: RefCell<Signal>,
+}
+
+impl Readback {
+    /// Asks for the first `len` elements. Their copy must have been submitted.
+    pub fn map(&self, len: usize) -> (Arc<Landing>, Signal) {
+        let signal = Signal::default();
+        *self.signal.borrow_mut() = signal.clone();
+        self.landing.state.store(PENDING, Ordering::Release);
+        let landing = self.landing.clone();
+        #[cfg(target_arch = "wasm32")]
+        let wake = signal.clone();
+        // Natively a signal cannot travel to where the callback runs: whoever polls sets it.
+        self.buffer.map_async(wgpu::MapMode::Read, ..len as u64 * ELEMENT, move |result| {
+            landing.land(result.is_ok());
+            #[cfg(target_arch = "wasm32")]
+            wake.set();
+        });
+        (self.landing.clone(), signal)
+    }
+
+    /// What to wait for, unless the mapping has landed.
+    pub fn pending(&self) -> Option<Signal> {
+        (!self.landing.has_landed()).then(|| self.signal.borrow().clone())
+    }
+
+    pub fn landed_at_ms(&self) -> f64 {
+        self.landing.at_ms()
+    }
+
+    /// The first `len` elements, which must have landed; `None` when the mapping was refused.
+    pub fn take(&self, len: usize) -> Option<Vec<f32>> {
+        if self.landing.state.load(Ordering::Acquire) != MAPPED {
+            return None;
+        }
+        let view = self.buffer.get_mapped_range(..len as u64 * ELEMENT).ok()?;
+        // The view need not be aligned on the web, where it is a copy.
+        let values = view.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        drop(view);
+        self.unmap();
+        Some(values)
+    }
+
+    fn unmap(&self) {
+        self.buffer.unmap();
+        self.landing.state.store(IDLE, Ordering::Release);
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ReadbackPool {
+    buffers: Vec<Rc<Readback>>,
+}
+
+impl ReadbackPool {
+    /// A buffer of at least `len` elements that nobody uses and no mapping is on its way to.
+    pub fn lease(&mut self, device: &wgpu::Device, internals: &mut Internals, len: usize) -> Rc<Readback> {
+        // Powers of two, so that readbacks of about the same size share a buffer.
+        let bytes = (len as u64 * ELEMENT).next_power_of_two().max(256);
+        self.reclaim();
+        if let Some(free) = self.buffers.iter().find(|buffer| is_idle(buffer) && buffer.buffer.size() == bytes) {
+            return free.clone();
+        }
+        let idle: u64 = self.buffers.iter().filter(|buffer| is_idle(buffer)).map(|buffer| buffer.buffer.size()).sum();
+        if idle + bytes > IDLE_READBACK_BYTES {
+            self.buffers.retain(|buffer| {
+                let keep = !is_idle(buffer);
+                if !keep {
+                    buffer.buffer.destroy();
+                }
+                keep
+            });
+        }
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let buffer = device.create_buffer(&descriptor("readback", bytes, usage));
+        internals.pooled_buffers_created += 1;
+        let readback = Rc::new(Readback { buffer, landing: Default::default(), signal: Default::default() });
+        self.buffers.push(readback.clone());
+        readback
+    }
+
+    /// Takes back what landed after its borrower had gone: a flag that came too late, a readback of a dropped playing.
+    fn reclaim(&mut self) {
+        self.buffers.retain(|buffer| {
+            let state = buffer.landing.state.load(Ordering::Acquire);
+            if Rc::strong_count(buffer) > 1 {
+                return true;
+            }
+            match state {
+                MAPPED => buffer.unmap(),
+                FAILED => {
+                    buffer.buffer.destroy();
+                    return false;
+                }
+                _ => {}
+            }
+            true
+        });
+    }
+
+    /// Buffers and their bytes.
+    pub fn size(&self) -> (u64, u64) {
+        (self.buffers.len() as u64, self.buffers.iter().map(|buffer| buffer.buffer.size()).sum())
+    }
+
+    pub fn destroy(&mut self) {
+        self.buffers.drain(..).for_each(|buffer| buffer.buffer.destroy());
+    }
+}
+
+fn is_idle(buffer: &Rc<Readback>) -> bool {
+    Rc::strong_count(buffer) == 1 && buffer.landing.state.load(Ordering::Acquire) == IDLE
+}

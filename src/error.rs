@@ -1,0 +1,92 @@
+//! What the engine refuses, in words for people and with a code for programs.
+
+use crate::device::DeviceError;
+use crate::expr::tape::TapeError;
+
+/// Every error of the engine. Its text says what was wrong, where, and what to do.
+#[derive(Debug, thiserror::Error, PartialEq, Clone)]
+pub enum Error {
+    #[error("term \"{term}\": slot {slot} of instance {instance} has index {index}, but \"{table}\" has {count} instances (0 to {last})", last = i64::from(*count) - 1)]
+    IndexOutOfRange { term: String, slot: u32, instance: u32, index: u32, table: String, count: u32 },
+    #[error("\"{table}\": index {index} is out of range: it has {count} instances (0 to {last})", last = i64::from(*count) - 1)]
+    RowOutOfRange { table: String, index: u32, count: u32 },
+    #[error("{what} has {got} values, but {expected} are needed")]
+    DataLength { term: Option<String>, what: String, got: usize, expected: String },
+    #[error("{what} is not finite: value {position} is {value}")]
+    NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
+    #[error(
+        "term \"{term}\": the residual of instance {instance} is not finite at the start values; change them, or guard the expression with select()"
+    )]
+    NonFiniteResidual { term: String, instance: u32 },
+    #[error("term \"{0}\" has no instances: leave it out, or disable it with term.enabled = false")]
+    EmptyTerm(String),
+    #[error("the problem has no {0}: add some before solving")]
+    EmptyProblem(&'static str),
+    #[error("term \"{0}\" has an empty residual: return at least one scalar")]
+    NoResidual(String),
+    #[error("\"{name}\": {message}")]
+    Shape { name: String, message: String },
+    #[error("{0}")]
+    InvalidOption(String),
+    #[error("term \"{term}\": {error}")]
+    Tape { term: String, error: TapeError },
+    #[error("{0}")]
+    Limits(String),
+    #[error("this problem is already being solved or read: wait for the running call, or stop it with its signal")]
+    Busy,
+    #[error("this {0} was disposed: it can't be used any more")]
+    Disposed(&'static str),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl Error {
+    /// The code that programs switch on (`LeastwiseError.code`).
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
+            Self::DataLength { .. } => "data-length",
+            Self::NonFinite { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
+            Self::NoResidual(_) => "no-residual",
+            Self::Shape { .. } => "shape",
+            Self::InvalidOption(_) => "invalid-option",
+            Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
+            Self::Tape { .. } => "tape",
+            Self::Limits(_) => "limits",
+            Self::Busy => "busy",
+            Self::Disposed(_) => "disposed",
+            Self::Device(error) => match error {
+                DeviceError::NoAdapter(_) => "no-adapter",
+                DeviceError::OutOfMemory { .. } => "out-of-memory",
+                DeviceError::Lost(_) => "device-lost",
+                DeviceError::UnknownBuffer(_) => "disposed",
+                DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "tape",
+            },
+        }
+    }
+
+    pub fn term(&self) -> Option<&str> {
+        match self {
+            Self::IndexOutOfRange { term, .. } | Self::NonFiniteResidual { term, .. } | Self::Tape { term, .. } => Some(term),
+            Self::EmptyTerm(term) | Self::NoResidual(term) => Some(term),
+            Self::DataLength { term, .. } | Self::NonFinite { term, .. } => term.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub fn instance(&self) -> Option<u32> {
+        match self {
+            Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
+            Self::NonFinite { instance, .. } => *instance,
+            _ => None,
+        }
+    }
+
+    pub fn slot(&self) -> Option<u32> {
+        match self {
+            Self::IndexOutOfRange { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+}

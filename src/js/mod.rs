@@ -1,0 +1,286 @@
+//! The session, one to one, for wasm-bindgen. `ts/src/native.ts` is the interface that this is held to.
+//!
+//! No borrow of the engine lives across an await: what waits is a [`Signal`](crate::device::Signal), which knows
+//! nothing of the engine.
+
+mod values;
+
+use crate::clock::now_ms;
+use crate::device::cpu::CpuDevice;
+use crate::device::wgpu::WgpuDevice;
+use crate::device::{Counters, Device, Limits, Precision, Signal};
+use crate::error::Error;
+use crate::problem::{Column, Slot, TermSpec, Weight};
+use crate::session::{Progress, Session, SolveMode};
+use crate::solve::Options;
+use serde::{Deserialize, Serialize};
+use values::{Numbers, field, reals, refuse, to_js, words};
+use wasm_bindgen::prelude::*;
+
+/// Limits that tests force.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ForcedLimits {
+    binding_bytes: Option<f64>,
+    group_size: Option<u32>,
+    groups_per_dimension: Option<u32>,
+}
+
+fn limits(forced: JsValue, base: Limits) -> Result<Option<Limits>, JsValue> {
+    if forced.is_undefined() || forced.is_null() {
+        return Ok(None);
+    }
+    let forced: ForcedLimits = serde_wasm_bindgen::from_value(forced)?;
+    let binding_bytes = forced.binding_bytes.map_or(base.binding_bytes, |bytes| (bytes as u64).max(1 << 16));
+    let group_size = forced.group_size.unwrap_or(base.group_size).clamp(1, 256);
+    Ok(Some(Limits {
+        binding_bytes,
+        buffer_bytes: if forced.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
+        group_size: 1 << group_size.ilog2(),
+        groups_per_dimension: forced.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
+        offset_alignment: base.offset_alignment,
+    }))
+}
+
+/// An engine on the CPU.
+#[wasm_bindgen(js_name = openCpu)]
+pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
+    let precision = match precision {
+        "f32" => Precision::F32,
+        "f64" => Precision::F64,
+        other => return Err(refuse(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\" or \"f64\"")))),
+    };
+    let base = CpuDevice::default_limits();
+    let limits = limits(forced, base)?.unwrap_or(base);
+    Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))) })
+}
+
+/// An engine on the device that `navigator.gpu` hands out.
+#[wasm_bindgen(js_name = openWebGpu)]
+pub async fn open_web_gpu(forced: JsValue) -> Result<Engine, JsValue> {
+    let limits = limits(forced, Limits::WEBGPU)?;
+    let device = WgpuDevice::open(limits).await.map_err(|error| refuse(error.into()))?;
+    Ok(Engine { session: Session::new(Device::Wgpu(device)) })
+}
+
+/// What the last panic said; a panic leaves the whole module unusable.
+#[wasm_bindgen(js_name = lastPanic)]
+pub fn last_panic() -> Option<String> {
+    values::last_panic()
+}
+
+#[wasm_bindgen(start)]
+pub fn start() {
+    values::remember_panics();
+}
+
+#[wasm_bindgen]
+pub struct Engine {
+    session: Session,
+}
+
+/// What crosses for every state of a task.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+enum Crossing {
+    Yielded,
+    Done { report: crate::solve::Report },
+    Iteration { iteration: crate::solve::Iteration },
+}
+
+#[wasm_bindgen]
+impl Engine {
+    #[wasm_bindgen(getter)]
+    pub fn counters(&self) -> Result<JsValue, JsValue> {
+        let counters: Counters = self.session.device().counters();
+        to_js(&counters)
+    }
+
+    /// The adapter's own name; "cpu" without one.
+    #[wasm_bindgen(getter)]
+    pub fn adapter(&self) -> String {
+        match self.session.device() {
+            Device::Cpu(_) => "cpu".into(),
+            Device::Wgpu(device) => device.adapter().to_string(),
+        }
+    }
+
+    pub fn problem(&mut self) -> u32 {
+        self.session.problem()
+    }
+
+    #[wasm_bindgen(js_name = freeProblem)]
+    pub fn free_problem(&mut self, problem: u32) {
+        self.session.free_problem(problem);
+    }
+
+    pub fn table(&mut self, problem: u32, name: &str, width: u32, values: JsValue, moving: bool) -> Result<u32, JsValue> {
+        let values = reals(&values)?;
+        self.session.table(problem, name, width, values.get(), moving).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = writeTable)]
+    pub fn write_table(&mut self, problem: u32, table: u32, values: JsValue, at: JsValue) -> Result<(), JsValue> {
+        let values = reals(&values)?;
+        let at = if at.is_undefined() { None } else { Some(words(&at)?) };
+        self.session.write_table(problem, table, values.get(), at.as_deref()).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = readTable)]
+    pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, JsValue> {
+        self.session.read_table(problem, table).map_err(refuse)
+    }
+
+    /// `{ buffer, offset, stride }` in bytes, or undefined on the CPU.
+    #[wasm_bindgen(js_name = viewTable)]
+    pub fn view_table(&mut self, problem: u32, table: u32, width: u32) -> Result<JsValue, JsValue> {
+        if matches!(self.session.device(), Device::Cpu(_)) {
+            return Ok(JsValue::UNDEFINED);
+        }
+        let slice = self.session.view_table(problem, table).map_err(refuse)?;
+        let Device::Wgpu(device) = self.session.device() else { return Ok(JsValue::UNDEFINED) };
+        let buffer = device.as_web_buffer(slice.buffer).ok_or_else(|| refuse(Error::Disposed("variable")))?;
+        let view = js_sys::Object::new();
+        js_sys::Reflect::set(&view, &"buffer".into(), &buffer)?;
+        js_sys::Reflect::set(&view, &"offset".into(), &(4 * slice.offset).into())?;
+        js_sys::Reflect::set(&view, &"stride".into(), &(4 * width).into())?;
+        Ok(view.into())
+    }
+
+    pub fn term(&mut self, problem: u32, term: JsValue) -> Result<u32, JsValue> {
+        let list = |name: &str| Ok::<Vec<JsValue>, JsValue>(js_sys::Array::from(&field(&term, name)?).to_vec());
+        let indices = list("indices")?.iter().map(words).collect::<Result<Vec<_>, _>>()?;
+        let number = |object: &JsValue, name: &str| Ok::<u32, JsValue>(field(object, name)?.as_f64().unwrap_or(0.0) as u32);
+        let text = |object: &JsValue, name: &str| Ok::<String, JsValue>(field(object, name)?.as_string().unwrap_or_default());
+        let slots = list("slots")?;
+        let slots = slots.iter().map(|slot| Ok(Slot { table: number(slot, "table")?, column: number(slot, "column")? }));
+        let slots = slots.collect::<Result<Vec<_>, JsValue>>()?;
+        let given = list("columns")?;
+        let values = given.iter().map(|column| reals(&field(column, "values")?)).collect::<Result<Vec<_>, _>>()?;
+        let columns = given.iter().zip(&values).map(|(column, values)| {
+            Ok(Column {
+                name: text(column, "name")?,
+                width: number(column, "width")?,
+                shared: field(column, "shared")?.is_truthy(),
+                values: values.get(),
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, JsValue>>()?;
+        let weight = Numbers::weight(&field(&term, "weight")?)?;
+        let spec = TermSpec {
+            name: text(&term, "name")?,
+            count: number(&term, "count")?,
+            indices,
+            slots,
+            columns,
+            weight: weight.as_weight(),
+            tape: &words(&field(&term, "tape")?)?,
+            outputs: &words(&field(&term, "outputs")?)?,
+        };
+        self.session.term(problem, spec).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = setColumn)]
+    pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: JsValue) -> Result<(), JsValue> {
+        let values = reals(&values)?;
+        self.session.set_column(problem, term, column, values.get()).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = setWeight)]
+    pub fn set_weight(&mut self, problem: u32, term: u32, weight: JsValue) -> Result<(), JsValue> {
+        let weight = Numbers::weight(&weight)?;
+        let weight: Weight = weight.as_weight();
+        self.session.set_weight(problem, term, weight).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = setEnabled)]
+    pub fn set_enabled(&mut self, problem: u32, term: u32, enabled: bool) -> Result<(), JsValue> {
+        self.session.set_enabled(problem, term, enabled).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = freeTerm)]
+    pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), JsValue> {
+        self.session.free_term(problem, term).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = termCosts)]
+    pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
+        self.session.term_costs(problem, term).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = describeTerm)]
+    pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<JsValue, JsValue> {
+        to_js(&self.session.describe_term(problem, term).map_err(refuse)?)
+    }
+
+    pub fn solver(&mut self, problem: u32, options: JsValue) -> Result<u32, JsValue> {
+        let options: Options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
+        self.session.solver(problem, &options).map_err(refuse)
+    }
+
+    pub fn solve(&mut self, solver: u32, mode: &str) -> Result<u32, JsValue> {
+        let mode = if mode == "step" { SolveMode::Step } else { SolveMode::Solve };
+        self.session.solve(solver, mode).map_err(refuse)
+    }
+
+    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), JsValue> {
+        self.session.advance(solver, iterations, budget_ms).map_err(refuse)
+    }
+
+    pub fn report(&mut self, solver: u32) -> Result<u32, JsValue> {
+        self.session.report(solver).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = freeSolver)]
+    pub fn free_solver(&mut self, solver: u32) {
+        self.session.free_solver(solver);
+    }
+
+    pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
+        let bare = |state: &str| {
+            let object = js_sys::Object::new();
+            js_sys::Reflect::set(&object, &"state".into(), &state.into())?;
+            Ok::<js_sys::Object, JsValue>(object)
+        };
+        match self.session.resume(task, budget_ms).map_err(refuse)? {
+            Progress::Yielded => to_js(&Crossing::Yielded),
+            Progress::Iteration(iteration) => to_js(&Crossing::Iteration { iteration }),
+            Progress::Report(report) => to_js(&Crossing::Done { report: *report }),
+            Progress::Stepped => Ok(bare("done")?.into()),
+            Progress::Waiting(signal) => {
+                let object = bare("waiting")?;
+                js_sys::Reflect::set(&object, &"ready".into(), &promise(signal))?;
+                Ok(object.into())
+            }
+            Progress::Values(values) => {
+                let object = bare("done")?;
+                js_sys::Reflect::set(&object, &"values".into(), &js_sys::Float64Array::from(&values[..]))?;
+                Ok(object.into())
+            }
+        }
+    }
+
+    pub fn stop(&mut self, task: u32, reason: &str) {
+        self.session.stop(task, reason);
+    }
+
+    pub fn cancel(&mut self, task: u32) {
+        self.session.cancel(task);
+    }
+
+    /// Milliseconds on the engine's clock.
+    pub fn now(&self) -> f64 {
+        now_ms()
+    }
+
+    pub fn dispose(&mut self) {
+        self.session.dispose();
+    }
+}
+
+fn promise(signal: Signal) -> js_sys::Promise {
+    wasm_bindgen_futures::future_to_promise(async move {
+        signal.await;
+        Ok(JsValue::UNDEFINED)
+    })
+}

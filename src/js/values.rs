@@ -1,0 +1,100 @@
+//! JavaScript values in and out.
+
+use crate::error::Error;
+use crate::problem::{Reals, Weight};
+use serde::Serialize;
+use std::cell::RefCell;
+use wasm_bindgen::prelude::*;
+
+/// Numbers copied out of a typed array.
+pub enum Numbers {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    One(f64),
+}
+
+impl Numbers {
+    pub fn get(&self) -> Reals<'_> {
+        match self {
+            Self::F32(values) => Reals::F32(values),
+            Self::F64(values) => Reals::F64(values),
+            Self::One(value) => Reals::F64(std::slice::from_ref(value)),
+        }
+    }
+
+    /// A weight: one number, an array, or 1 when there is none.
+    pub fn weight(value: &JsValue) -> Result<Self, JsValue> {
+        match value.as_f64() {
+            Some(number) => Ok(Self::One(number)),
+            None if value.is_undefined() => Ok(Self::One(1.0)),
+            None => reals(value),
+        }
+    }
+
+    pub fn as_weight(&self) -> Weight<'_> {
+        match self {
+            Self::One(value) => Weight::Shared(*value),
+            each => Weight::Each(each.get()),
+        }
+    }
+}
+
+/// A `Float32Array`, a `Float64Array`, or anything array-like.
+pub fn reals(value: &JsValue) -> Result<Numbers, JsValue> {
+    if let Some(array) = value.dyn_ref::<js_sys::Float32Array>() {
+        return Ok(Numbers::F32(array.to_vec()));
+    }
+    if let Some(array) = value.dyn_ref::<js_sys::Float64Array>() {
+        return Ok(Numbers::F64(array.to_vec()));
+    }
+    if value.is_object() {
+        return Ok(Numbers::F64(js_sys::Float64Array::new(value).to_vec()));
+    }
+    Err(refuse(Error::InvalidOption("values must be an array of numbers".into())))
+}
+
+/// A `Uint32Array`.
+pub fn words(value: &JsValue) -> Result<Vec<u32>, JsValue> {
+    match value.dyn_ref::<js_sys::Uint32Array>() {
+        Some(array) => Ok(array.to_vec()),
+        None => Err(refuse(Error::InvalidOption("indices must be a Uint32Array".into()))),
+    }
+}
+
+pub fn field(object: &JsValue, name: &str) -> Result<JsValue, JsValue> {
+    js_sys::Reflect::get(object, &name.into())
+}
+
+pub fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
+    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
+}
+
+/// `{ code, message, term?, instance?, slot? }`, of which the façade makes its error.
+pub fn refuse(error: Error) -> JsValue {
+    #[derive(Serialize)]
+    struct Refusal<'a> {
+        code: &'a str,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        term: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instance: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slot: Option<u32>,
+    }
+    let refusal =
+        Refusal { code: error.code(), message: error.to_string(), term: error.term(), instance: error.instance(), slot: error.slot() };
+    to_js(&refusal).unwrap_or_else(|other| other)
+}
+
+thread_local! {
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+pub fn remember_panics() {
+    std::panic::set_hook(Box::new(|info| LAST_PANIC.set(Some(info.to_string()))));
+}
+
+pub fn last_panic() -> Option<String> {
+    LAST_PANIC.with_borrow(Clone::clone)
+}

@@ -1,0 +1,76 @@
+//! The static kernels: every shader of `shaders/` with its CPU twin, its bindings and its place in the table tests.
+
+use crate::device::cpu::{Body, Twin, twins};
+use crate::device::{Access, KernelSource, binding::*};
+use crate::solve::state;
+use std::sync::Arc;
+
+const R: Access = Access::Read;
+const W: Access = Access::ReadWrite;
+
+macro_rules! fixed {
+    ($($variant:ident = $twin:ident [$($slot:ident: $access:ident),*];)*) => {
+        /// A static kernel.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Fixed { $(#[doc = concat!("`shaders/", stringify!($twin), ".wgsl`")] $variant),* }
+
+        impl Fixed {
+            pub const ALL: &[Fixed] = &[$(Self::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($twin)),* }
+            }
+
+            fn text(self) -> &'static str {
+                match self { $(Self::$variant => include_str!(concat!("../../shaders/", stringify!($twin), ".wgsl"))),* }
+            }
+
+            fn twin(self) -> Twin {
+                match self { $(Self::$variant => Twin { f32: twins::$twin::<f32>, f64: twins::$twin::<f64> }),* }
+            }
+
+            fn slots(self) -> &'static [(usize, Access)] {
+                match self { $(Self::$variant => &[$(($slot, $access)),*]),* }
+            }
+        }
+    };
+}
+
+fixed! {
+    Gather = gather [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Damping = damping [VECTOR_IN: R, VECTOR_OUT: W];
+    InvertBlocks = invert_blocks [ARENA: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    PcgStart = pcg_start [DATA: W, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];
+    PcgBegin = pcg_begin [STATE: W, PARTIALS: R];
+    PcgDirection = pcg_direction [DATA: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R];
+    PcgCurvature = pcg_curvature [DATA: R, VECTOR_IN: R, STATE: R, PARTIALS: W];
+    PcgAlpha = pcg_alpha [STATE: W, PARTIALS: R];
+    PcgUpdate = pcg_update [ARENA: W, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: W];
+    PcgBeta = pcg_beta [STATE: W, PARTIALS: R];
+    Trial = trial [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];
+    Model = model [STATE: W, PARTIALS: R];
+    Sum = sum [VECTOR_IN: R, PARTIALS: W];
+    Cost = cost [STATE: W, PARTIALS: R];
+    Accept = accept [STATE: W, PARTIALS: R];
+    Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+}
+
+impl Fixed {
+    pub fn source(self) -> KernelSource {
+        let mut access = [Access::Unused; COUNT];
+        for &(slot, how) in self.slots() {
+            access[slot] = how;
+        }
+        KernelSource { name: self.name().to_string(), wgsl: Arc::from(self.wgsl()), access, cpu: Body::Twin(self.twin()) }
+    }
+
+    /// The module after the prelude: the state's numbers and the reductions only where they are used.
+    fn wgsl(self) -> String {
+        let text = self.text();
+        let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
+        let uses_groups = text.contains("group_sum") || text.contains("group_max");
+        let constants = if uses_state { state::wgsl_constants() } else { String::new() };
+        let reduce = if uses_groups { include_str!("../../shaders/reduce.wgsl") } else { "" };
+        format!("{constants}{reduce}\n{text}")
+    }
+}

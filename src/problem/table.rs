@@ -1,0 +1,95 @@
+//! Tables: many instances of one variable or constant.
+
+use super::Reals;
+use crate::error::Error;
+
+/// Scalars of one instance that a table may have.
+const MAX_WIDTH: u32 = 1024;
+
+pub struct Table {
+    pub name: String,
+    /// Scalars of an instance.
+    pub width: u32,
+    pub count: u32,
+    /// Variables move; constants are gathered in the same way but never solved for.
+    pub moving: bool,
+    /// First element in the arena; in vectors over all unknowns; among the packed diagonal blocks.
+    pub arena: u32,
+    pub vector: u32,
+    pub block: u32,
+    /// The values until they are uploaded.
+    pub(super) initial: Option<Vec<f64>>,
+}
+
+impl Table {
+    pub(super) fn new(name: &str, width: u32, values: Reals, moving: bool) -> Result<Self, Error> {
+        let shape = |message: String| Error::Shape { name: name.into(), message };
+        if width == 0 || width > MAX_WIDTH {
+            return Err(shape(format!("an instance has 1 to {MAX_WIDTH} scalars, not {width}")));
+        }
+        let instances = values.len() / width as usize;
+        if instances == 0 || !values.len().is_multiple_of(width as usize) {
+            let what = format!("\"{name}\": values");
+            let expected = format!("a positive multiple of {width} (its shape)");
+            return Err(Error::DataLength { term: None, what, got: values.len(), expected });
+        }
+        let count = u32::try_from(instances).map_err(|_| shape(format!("{instances} instances are too many")))?;
+        let mut table = Self { name: name.into(), width, count, moving, arena: 0, vector: 0, block: 0, initial: None };
+        table.initial = Some(table.finite(values)?);
+        Ok(table)
+    }
+
+    /// Elements of the lower triangle of an instance's diagonal block.
+    pub fn packed(&self) -> u32 {
+        self.width * (self.width + 1) / 2
+    }
+
+    pub fn elements(&self) -> u32 {
+        self.width * self.count
+    }
+
+    fn finite(&self, values: Reals) -> Result<Vec<f64>, Error> {
+        values.finite().map_err(|(position, value)| Error::NonFinite {
+            term: None,
+            instance: Some((position / self.width as usize) as u32),
+            what: format!("\"{}\"", self.name),
+            position,
+            value: value.to_string(),
+        })
+    }
+
+    /// What to write where (in elements of the table): runs of consecutive instances are one write.
+    pub(super) fn writes(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<(u32, Vec<f64>)>, Error> {
+        let width = self.width as usize;
+        let instances = at.map_or(self.count as usize, <[u32]>::len);
+        if values.len() != instances * width {
+            return Err(Error::DataLength {
+                term: None,
+                what: format!("\"{}\": values", self.name),
+                got: values.len(),
+                expected: format!("{} ({instances} instances of {width})", instances * width),
+            });
+        }
+        let values = self.finite(values)?;
+        let Some(at) = at else { return Ok(vec![(0, values)]) };
+        if let Some(&index) = at.iter().find(|index| **index >= self.count) {
+            return Err(Error::RowOutOfRange { table: self.name.clone(), index, count: self.count });
+        }
+        let mut writes: Vec<(u32, Vec<f64>)> = Vec::new();
+        for (&index, row) in at.iter().zip(values.chunks(width)) {
+            let offset = index * self.width;
+            match writes.last_mut() {
+                Some((start, data)) if *start + data.len() as u32 == offset => data.extend_from_slice(row),
+                _ => writes.push((offset, row.to_vec())),
+            }
+        }
+        Ok(writes)
+    }
+
+    pub(super) fn write_initial(&mut self, writes: Vec<(u32, Vec<f64>)>) {
+        let Some(values) = &mut self.initial else { return };
+        for (offset, data) in writes {
+            values[offset as usize..offset as usize + data.len()].copy_from_slice(&data);
+        }
+    }
+}

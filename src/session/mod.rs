@@ -1,0 +1,207 @@
+//! The engine's whole surface, in plain Rust: handles in, values and errors out.
+//!
+//! A [`Session`] is one device and the problems on it. What takes time is a *task*: [`Session::resume`] goes on with it
+//! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
+
+mod solvers;
+mod task;
+
+pub use task::{Progress, SolveMode};
+
+use crate::device::{Device, Kind, Slice};
+use crate::error::Error;
+use crate::problem::{Problem, Reals, TermSpec, Weight};
+use crate::solve::{Levenberg, Options};
+use std::collections::HashMap;
+use task::{Costs, Task};
+
+/// A problem, and who is working on it.
+struct Entry {
+    problem: Problem,
+    running: Option<u32>,
+}
+
+/// A solver, and the step it was left in by `advance` on the CPU.
+struct SolverEntry {
+    problem: u32,
+    solver: Levenberg,
+    live: Option<crate::device::Play>,
+}
+
+pub struct Session {
+    device: Device,
+    problems: Vec<Option<Entry>>,
+    solvers: Vec<Option<SolverEntry>>,
+    tasks: HashMap<u32, Task>,
+    next_task: u32,
+}
+
+/// Statistics of a term's kernels.
+#[derive(serde::Serialize, Debug, Clone, Copy)]
+#[serde(rename_all = "camelCase")]
+pub struct TermDescription {
+    /// Rows of one instance's residual.
+    pub residuals: u32,
+    /// Stored columns besides the residual: distinct non-constant Jacobian entries.
+    pub jacobian_columns: u32,
+    pub contribution_columns: u32,
+    pub chunks: u32,
+    /// Instructions of all six programs.
+    pub instructions: u32,
+}
+
+impl Session {
+    pub fn new(device: Device) -> Self {
+        Self { device, problems: Vec::new(), solvers: Vec::new(), tasks: HashMap::new(), next_task: 0 }
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
+    pub fn problem(&mut self) -> u32 {
+        self.problems.push(Some(Entry { problem: Problem::new(), running: None }));
+        self.problems.len() as u32 - 1
+    }
+
+    fn entry(&mut self, problem: u32) -> Result<(&mut Entry, &mut Device), Error> {
+        let entry = self.problems.get_mut(problem as usize).and_then(Option::as_mut).ok_or(Error::Disposed("problem"))?;
+        Ok((entry, &mut self.device))
+    }
+
+    /// The problem, if nothing is running on it.
+    fn idle(&mut self, problem: u32) -> Result<(&mut Entry, &mut Device), Error> {
+        self.finish_live(problem)?;
+        let (entry, device) = self.entry(problem)?;
+        if entry.running.is_some() {
+            return Err(Error::Busy);
+        }
+        Ok((entry, device))
+    }
+
+    /// Destroys the problem, its solvers and everything they have on the device.
+    pub fn free_problem(&mut self, problem: u32) {
+        let Some(mut entry) = self.problems.get_mut(problem as usize).and_then(Option::take) else { return };
+        let solvers: Vec<usize> =
+            (0..self.solvers.len()).filter(|&solver| self.solvers[solver].as_ref().is_some_and(|entry| entry.problem == problem)).collect();
+        for solver in solvers {
+            self.free_solver(solver as u32);
+        }
+        if let Some(task) = entry.running {
+            self.drop_task(task);
+        }
+        entry.problem.dispose(&mut self.device);
+    }
+
+    pub fn table(&mut self, problem: u32, name: &str, width: u32, values: Reals, moving: bool) -> Result<u32, Error> {
+        let (entry, device) = self.idle(problem)?;
+        entry.problem.add_table(device, name, width, values, moving)
+    }
+
+    pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
+        let (entry, _) = self.entry(problem)?;
+        entry.problem.write_table(table, values, at)
+    }
+
+    /// Where a table lies in the arena's buffer (elements).
+    pub fn view_table(&mut self, problem: u32, table: u32) -> Result<Slice, Error> {
+        let (entry, device) = self.entry(problem)?;
+        let buffer = entry.problem.share(device)?;
+        let table = entry.problem.table(table)?;
+        Ok(Slice { buffer, offset: table.arena, len: table.elements() })
+    }
+
+    pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
+        let (entry, device) = self.idle(problem)?;
+        entry.problem.add_term(device, spec)
+    }
+
+    pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
+        self.entry(problem)?.0.problem.set_column(term, column, values)
+    }
+
+    pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
+        self.entry(problem)?.0.problem.set_weight(term, weight)
+    }
+
+    pub fn set_enabled(&mut self, problem: u32, term: u32, enabled: bool) -> Result<(), Error> {
+        self.idle(problem)?.0.problem.set_enabled(term, enabled)
+    }
+
+    pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
+        let (entry, device) = self.idle(problem)?;
+        entry.problem.remove_term(device, term)
+    }
+
+    pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
+        let term = self.entry(problem)?.0.problem.term(term)?;
+        let programs = &term.programs;
+        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
+        Ok(TermDescription {
+            residuals: programs.rows,
+            jacobian_columns: programs.stored - programs.rows,
+            contribution_columns: programs.contributions,
+            chunks: term.chunks.len() as u32,
+            instructions: all.iter().map(|program| program.instructions.len() as u32).sum(),
+        })
+    }
+
+    /// A task that reads a table's accepted values.
+    pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
+        let (entry, device) = self.idle(problem)?;
+        entry.problem.lay_out(device)?;
+        let (point, _) = entry.problem.arenas()?;
+        let table = entry.problem.table(table)?;
+        let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
+        let mut recording = crate::device::Recording { commands: entry.problem.take_uploads() };
+        recording.push(crate::device::Command::Read { slice });
+        let play = device.start(recording);
+        self.start_task(problem, Task::Read { problem, play })
+    }
+
+    /// A task that evaluates ½ w ‖r‖² of every instance of a term at the accepted values.
+    pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
+        let (entry, device) = self.idle(problem)?;
+        entry.problem.term(term)?;
+        entry.problem.lay_out(device)?;
+        let costs = Costs::new(device, &entry.problem, problem, vec![term], false)?;
+        self.start_task(problem, Task::Costs(costs))
+    }
+
+    fn start_task(&mut self, problem: u32, task: Task) -> Result<u32, Error> {
+        let id = self.next_task;
+        self.entry(problem)?.0.running = Some(id);
+        self.next_task += 1;
+        self.tasks.insert(id, task);
+        Ok(id)
+    }
+
+    pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
+        let settings = options.settings()?;
+        let (entry, device) = self.idle(problem)?;
+        let solver = Levenberg::new(device, &mut entry.problem, settings)?;
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None }));
+        Ok(self.solvers.len() as u32 - 1)
+    }
+
+    /// Destroys everything, the device last.
+    pub fn dispose(&mut self) {
+        for problem in 0..self.problems.len() {
+            self.free_problem(problem as u32);
+        }
+        self.tasks.clear();
+        if let Device::Wgpu(device) = &mut self.device {
+            device.dispose();
+        }
+    }
+
+    /// A buffer of one kind for a task of its own, all 0.
+    fn scratch(device: &mut Device, len: u32, label: &str) -> Result<Slice, Error> {
+        let buffer = device.allocate(Kind::Real, len, label)?;
+        Ok(Slice { buffer, offset: 0, len })
+    }
+}

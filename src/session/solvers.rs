@@ -1,0 +1,91 @@
+//! Solvers of a session: solving as a task, and live steps for frame loops.
+
+use super::task::{SolveMode, Task};
+use super::{Session, SolverEntry};
+use crate::clock::now_ms;
+use crate::device::{Device, Playing};
+use crate::error::Error;
+use crate::solve::Inner;
+
+impl Session {
+    fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
+        self.solvers.get_mut(solver as usize).and_then(Option::as_mut).ok_or(Error::Disposed("solver"))
+    }
+
+    /// A task that solves to termination, or makes one step.
+    pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        self.solver_entry(solver)?.solver.reopen();
+        self.start_task(problem, Task::solve(problem, solver, mode))
+    }
+
+    /// A task whose outcome is the report of what was done so far.
+    pub fn report(&mut self, solver: u32) -> Result<u32, Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
+        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let recording = entry.solver.report_now(&mut owner.problem)?;
+        let play = self.device.start(recording);
+        self.start_task(problem, Task::playing(problem, solver, SolveMode::Solve, play))
+    }
+
+    /// Live use: a GPU gets `iterations` steps enqueued at once and nothing is read back; the CPU works until
+    /// `budget_ms` are over or the steps are done, and goes on within a step the next time.
+    ///
+    /// While kernels are still being compiled, a call does nothing.
+    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), Error> {
+        let deadline = now_ms() + budget_ms;
+        let problem = self.solver_entry(solver)?.problem;
+        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        if owner.running.is_some() {
+            return Err(Error::Busy);
+        }
+        if self.device.compiled()?.is_some() {
+            return Ok(());
+        }
+        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
+        for _ in 0..iterations {
+            if let Device::Wgpu(_) = &self.device {
+                let recording = entry.solver.step(&mut owner.problem, Inner::Live)?;
+                self.device.enqueue(&recording)?;
+                continue;
+            }
+            let mut play = match entry.live.take() {
+                Some(play) => play,
+                None => {
+                    let recording = entry.solver.step(&mut owner.problem, Inner::Live)?;
+                    self.device.start(recording)
+                }
+            };
+            if let Playing::Yielded = self.device.resume(&mut play, deadline)? {
+                entry.live = Some(play);
+                break;
+            }
+            if now_ms() > deadline {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes a step that `advance` left unfinished: dropped within its commit, it would leave half a step.
+    pub(super) fn finish_live(&mut self, problem: u32) -> Result<(), Error> {
+        for entry in self.solvers.iter_mut().flatten().filter(|entry| entry.problem == problem) {
+            if let Some(mut play) = entry.live.take() {
+                self.device.resume(&mut play, f64::INFINITY)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn free_solver(&mut self, solver: u32) {
+        let Some(entry) = self.solvers.get_mut(solver as usize).and_then(Option::take) else { return };
+        let tasks: Vec<u32> = self.tasks.iter().filter(|(_, task)| task.solver() == Some(solver)).map(|(id, _)| *id).collect();
+        for task in tasks {
+            self.drop_task(task);
+        }
+        entry.solver.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
+    }
+}

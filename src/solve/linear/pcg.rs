@@ -1,0 +1,76 @@
+//! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks
+//! (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
+//!
+//! A product JᵀWJ·p takes two passes: every instance multiplies its stored J and stores its contributions, then every
+//! variable gathers them. α, β and the test for convergence stay on the device; nothing here waits for a readback.
+
+use super::super::{Workspace, state, workspace::Gathered};
+use crate::device::{Command, binding::*};
+use crate::kernel::Fixed;
+use crate::problem::{Problem, Table};
+
+/// Inner iterations that a step may take at most.
+pub fn max_iterations(problem: &Problem) -> u32 {
+    (2 * problem.vector_len()).clamp(10, 500)
+}
+
+/// Appends the whole solve; the step ends up in `work.step`, the remaining residual in `work.residual`.
+pub fn solve(work: &Workspace, problem: &Problem, group_size: u32, max: u32, commands: &mut Vec<Command>) {
+    let table_words = |table: &Table, partial: u32| vec![table.vector, table.width, table.block, partial];
+    let bindings = [(ARENA, work.scale), (VECTOR_IN, work.blocks), (VECTOR_OUT, work.inverse), (STATE, work.state)];
+    let per_variable = |table: &Table, partial: u32| (table.count, table_words(table, partial));
+    work.over_tables(Fixed::InvertBlocks, problem, group_size, per_variable, &bindings, commands);
+
+    let bindings = [
+        (DATA, work.residual),
+        (INDEX, work.step),
+        (VECTOR_IN, work.gradient),
+        (VECTOR_OUT, work.z),
+        (JACOBIAN, work.inverse),
+        (PARTIALS, work.partials),
+    ];
+    let with_distance = |table: &Table, partial: u32| {
+        let mut words = table_words(table, partial);
+        words.push(work.partial_distance);
+        (table.count, words)
+    };
+    let partials = work.over_tables(Fixed::PcgStart, problem, group_size, with_distance, &bindings, commands);
+    commands.push(work.reduce(Fixed::PcgBegin, &[partials, work.partial_distance]));
+    let body = iteration(work, problem, group_size);
+    commands.push(Command::Repeat { body, max, until: (work.state.buffer, state::SOLVED) });
+}
+
+/// q = (JᵀWJ + λD) p.
+pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+    let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
+    commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
+    for term in problem.enabled_terms() {
+        for chunk in &term.chunks {
+            commands.push(work.generated(term.kernels.product, chunk, work.step, work.p));
+            work.gather(problem, chunk, Gathered::Vector(work.q), state::SOLVED, commands);
+        }
+    }
+}
+
+fn iteration(work: &Workspace, problem: &Problem, group_size: u32) -> Vec<Command> {
+    let mut body = Vec::new();
+    product(work, problem, &mut body);
+    let vector = problem.vector_len();
+    let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.partials)];
+    body.push(work.fixed(Fixed::PcgCurvature, vector, &[], &bindings));
+    body.push(work.reduce(Fixed::PcgAlpha, &[vector.div_ceil(group_size)]));
+    let bindings = [
+        (ARENA, work.z),
+        (DATA, work.p),
+        (INDEX, work.q),
+        (VECTOR_IN, work.inverse),
+        (VECTOR_OUT, work.step),
+        (JACOBIAN, work.residual),
+        (STATE, work.state),
+        (PARTIALS, work.partials),
+    ];
+    let per_variable = |table: &Table, partial: u32| (table.count, vec![table.vector, table.width, table.block, partial]);
+    let partials = work.over_tables(Fixed::PcgUpdate, problem, group_size, per_variable, &bindings, &mut body);
+    body.push(work.reduce(Fixed::PcgBeta, &[partials]));
+    body
+}

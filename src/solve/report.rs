@@ -1,0 +1,66 @@
+//! What a solve says of itself.
+
+use crate::device::Counters;
+use serde::Serialize;
+
+/// One step, accepted or not.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Iteration {
+    pub index: u32,
+    /// ½ Σ w ‖r‖² after the step, if it was accepted, else before it.
+    pub cost: f64,
+    /// Cost at the trial point minus cost before; negative is better.
+    pub cost_change: f64,
+    /// max |gᵢ| before the step.
+    pub gradient_norm: f64,
+    /// ‖s‖.
+    pub step_norm: f64,
+    /// λ that the step was computed with.
+    pub damping: f64,
+    /// Achieved decrease over the decrease that the quadratic model predicted.
+    pub gain_ratio: f64,
+    /// Conjugate-gradient iterations.
+    pub inner_iterations: u32,
+    pub accepted: bool,
+    pub ms: f64,
+}
+
+/// Why a solve ended.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Termination {
+    Converged,
+    MaxIterations,
+    TimeLimit,
+    Stopped,
+    NoProgress,
+    /// The arithmetic's precision, not the tolerance, ended it.
+    Precision,
+}
+
+/// The account of a whole solve. Not converging is a report, never an error.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    pub termination: Termination,
+    pub converged: bool,
+    pub reason: String,
+    pub initial_cost: f64,
+    pub cost: f64,
+    pub iterations: Vec<Iteration>,
+    #[serde(serialize_with = "as_map")]
+    pub cost_by_term: Vec<(String, f64)>,
+    pub compile_ms: f64,
+    pub solve_ms: f64,
+    pub backend: &'static str,
+    pub precision: &'static str,
+    pub method: &'static str,
+    pub linear: &'static str,
+    /// What the device did since the solver was made.
+    pub counters: Counters,
+}
+
+fn as_map<S: serde::Serializer>(costs: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(costs.iter().map(|(name, cost)| (name, cost)))
+}

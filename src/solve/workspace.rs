@@ -1,0 +1,215 @@
+//! The buffers of a solver, and the dispatches that are the same for all solvers.
+
+use super::state;
+use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::Fixed;
+use crate::problem::{Chunk, Incidence, Problem, Table, Term};
+
+/// Kinds of partial sums that one kernel writes at most.
+const PARTIAL_KINDS: u32 = 5;
+
+/// Vectors over all unknowns, packed diagonal blocks, scratch columns, partial sums and the state.
+pub struct Workspace {
+    pub gradient: Slice,
+    /// s, the step.
+    pub step: Slice,
+    /// r = −g − (JᵀWJ + λD)s.
+    pub residual: Slice,
+    pub z: Slice,
+    pub p: Slice,
+    pub q: Slice,
+    /// D.
+    pub scale: Slice,
+    /// The diagonal blocks of JᵀWJ, and of the preconditioner.
+    pub blocks: Slice,
+    pub inverse: Slice,
+    pub scratch: Slice,
+    pub partials: Slice,
+    pub state: Slice,
+    /// Elements between the kinds of partials.
+    pub partial_distance: u32,
+    fixed: Vec<KernelId>,
+}
+
+impl Workspace {
+    pub fn new(device: &mut Device, problem: &Problem) -> Result<Self, Error> {
+        if problem.enabled_terms().next().is_none() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
+        let fixed = device.kernels(&sources)?;
+        let group = device.limits().group_size;
+        let vector = problem.vector_len();
+        let scratch = problem.terms().flat_map(|term| term.chunks.iter().map(|chunk| term.scratch_len(chunk))).max();
+        let over_terms: u32 = problem.terms().flat_map(|term| &term.chunks).map(|chunk| chunk.count.div_ceil(group)).sum();
+        let over_tables: u32 = problem.moving().map(|table| table.elements().div_ceil(group)).sum();
+        let partial_distance = over_terms.max(over_tables).max(vector.div_ceil(group));
+        let sizes = [
+            ("gradient", vector),
+            ("step", vector),
+            ("residual", vector),
+            ("z", vector),
+            ("p", vector),
+            ("q", vector),
+            ("scale", vector),
+            ("diagonal blocks", problem.blocks_len()),
+            ("preconditioner", problem.blocks_len()),
+            ("scratch columns", scratch.unwrap_or(1)),
+            ("partial sums", partial_distance * PARTIAL_KINDS),
+            ("state", state::STATE_LEN),
+        ];
+        let mut slices: Vec<Slice> = Vec::new();
+        for (label, len) in sizes {
+            match device.allocate(Kind::Real, len, label) {
+                Ok(buffer) => slices.push(Slice { buffer, offset: 0, len }),
+                Err(error) => {
+                    slices.iter().for_each(|slice| device.free(slice.buffer));
+                    return Err(error.into());
+                }
+            }
+        }
+        let slice = |place: usize| slices[place];
+        Ok(Self {
+            gradient: slice(0),
+            step: slice(1),
+            residual: slice(2),
+            z: slice(3),
+            p: slice(4),
+            q: slice(5),
+            scale: slice(6),
+            blocks: slice(7),
+            inverse: slice(8),
+            scratch: slice(9),
+            partials: slice(10),
+            state: slice(11),
+            partial_distance,
+            fixed,
+        })
+    }
+
+    pub fn buffers(&self) -> [BufferId; 12] {
+        [
+            self.gradient,
+            self.step,
+            self.residual,
+            self.z,
+            self.p,
+            self.q,
+            self.scale,
+            self.blocks,
+            self.inverse,
+            self.scratch,
+            self.partials,
+            self.state,
+        ]
+        .map(|slice| slice.buffer)
+    }
+
+    /// A static kernel over `count` items.
+    pub fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
+        dispatch(self.fixed[kernel as usize], count, words, bindings)
+    }
+
+    /// A static kernel of one workgroup, over partials.
+    pub fn reduce(&self, kernel: Fixed, words: &[u32]) -> Command {
+        let bindings = [(STATE, self.state), (PARTIALS, self.partials)];
+        match dispatch(self.fixed[kernel as usize], 1, words, &bindings) {
+            Command::Dispatch(dispatch) => Command::Dispatch(Dispatch { single_group: true, ..dispatch }),
+            other => other,
+        }
+    }
+
+    /// A generated kernel over a chunk. `arena` is the point to evaluate at, `vector` what J is multiplied with.
+    pub fn generated(&self, kernel: KernelId, chunk: &Chunk, arena: Slice, vector: Slice) -> Command {
+        let bindings = [(ARENA, arena), (VECTOR_IN, vector), (VECTOR_OUT, self.scratch), (STATE, self.state)];
+        evaluate(kernel, chunk, &bindings)
+    }
+
+    /// Adds the chunk's contribution columns to `total`: to a vector, or to the packed diagonal blocks.
+    pub fn gather(&self, problem: &Problem, chunk: &Chunk, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
+        for list in &chunk.incidence {
+            let table = &problem.tables()[list.table as usize];
+            let (width, map, base, total) = match to {
+                Gathered::Vector(total) => (table.width, list.gradient_map, table.vector, total),
+                Gathered::Blocks => (table.packed(), list.diagonal_map, table.block, self.blocks),
+            };
+            let Incidence { starts, ids, entries, bits, .. } = *list;
+            let words = [width, map, starts, ids, entries, bits, chunk.count, base, guard];
+            let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
+            let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
+            commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
+        }
+    }
+
+    /// Partial sums of a value that `kernel` stores for every instance of every enabled term; gives their number.
+    pub fn sum_terms(
+        &self,
+        problem: &Problem,
+        kernel: impl Fn(&Term) -> KernelId,
+        arena: Slice,
+        group_size: u32,
+        commands: &mut Vec<Command>,
+    ) -> u32 {
+        let mut first = 0;
+        for term in problem.enabled_terms() {
+            for chunk in &term.chunks {
+                commands.push(self.generated(kernel(term), chunk, arena, self.step));
+                let words = [first, self.partial_distance];
+                let bindings = [(VECTOR_IN, self.scratch), (PARTIALS, self.partials)];
+                commands.push(self.fixed(Fixed::Sum, chunk.count, &words, &bindings));
+                first += chunk.count.div_ceil(group_size);
+            }
+        }
+        first
+    }
+
+    /// A static kernel over the variables of every moving table: its items are `per_table`'s number, its first words
+    /// the table's places, its last the first partial. Gives the number of partials.
+    pub fn over_tables(
+        &self,
+        kernel: Fixed,
+        problem: &Problem,
+        group_size: u32,
+        per_table: impl Fn(&Table, u32) -> (u32, Vec<u32>),
+        bindings: &[(usize, Slice)],
+        commands: &mut Vec<Command>,
+    ) -> u32 {
+        let mut partials = 0;
+        for table in problem.moving() {
+            let (count, words) = per_table(table, partials);
+            commands.push(self.fixed(kernel, count, &words, bindings));
+            partials += count.div_ceil(group_size);
+        }
+        partials
+    }
+}
+
+/// Where gathered contributions go.
+#[derive(Clone, Copy)]
+pub enum Gathered {
+    Vector(Slice),
+    Blocks,
+}
+
+/// A generated kernel over a chunk, with the chunk's own buffers and those given.
+pub fn evaluate(kernel: KernelId, chunk: &Chunk, given: &[(usize, Slice)]) -> Command {
+    let whole = |buffer, len| Slice { buffer, offset: 0, len };
+    let mut bindings = vec![
+        (DATA, whole(chunk.data, chunk.data_len)),
+        (INDEX, whole(chunk.index, chunk.index_len)),
+        (JACOBIAN, whole(chunk.jacobian, chunk.jacobian_len)),
+    ];
+    bindings.extend(given);
+    dispatch(kernel, chunk.count, &[], &bindings)
+}
+
+fn dispatch(kernel: KernelId, count: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
+    let mut bindings = [None; COUNT];
+    for &(slot, slice) in bound {
+        bindings[slot] = Some(slice);
+    }
+    let mut all = [0; PARAM_WORDS];
+    all[..words.len()].copy_from_slice(words);
+    Command::Dispatch(Dispatch { kernel, bindings, count, single_group: false, words: all })
+}

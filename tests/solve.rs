@@ -1,0 +1,47 @@
+//! Whole solves through the session, on every backend.
+
+mod support;
+
+use leastwise::device::{Limits, Precision};
+use leastwise::solve::{Options, Termination};
+use support::*;
+
+fn tight() -> Options {
+    Options { cost_tolerance: Some(1e-7), max_iterations: Some(200.0), ..Options::default() }
+}
+
+#[test]
+fn arap_on_an_icosphere_agrees_between_backends_and_limits() {
+    let mesh = Mesh::icosphere(3).normalized();
+    let mut costs = Vec::new();
+    let sessions = [
+        ("cpu f64", cpu(Precision::F64)),
+        ("cpu f32", cpu(Precision::F32)),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL)),
+        ("webgpu", gpu(None)),
+        ("webgpu, small limits", gpu(Some(Limits::SMALL))),
+    ];
+    for (name, mut session) in sessions {
+        let (problem, _) = arap(&mut session, &mesh);
+        let report = solve(&mut session, problem, &tight());
+        println!(
+            "{name}: {:?} {} -> {} in {} steps: {}",
+            report.termination,
+            report.initial_cost,
+            report.cost,
+            report.iterations.len(),
+            report.reason
+        );
+        for it in &report.iterations {
+            println!(
+                "  {:3} cost {:.8e} change {:.3e} |g| {:.2e} λ {:.1e} gain {:.3} inner {}",
+                it.index, it.cost, it.cost_change, it.gradient_norm, it.damping, it.gain_ratio, it.inner_iterations
+            );
+        }
+        assert_eq!(report.termination, Termination::Converged, "{name}: {}", report.reason);
+        costs.push(report.cost);
+    }
+    for cost in &costs {
+        assert!((cost - costs[0]).abs() < 1e-3 * costs[0], "{costs:?}");
+    }
+}
