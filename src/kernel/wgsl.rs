@@ -24,6 +24,10 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
         let element = if slot == binding::INDEX { "u32" } else { "real" };
         writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
     }
+    let trigonometry = |i: &Instruction| matches!(i, Instruction::Unary(Unary::Sin | Unary::Cos, _));
+    if program.instructions.iter().any(trigonometry) {
+        write!(text, "\n{}", include_str!("../../shaders/trigonometry.wgsl"))?;
+    }
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     if let Some(guard) = program.guard {
@@ -48,8 +52,8 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
             Instruction::Unary(operation, a) => match operation {
                 Unary::Neg => write!(text, "-v{a}")?,
                 Unary::Sqrt => write!(text, "sqrt(v{a})")?,
-                Unary::Sin => write!(text, "sin(v{a})")?,
-                Unary::Cos => write!(text, "cos(v{a})")?,
+                Unary::Sin => write!(text, "sine(v{a})")?,
+                Unary::Cos => write!(text, "cosine(v{a})")?,
                 Unary::Not => write!(text, "select(0.0, 1.0, v{a} == 0.0)")?,
             },
             Instruction::Binary(operation, a, b) => match operation {

@@ -18,7 +18,7 @@ impl WgpuDevice {
         super::web::check_runtime()?;
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let options = wgpu::RequestAdapterOptions { power_preference: wgpu::PowerPreference::HighPerformance, ..Default::default() };
-        let adapter = instance.request_adapter(&options).await.map_err(|error| DeviceError::NoAdapter(error.to_string()))?;
+        let adapter = instance.request_adapter(&options).await.map_err(|error| DeviceError::NoAdapter(none_found(&error)))?;
         let offered = adapter.limits();
         let request = wgpu::DeviceDescriptor { label: Some("leastwise"), required_limits: offered, ..Default::default() };
         let (device, queue) = adapter
@@ -78,6 +78,11 @@ fn clamp(device: &wgpu::Limits, wanted: Option<Limits>) -> Limits {
         // Both are powers of two, so the larger one is a multiple of the other.
         offset_alignment: has.offset_alignment.max(wanted.offset_alignment),
     }
+}
+
+/// wgpu tells what each of its backends found, which on the web is only one.
+fn none_found(error: &wgpu::RequestAdapterError) -> String {
+    if cfg!(target_arch = "wasm32") { "`navigator.gpu` offers none".into() } else { error.to_string() }
 }
 
 #[cfg(not(target_arch = "wasm32"))]

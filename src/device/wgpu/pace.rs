@@ -40,17 +40,20 @@ impl Pace {
 
     /// How many bodies come next, after `played`, with at most `left` to go and `commands` in each.
     pub fn chunk(&self, played: u32, left: u32, commands: usize) -> u32 {
-        // Half as many as before wastes at most about a third; a start from what was needed last time wastes less.
+        // A solver plays the same body step after step, and mostly needs about as many rounds as the last time: most of
+        // them, then the rest, then a few more. Without that to go by, growth in proportion wastes in proportion.
         let wish = match self.rounds {
             Some(rounds) if played == 0 => rounds - rounds / 4,
-            _ => (played / 2).max(FIRST),
+            Some(rounds) if played < rounds => rounds - played,
+            Some(_) => played / 4,
+            None => played / 2,
         };
         let (least, most) = match self.body_ms {
             Some(ms) => ((HIDE_MS / ms) as u32, (SUBMISSION_MS / ms) as u32),
             None => (0, FIRST),
         };
         let encodable = MAX_COMMANDS / (commands as u32).clamp(1, MAX_COMMANDS);
-        wish.max(least).min(most).min(encodable).clamp(1, left.max(1))
+        wish.max(FIRST).max(least).min(most).min(encodable).clamp(1, left.max(1))
     }
 
     /// `bodies` were worked on for `ms`.
@@ -79,7 +82,7 @@ mod tests {
         assert_eq!(pace.chunk(900, 1000, 5), 50, "half a millisecond each");
         assert_eq!(pace.chunk(900, 3, 5), 3);
         pace.finished(40);
-        assert_eq!(pace.chunk(0, 1000, 5), 30);
+        assert_eq!([0, 30, 40].map(|played| pace.chunk(played, 1000, 5)), [30, 10, 10]);
     }
 
     #[test]
