@@ -35,8 +35,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[DAMPING] = clamp(damping, 1e-15, 1e15);
         state[CHANGE] = change;
         state[GAIN] = gain;
-        state[ACCEPTED] = select(0.0, 1.0, accepted);
-        state[LINEARIZED] = select(1.0, 0.0, accepted);
+        state[ACCEPTED] = select(real(0.0), real(1.0), accepted);
+        state[LINEARIZED] = select(real(1.0), real(0.0), accepted);
         state[STEPS] += 1.0;
     }
 }

@@ -24,6 +24,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[QUADRATIC] = quadratic;
         state[BETA] = rz / before;
         state[RZ] = rz;
-        state[SOLVED] = select(1.0, 0.0, is_finite(rz) && rz > 0.0 && !solved);
+        state[SOLVED] = select(real(1.0), real(0.0), is_finite(rz) && rz > 0.0 && !solved);
     }
 }

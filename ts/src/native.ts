@@ -62,10 +62,12 @@ export interface NativeOptions {
 export interface NativeLimits { readonly bindingBytes?: number; readonly groupSize?: number; readonly groupsPerDimension?: number }
 
 /** Where a variable lives on the GPU, in bytes. */
-export interface NativeView { readonly buffer: GPUBuffer; readonly offset: number; readonly stride: number }
+export interface NativeView { readonly buffer: unknown; readonly offset: number; readonly stride: number }
 
 export interface NativeEngine {
   readonly counters: NativeCounters;
+  /** The adapter's own name; "cpu" without one. */
+  readonly adapter: string;
 
   problem(): number;
   freeProblem(problem: number): void;
@@ -77,7 +79,7 @@ export interface NativeEngine {
   /** A task whose `done` carries the table's accepted values. */
   readTable(problem: number, table: number): number;
   /** Undefined on the CPU. */
-  viewTable(problem: number, table: number): NativeView | undefined;
+  viewTable(problem: number, table: number, width: number): NativeView | undefined;
 
   /** Validates, differentiates, lays out. */
   term(problem: number, term: NativeTerm): number;
@@ -108,7 +110,7 @@ export interface NativeEngine {
   /** Drops a task that will not be resumed. */
   cancel(task: number): void;
 
-  /** Destroys every buffer, then the device if the engine made it. */
+  /** Destroys every buffer. The device is the façade's to destroy. */
   dispose(): void;
 }
 
@@ -117,4 +119,6 @@ export interface NativeModule {
   openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
   /** Through wgpu's web backend; reads `navigator.gpu`, which the façade replaces by a shim that hands out its device. */
   openWebGpu(limits: NativeLimits | undefined): Promise<NativeEngine>;
+  /** What the last panic said, if there was one. */
+  lastPanic(): string | undefined;
 }

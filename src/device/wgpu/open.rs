@@ -24,13 +24,16 @@ impl WgpuDevice {
         let (device, queue) = adapter
             .request_device(&request)
             .await
-            .map_err(|error| DeviceError::NoAdapter(format!("{} gives no device: {error}", describe(&adapter.get_info()))))?;
+            .map_err(|error| DeviceError::NoAdapter(format!("the one there is gives no device: {error}")))?;
         let health = Arc::new(Health::default());
         health.watch(&device);
         let limits = clamp(&device.limits(), limits);
         let empty = ["nothing to read", "nothing to write"].map(|label| device.create_buffer(&descriptor(label, MIN_BYTES, USAGE)));
         Ok(Self {
+            #[cfg(not(target_arch = "wasm32"))]
             adapter: describe(&adapter.get_info()),
+            #[cfg(target_arch = "wasm32")]
+            adapter: super::web::describe(&device),
             kernels: Kernels::new(limits.group_size),
             limits,
             health,
@@ -88,12 +91,6 @@ fn none_found(error: &wgpu::RequestAdapterError) -> String {
 #[cfg(not(target_arch = "wasm32"))]
 fn describe(info: &wgpu::AdapterInfo) -> String {
     format!("{} ({}, {:?})", info.name, info.backend, info.device_type)
-}
-
-/// Browsers tell little, and some nothing.
-#[cfg(target_arch = "wasm32")]
-fn describe(info: &wgpu::AdapterInfo) -> String {
-    if info.name.is_empty() { "WebGPU".into() } else { format!("{} (WebGPU)", info.name) }
 }
 
 #[cfg(test)]

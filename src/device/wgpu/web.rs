@@ -49,6 +49,15 @@ pub(super) fn check_runtime() -> Result<(), DeviceError> {
     }
 }
 
+/// The adapter in words. Browsers tell little, and some nothing; wgpu passes on less.
+pub(super) fn describe(device: &wgpu::Device) -> String {
+    let info = raw(device).and_then(|device| get(device.as_ref(), "adapterInfo"));
+    let word = |name: &str| info.as_ref().and_then(|info| get(info, name)).and_then(|word| word.as_string());
+    let words: Vec<String> =
+        ["vendor", "architecture", "description"].into_iter().filter_map(word).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { "WebGPU".into() } else { format!("{} (WebGPU)", words.join(" ")) }
+}
+
 /// See the native twin in `health`.
 pub(super) struct Scopes {
     device: Option<RawDevice>,

@@ -17,9 +17,10 @@ pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
             trial[arena + i] = point[arena + i] + step[vector + i];
         }
         let items = vector + items.start..vector + items.end;
+        let x = |i: usize| point[arena + i - vector];
         let kinds: [&dyn Fn(usize) -> R; 5] =
             [&|i| gradient[i] * step[i], &|i| step[i] * scale[i] * step[i], &|i| step[i] * residual[i], &|i| step[i] * step[i], &|i| {
-                point[i] * point[i]
+                x(i) * x(i)
             }];
         for (kind, value) in kinds.into_iter().enumerate() {
             let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];

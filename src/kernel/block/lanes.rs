@@ -1,0 +1,117 @@
+//! The register file, and the loops over lanes that every step is.
+//!
+//! A value is an array of [`LANES`] reals. Every loop here runs over whole arrays whose length the compiler knows, with
+//! neither bounds checks nor branches a lane, so that it becomes vector instructions (SSE2, simd128).
+
+use super::allocate::{Place, VIEW};
+use crate::real::Real;
+
+/// Items that one step computes at a time: enough to hide the interpreter, few enough that some sixty f64 registers
+/// fit the first-level cache.
+pub const LANES: usize = 64;
+
+pub type Lanes<R> = [R; LANES];
+
+/// Columns that operands are read from without a copy: each a whole column, and where the block begins in it.
+#[derive(Clone, Copy)]
+pub struct Columns<'a, T> {
+    pub columns: &'a [&'a [T]],
+    pub start: usize,
+}
+
+impl<'a, T> Columns<'a, T> {
+    pub fn block(&self, number: usize) -> &'a [T; LANES] {
+        self.columns[number][self.start..].first_chunk().expect("a short block is read from padded copies")
+    }
+}
+
+/// Copies of the columns of the last block of a chunk that has fewer items than lanes: its last item repeated, so
+/// that the lanes beyond it compute on valid indices.
+pub fn padded<T: Copy>(columns: &[&[T]], start: usize) -> Vec<[T; LANES]> {
+    let pad = |column: &&[T]| std::array::from_fn(|lane| column[(start + lane).min(column.len() - 1)]);
+    columns.iter().map(pad).collect()
+}
+
+pub struct Registers<R> {
+    lanes: Vec<Lanes<R>>,
+}
+
+impl<R: Real> Registers<R> {
+    pub fn new(count: usize) -> Self {
+        Self { lanes: vec![[R::ZERO; LANES]; count] }
+    }
+
+    pub fn fill(&mut self, register: usize, value: R) {
+        self.lanes[register] = [value; LANES];
+    }
+
+    pub fn output(&mut self, register: Place) -> &mut Lanes<R> {
+        &mut self.lanes[register as usize]
+    }
+
+    pub fn read<'a>(&'a self, place: Place, views: Columns<'a, R>) -> &'a Lanes<R> {
+        match place & VIEW {
+            0 => &self.lanes[place as usize],
+            _ => views.block((place & !VIEW) as usize),
+        }
+    }
+
+    /// A step's output and its operands, which are elsewhere.
+    pub fn split<'a, const N: usize>(
+        &'a mut self,
+        out: Place,
+        operands: [Place; N],
+        views: Columns<'a, R>,
+    ) -> (&'a mut Lanes<R>, [&'a Lanes<R>; N]) {
+        let (below, rest) = self.lanes.split_at_mut(out as usize);
+        let (output, above) = rest.split_first_mut().expect("a register of the file");
+        let (below, above) = (&*below, &*above);
+        let operand = |place: Place| match place {
+            _ if place & VIEW != 0 => views.block((place & !VIEW) as usize),
+            _ if place < out => &below[place as usize],
+            _ => &above[(place - out) as usize - 1],
+        };
+        (output, operands.map(operand))
+    }
+
+    /// Two outputs, and an operand.
+    pub fn split_two<'a>(
+        &'a mut self,
+        outputs: [Place; 2],
+        operand: Place,
+        views: Columns<'a, R>,
+    ) -> ([&'a mut Lanes<R>; 2], &'a Lanes<R>) {
+        let [first, second] = outputs.map(|out| out as usize);
+        if operand & VIEW != 0 {
+            let outputs = self.lanes.get_disjoint_mut([first, second]).expect("two registers");
+            return (outputs, views.block((operand & !VIEW) as usize));
+        }
+        let [first, second, operand] = self.lanes.get_disjoint_mut([first, second, operand as usize]).expect("three registers");
+        ([first, second], operand)
+    }
+}
+
+pub fn map<R: Real>(out: &mut Lanes<R>, [a]: [&Lanes<R>; 1], f: impl Fn(R) -> R) {
+    for lane in 0..LANES {
+        out[lane] = f(a[lane]);
+    }
+}
+
+pub fn map2<R: Real>(out: &mut Lanes<R>, [a, b]: [&Lanes<R>; 2], f: impl Fn(R, R) -> R) {
+    for lane in 0..LANES {
+        out[lane] = f(a[lane], b[lane]);
+    }
+}
+
+pub fn map3<R: Real>(out: &mut Lanes<R>, [a, b, c]: [&Lanes<R>; 3], f: impl Fn(R, R, R) -> R) {
+    for lane in 0..LANES {
+        out[lane] = f(a[lane], b[lane], c[lane]);
+    }
+}
+
+/// A gather; the index of every lane is checked as it is used.
+pub fn gather<R: Real>(out: &mut Lanes<R>, source: &[R], addresses: &[u32; LANES]) {
+    for lane in 0..LANES {
+        out[lane] = source[addresses[lane] as usize];
+    }
+}

@@ -1,0 +1,126 @@
+//! Every static kernel's whole module, read and validated by naga: as the f32 that WebGPU has and as the f64 of CUDA.
+//!
+//! Naga and Dawn accept different things (barriers behind a branch, for one), so the same texts also go to Dawn: this
+//! test writes them to `target/wgsl/`, and the package's tests in Node compile them.
+
+use leastwise::device::{Access, KernelSource, binding};
+use leastwise::kernel::Fixed;
+use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
+use naga::{AddressSpace, Module, Scalar, StorageAccess, TypeInner};
+
+const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
+
+/// The module as a device makes it.
+fn module(source: &KernelSource, group_size: u32) -> String {
+    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.wgsl)
+}
+
+/// The same in f64: real and bits cannot be one another's there, so the two functions that do that are others.
+fn module_f64(source: &KernelSource) -> String {
+    let mut text = code(&module(source, 256));
+    for (from, to) in [
+        ("alias real = f32;", "alias real = f64;"),
+        ("return bitcast<real>(bitcast<u32>(x) ^ params.zero);", "return select(x, -x, params.zero != 0u);"),
+        ("return ((bitcast<u32>(x) ^ params.zero) & 0x7f800000u) != 0x7f800000u;", "return abs(x) <= 1e308;"),
+    ] {
+        assert_eq!(text.matches(from).count(), 1, "`{}`: {from}", source.name);
+        text = text.replace(from, to);
+    }
+    text
+}
+
+fn validated(name: &str, text: &str, capabilities: Capabilities) -> (Module, ModuleInfo) {
+    let module = naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("`{name}`: {}", error.emit_to_string(text)));
+    let info = Validator::new(ValidationFlags::all(), capabilities).validate(&module);
+    let info = info.unwrap_or_else(|error| panic!("`{name}`: {}", error.emit_to_string(text)));
+    (module, info)
+}
+
+/// Without comments.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
+fn every_source() -> impl Iterator<Item = KernelSource> {
+    Fixed::ALL.iter().map(|kernel| kernel.source())
+}
+
+#[test]
+fn modules_are_valid_and_dawn_gets_them_too() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/target/wgsl");
+    std::fs::create_dir_all(folder).expect("a folder for the modules");
+    for source in every_source() {
+        for group_size in [1, 64, 256] {
+            validated(&source.name, &module(&source, group_size), Capabilities::empty());
+        }
+        std::fs::write(format!("{folder}/{}.wgsl", source.name), module(&source, 256)).expect("a module is written");
+    }
+}
+
+#[test]
+fn modules_are_valid_in_f64() {
+    for source in every_source() {
+        let (module, _) = validated(&source.name, &module_f64(&source), Capabilities::FLOAT64);
+        let f32s = module.types.iter().any(|(_, ty)| ty.inner.scalar() == Some(Scalar::F32));
+        assert!(!f32s, "`{}`: something stays f32", source.name);
+    }
+}
+
+#[test]
+fn bindings_are_those_of_the_table_and_all_are_used() {
+    for source in every_source() {
+        let name = &source.name;
+        let (module, info) = validated(name, &module(&source, 256), Capabilities::empty());
+        assert_eq!(module.entry_points.len(), 1, "`{name}`");
+        assert_eq!(module.entry_points[0].name, "main", "`{name}`");
+        let mut declared = [Access::Unused; binding::COUNT];
+        for (handle, variable) in module.global_variables.iter() {
+            let Some(place) = variable.binding else { continue };
+            assert_eq!(place.group, 0, "`{name}`");
+            let slot = place.binding as usize;
+            if slot == 0 {
+                assert_eq!(variable.space, AddressSpace::Uniform, "`{name}`: params");
+                continue;
+            }
+            let AddressSpace::Storage { access } = variable.space else { panic!("`{name}`, binding {slot}: {:?}", variable.space) };
+            let used = info.get_entry_point(0)[handle];
+            let writes = access.contains(StorageAccess::STORE);
+            assert_eq!(used.contains(GlobalUse::WRITE), writes, "`{name}`, binding {slot}: declared to be written, or written");
+            assert!(writes || used.contains(GlobalUse::READ), "`{name}`, binding {slot}: declared and not used");
+            assert_eq!(declared[slot], Access::Unused, "`{name}`, binding {slot}: declared twice");
+            declared[slot] = if writes { Access::ReadWrite } else { Access::Read };
+            // Reals and indices never share a buffer, and nothing is padded.
+            let TypeInner::Array { base, .. } = module.types[variable.ty].inner else { panic!("`{name}`, binding {slot}: no array") };
+            let scalar = module.types[base].inner.scalar();
+            let expected = if variable.name.as_deref() == Some("incidence") { Scalar::U32 } else { Scalar::F32 };
+            assert!(matches!(module.types[base].inner, TypeInner::Scalar(_)) && scalar == Some(expected), "`{name}`, binding {slot}");
+        }
+        assert_eq!(declared, source.access, "`{name}`");
+        let storage = declared.iter().filter(|access| **access != Access::Unused).count();
+        assert!(storage <= 8, "`{name}`: {storage} storage buffers, where WebGPU promises 8");
+    }
+}
+
+#[test]
+fn words_that_no_kernel_may_have_are_absent() {
+    for source in every_source() {
+        let text = code(&module(&source, 256));
+        let kernel = code(&source.wgsl);
+        for word in
+            ["atomic", "enable", "requires", "subgroup", "f16", "frexp", "ldexp", "pack2x", "pack4x", "quantize", "vec3<real>", "array<f32"]
+        {
+            assert!(!text.contains(word), "`{}` has `{word}`", source.name);
+        }
+        for word in ["f32", "bitcast"] {
+            assert!(!kernel.contains(word), "`{}` has `{word}`", source.name);
+        }
+        // `1.0f` is no f64. A hexadecimal number may end in f.
+        let numbers = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_').filter(|word| {
+            let word = word.strip_prefix('.').unwrap_or(word);
+            word.starts_with(|c: char| c.is_ascii_digit()) && !word.starts_with("0x")
+        });
+        for number in numbers {
+            assert!(!number.ends_with(['f', 'h']), "`{}` has the literal `{number}`", source.name);
+        }
+    }
+}

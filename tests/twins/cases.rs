@@ -1,0 +1,121 @@
+//! For every static kernel: its input at a size, and what it must write, worked out anew in plain f64.
+
+pub mod blocks;
+mod gather;
+mod levenberg;
+mod pcg;
+
+use crate::harness::Case;
+use crate::value::{Random, Value};
+use leastwise::kernel::Fixed;
+use std::ops::Range;
+
+/// Widths of variables, and above [`ALL_WIDTHS_UP_TO`] items only the usual one.
+const WIDTHS: [usize; 5] = [1, 2, 3, 6, 7];
+const ALL_WIDTHS_UP_TO: usize = 6000;
+
+/// The cases of a kernel at a size. A kernel without any does not compile.
+pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let widths = if size <= ALL_WIDTHS_UP_TO { &WIDTHS[..] } else { &[3] };
+    let wide = |random: &mut Random, make: &dyn Fn(&Tables, &mut Random) -> Case, items: Items| {
+        let with = |&width: &usize| {
+            let mut case = make(&Tables::new(size, width, group, items), random);
+            case.name += &format!("width {width}");
+            case
+        };
+        widths.iter().map(with).collect()
+    };
+    match kernel {
+        Fixed::Gather => widths.iter().map(|&width| gather::gather(size, width, random)).collect(),
+        Fixed::Damping => wide(random, &blocks::damping, Items::Elements),
+        Fixed::InvertBlocks => wide(random, &blocks::invert_blocks, Items::Variables),
+        Fixed::PcgStart => wide(random, &pcg::start, Items::Variables),
+        Fixed::PcgBegin => pcg::begin(size, random),
+        Fixed::PcgDirection => pcg::direction(size, random),
+        Fixed::PcgCurvature => vec![pcg::curvature(size, group, random)],
+        Fixed::PcgAlpha => pcg::alpha(size, random),
+        Fixed::PcgUpdate => wide(random, &pcg::update, Items::Variables),
+        Fixed::PcgBeta => pcg::beta(size, random),
+        Fixed::Trial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements), random)],
+        Fixed::Model => vec![levenberg::model(size, random)],
+        Fixed::Sum => vec![levenberg::sum(size, group, random)],
+        Fixed::Cost => vec![levenberg::cost(size, random)],
+        Fixed::Accept => levenberg::accept(size, random),
+        Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements), random)],
+    }
+}
+
+/// What an item of a kernel over tables is.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Items {
+    Variables,
+    Elements,
+}
+
+/// Where a table's parts begin.
+pub struct Table {
+    pub items: usize,
+    pub width: usize,
+    pub arena: usize,
+    pub vector: usize,
+    pub block: usize,
+    pub partial: usize,
+}
+
+impl Table {
+    pub fn packed(&self) -> usize {
+        self.width * (self.width + 1) / 2
+    }
+
+    /// The words that most kernels over tables begin with.
+    pub fn words(&self) -> [u32; 4] {
+        [self.vector, self.width, self.block, self.partial].map(|word| word as u32)
+    }
+}
+
+/// Three tables with gaps between them: the one of the wanted size between two small ones.
+pub struct Tables {
+    pub list: Vec<Table>,
+    pub arena_len: usize,
+    pub vector_len: usize,
+    pub blocks_len: usize,
+    pub partials: usize,
+    /// Between kinds of partials.
+    pub distance: usize,
+    pub group: usize,
+}
+
+impl Tables {
+    pub fn new(size: usize, width: usize, group: usize, items: Items) -> Self {
+        let mut tables = Self { list: Vec::new(), arena_len: 9, vector_len: 2, blocks_len: 1, partials: 0, distance: 0, group };
+        for (size, width) in [(3, 2), (size, width), (66, 1)] {
+            let variables = if items == Items::Elements { size.div_ceil(width) } else { size };
+            let items = if items == Items::Elements { variables * width } else { variables };
+            let Self { arena_len: arena, vector_len: vector, blocks_len: block, partials: partial, .. } = tables;
+            let table = Table { items, width, arena, vector, block, partial };
+            tables.arena_len += variables * width + 7;
+            tables.vector_len += variables * width + 5;
+            tables.blocks_len += variables * table.packed() + 3;
+            tables.partials += items.div_ceil(group);
+            tables.list.push(table);
+        }
+        tables.distance = tables.partials + 3;
+        tables
+    }
+}
+
+/// The workgroups of a dispatch, numbered, with their items.
+pub fn groups(count: usize, size: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
+    (0..count.div_ceil(size)).map(move |group| (group, group * size..count.min((group + 1) * size)))
+}
+
+/// Entry (r, c) of a packed symmetric block.
+pub fn entry(blocks: &[f64], block: usize, r: usize, c: usize) -> f64 {
+    let (low, high) = (r.min(c), r.max(c));
+    blocks[block + high * (high + 1) / 2 + low]
+}
+
+/// Σ of values that are given.
+pub fn total(values: &[f64]) -> Value {
+    values.iter().map(|value| Value::from(*value)).sum()
+}

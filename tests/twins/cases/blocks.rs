@@ -1,0 +1,117 @@
+use super::{Table, Tables, entry};
+use crate::harness::{Case, random_state};
+use crate::value::{Random, Value};
+use leastwise::device::binding::{ARENA, STATE, VECTOR_IN, VECTOR_OUT};
+use leastwise::kernel::Fixed;
+use leastwise::solve::state::DAMPING;
+
+pub fn damping(tables: &Tables, random: &mut Random) -> Case {
+    // Also what is clamped: nothing, too little, too much, and what cannot be.
+    let odd = [0.0, 1e-9, 1e33, -1.0];
+    let blocks: Vec<f64> = (0..tables.blocks_len)
+        .map(|_| if random.below(5) == 0 { f64::from(odd[random.below(4) as usize] as f32) } else { random.signed() })
+        .collect();
+    let mut case = Case::new(Fixed::Damping, "");
+    case.reals(VECTOR_IN, blocks.clone());
+    case.poisoned(VECTOR_OUT, tables.vector_len);
+    for table in &tables.list {
+        case.dispatch(table.items as u32, &table.words());
+        for i in 0..table.items {
+            let (variable, component) = (i / table.width, i % table.width);
+            let diagonal = entry(&blocks, table.block + variable * table.packed(), component, component);
+            case.expect(VECTOR_OUT, table.vector + i, diagonal.clamp(1e-6, 1e30));
+        }
+    }
+    case
+}
+
+/// λ of the cases below.
+const LAMBDA: f64 = 0.0625;
+
+pub fn invert_blocks(tables: &Tables, random: &mut Random) -> Case {
+    let mut case = Case::new(Fixed::InvertBlocks, "");
+    let mut blocks = random.vector(tables.blocks_len);
+    let scale = random.positive(tables.vector_len);
+    for table in &tables.list {
+        for variable in 0..table.items {
+            let block = &mut blocks[table.block + variable * table.packed()..][..table.packed()];
+            // Every fifth is far from definite.
+            if variable % 5 == 2 { indefinite(block, table.width, random) } else { definite(block, table.width, random) }
+        }
+    }
+    case.reals(VECTOR_IN, blocks.clone());
+    case.reals(ARENA, scale.clone());
+    case.poisoned(VECTOR_OUT, tables.blocks_len);
+    case.reals(STATE, random_state(random, &[(DAMPING, LAMBDA)]));
+    case.bound = 2e-6;
+    for table in &tables.list {
+        case.dispatch(table.items as u32, &table.words());
+        for variable in 0..table.items {
+            let block = table.block + variable * table.packed();
+            for (i, value) in inverse(table, variable, &blocks, &scale).into_iter().enumerate() {
+                case.expect(VECTOR_OUT, block + i, value);
+            }
+        }
+    }
+    case
+}
+
+/// BᵀB + I/4.
+fn definite(block: &mut [f64], width: usize, random: &mut Random) {
+    let b: Vec<Vec<f64>> = (0..width).map(|_| random.vector(width)).collect();
+    for r in 0..width {
+        for c in 0..=r {
+            let product: f64 = b.iter().map(|row| row[r] * row[c]).sum();
+            block[r * (r + 1) / 2 + c] = f64::from((product + if r == c { 0.25 } else { 0.0 }) as f32);
+        }
+    }
+}
+
+/// Off the diagonal it is larger than on it. A width of 1 has only the sign to be wrong in.
+fn indefinite(block: &mut [f64], width: usize, random: &mut Random) {
+    for r in 0..width {
+        for c in 0..=r {
+            block[r * (r + 1) / 2 + c] = match (width, r == c) {
+                (1, _) => random.within(-2.0, -1.0),
+                (_, true) => random.within(0.5, 1.0),
+                (_, false) => random.within(3.0, 4.0),
+            };
+        }
+    }
+}
+
+/// By Gauss and Jordan with pivots, which has nothing in common with the kernel but the result.
+fn inverse(table: &Table, variable: usize, blocks: &[f64], scale: &[f64]) -> Vec<Value> {
+    let width = table.width;
+    let block = table.block + variable * table.packed();
+    let damped = |r: usize, c: usize| {
+        let diagonal = if r == c { LAMBDA * scale[table.vector + variable * width + r] } else { 0.0 };
+        entry(blocks, block, r, c) + diagonal
+    };
+    let packed = || (0..width).flat_map(|r| (0..=r).map(move |c| (r, c)));
+    if variable % 5 == 2 {
+        let diagonal = |(r, c)| if r == c { (1.0 / damped(r, r)).into() } else { Value::default() };
+        return packed().map(diagonal).collect();
+    }
+    let mut rows: Vec<Vec<f64>> =
+        (0..width).map(|r| (0..width).map(|c| damped(r, c)).chain((0..width).map(|c| f64::from(u8::from(r == c)))).collect()).collect();
+    for c in 0..width {
+        let pivot = (c..width).max_by(|a, b| rows[*a][c].abs().total_cmp(&rows[*b][c].abs())).expect("a row");
+        rows.swap(c, pivot);
+        let top = rows[c][c];
+        rows[c].iter_mut().for_each(|value| *value /= top);
+        let pivot = rows[c].clone();
+        for (r, row) in rows.iter_mut().enumerate() {
+            let factor = row[c];
+            if r != c {
+                row.iter_mut().zip(&pivot).for_each(|(value, pivot)| *value -= factor * pivot);
+            }
+        }
+    }
+    // Rounding is relative to the largest entry and to the condition.
+    let norm = |entries: &mut dyn Iterator<Item = f64>| entries.map(|value| value * value).sum::<f64>().sqrt();
+    let inverse_norm = norm(&mut rows.iter().flat_map(|row| row[width..].iter().copied()));
+    let block_norm = norm(&mut packed().map(|(r, c)| damped(r, c)));
+    let size = inverse_norm * (inverse_norm * block_norm).max(1.0);
+    packed().map(|(r, c)| Value { value: rows[r][width + c], size }).collect()
+}

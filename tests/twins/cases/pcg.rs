@@ -1,0 +1,180 @@
+use super::{Tables, entry, groups, total};
+use crate::harness::{Case, random_state};
+use crate::value::{Random, Value};
+use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
+use leastwise::kernel::Fixed;
+use leastwise::solve::state::*;
+
+const GUARD: Option<(u32, f64)> = Some((SOLVED, 1.0));
+
+pub fn start(tables: &Tables, random: &mut Random) -> Case {
+    let (gradient, inverse) = (random.vector(tables.vector_len), random.vector(tables.blocks_len));
+    let mut case = Case::new(Fixed::PcgStart, "");
+    case.reals(VECTOR_IN, gradient.clone());
+    case.reals(JACOBIAN, inverse.clone());
+    [DATA, INDEX, VECTOR_OUT].into_iter().for_each(|slot| case.poisoned(slot, tables.vector_len));
+    case.poisoned(PARTIALS, 2 * tables.distance);
+    for table in &tables.list {
+        let mut words = table.words().to_vec();
+        words.push(tables.distance as u32);
+        case.dispatch(table.items as u32, &words);
+        for (group, variables) in groups(table.items, tables.group) {
+            let mut rz = Value::default();
+            let mut largest = 0.0f64;
+            for variable in variables {
+                let (vector, block) = (table.vector + variable * table.width, table.block + variable * table.packed());
+                for c in 0..table.width {
+                    let z = (0..table.width).map(|k| Value::from(entry(&inverse, block, c, k)) * (-gradient[vector + k]).into()).sum();
+                    case.expect(DATA, vector + c, -gradient[vector + c]);
+                    case.expect(INDEX, vector + c, 0.0);
+                    case.expect(VECTOR_OUT, vector + c, z);
+                    rz = rz + Value::from(-gradient[vector + c]) * z;
+                    largest = largest.max(gradient[vector + c].abs());
+                }
+            }
+            case.expect(PARTIALS, table.partial + group, rz);
+            case.expect(PARTIALS, tables.distance + table.partial + group, largest);
+        }
+    }
+    case
+}
+
+pub fn begin(size: usize, random: &mut Random) -> Vec<Case> {
+    let one = |sign: f64, random: &mut Random| {
+        let rz: Vec<f64> = random.positive(size).iter().map(|value| sign * value).collect();
+        let largest = random.positive(size);
+        let state = random_state(random, &[]);
+        let mut case = Case::reduction(Fixed::PcgBegin, format!("sign {sign}"), &[size as u32, size as u32 + 2], state);
+        let gap = random.vector(2);
+        case.reals(PARTIALS, [&rz[..], &gap, &largest].concat());
+        let sum = total(&rz);
+        let top = largest.iter().fold(0.0f64, |top, value| top.max(*value));
+        case.expect_state(&[(RZ, sum), (RZ_START, sum), (GRADIENT_MAX, top.into())]);
+        case.expect_state(&[(BETA, 0.0.into()), (INNER, 0.0.into()), (QUADRATIC, 0.0.into())]);
+        case.expect_state(&[(SOLVED, if sum.value > 0.0 { 0.0 } else { 1.0 }.into())]);
+        case
+    };
+    vec![one(1.0, random), one(-1.0, random)]
+}
+
+pub fn direction(size: usize, random: &mut Random) -> Vec<Case> {
+    let one = |beta: f64, random: &mut Random| {
+        let mut case = Case::new(Fixed::PcgDirection, format!("β = {beta}"));
+        let (scale, z, p) = (random.positive(size), random.vector(size), random.vector(size));
+        case.dispatch(size as u32, &[]);
+        case.reals(DATA, scale.clone());
+        case.reals(VECTOR_IN, z.clone());
+        if beta == 0.0 {
+            case.poisoned(VECTOR_OUT, size)
+        } else {
+            case.reals(VECTOR_OUT, p.clone())
+        };
+        case.poisoned(JACOBIAN, size);
+        let state = random_state(random, &[(SOLVED, 0.0), (BETA, beta)]);
+        let damping = state[DAMPING as usize];
+        case.reals(STATE, state);
+        case.stop = GUARD;
+        for i in 0..size {
+            let direction = Value::from(z[i]) + Value::from(beta) * p[i].into();
+            case.expect(VECTOR_OUT, i, direction);
+            case.expect(JACOBIAN, i, Value::from(damping * scale[i]) * direction);
+        }
+        case
+    };
+    vec![one(0.0, random), one(0.75, random)]
+}
+
+pub fn curvature(size: usize, group: usize, random: &mut Random) -> Case {
+    let (p, q) = (random.vector(size), random.vector(size));
+    let mut case = Case::new(Fixed::PcgCurvature, "");
+    case.dispatch(size as u32, &[]);
+    case.reals(DATA, p.clone());
+    case.reals(VECTOR_IN, q.clone());
+    case.reals(STATE, random_state(random, &[(SOLVED, 0.0)]));
+    case.poisoned(PARTIALS, size.div_ceil(group) + 2);
+    case.stop = GUARD;
+    for (group, items) in groups(size, group) {
+        case.expect(PARTIALS, group, items.map(|i| Value::from(p[i]) * q[i].into()).sum::<Value>());
+    }
+    case
+}
+
+pub fn alpha(size: usize, random: &mut Random) -> Vec<Case> {
+    let one = |sign: f64, random: &mut Random| {
+        let partials: Vec<f64> = random.positive(size).iter().map(|value| sign * value).collect();
+        let state = random_state(random, &[(SOLVED, 0.0)]);
+        let rz = Value::from(state[RZ as usize]);
+        let mut case = Case::reduction(Fixed::PcgAlpha, format!("sign {sign}"), &[size as u32], state);
+        let curvature = total(&partials);
+        case.reals(PARTIALS, partials);
+        case.stop = GUARD;
+        case.expect_state(&[if curvature.value > 0.0 { (ALPHA, rz / curvature) } else { (SOLVED, 1.0.into()) }]);
+        case
+    };
+    vec![one(1.0, random), one(-1.0, random)]
+}
+
+pub fn update(tables: &Tables, random: &mut Random) -> Case {
+    let [p, q, step, residual] = [(); 4].map(|()| random.vector(tables.vector_len));
+    let inverse = random.vector(tables.blocks_len);
+    let state = random_state(random, &[(SOLVED, 0.0)]);
+    let alpha = Value::from(state[ALPHA as usize]);
+    let mut case = Case::new(Fixed::PcgUpdate, "");
+    case.stop = GUARD;
+    case.poisoned(ARENA, tables.vector_len);
+    case.poisoned(PARTIALS, tables.partials + 2);
+    case.reals(DATA, p.clone());
+    case.reals(INDEX, q.clone());
+    case.reals(VECTOR_IN, inverse.clone());
+    case.reals(VECTOR_OUT, step.clone());
+    case.reals(JACOBIAN, residual.clone());
+    case.reals(STATE, state);
+    for table in &tables.list {
+        case.dispatch(table.items as u32, &table.words());
+        for (group, variables) in groups(table.items, tables.group) {
+            let mut rz = Value::default();
+            for variable in variables {
+                let (vector, block) = (table.vector + variable * table.width, table.block + variable * table.packed());
+                let next = |c: usize| Value::from(residual[vector + c]) - alpha * q[vector + c].into();
+                for c in 0..table.width {
+                    let z = (0..table.width).map(|k| Value::from(entry(&inverse, block, c, k)) * next(k)).sum();
+                    case.expect(VECTOR_OUT, vector + c, Value::from(step[vector + c]) + alpha * p[vector + c].into());
+                    case.expect(JACOBIAN, vector + c, next(c));
+                    case.expect(ARENA, vector + c, z);
+                    rz = rz + next(c) * z;
+                }
+            }
+            case.expect(PARTIALS, table.partial + group, rz);
+        }
+    }
+    case
+}
+
+pub fn beta(size: usize, random: &mut Random) -> Vec<Case> {
+    // What the residual is of the first one, and the inner iterations before.
+    let one = |name: &str, sign: f64, part: f64, inner: f64, random: &mut Random| {
+        let partials: Vec<f64> = random.positive(size).iter().map(|value| sign * value).collect();
+        let rz = total(&partials);
+        let (before, alpha, quadratic) = (random.within(1.0, 2.0), random.within(0.5, 1.0), random.within(-40.0, -30.0));
+        let first = f64::from((rz.value.abs() / part) as f32);
+        let set =
+            [(SOLVED, 0.0), (RZ, before), (RZ_START, first), (ALPHA, alpha), (INNER, inner), (QUADRATIC, quadratic), (FORCING, 0.125)];
+        let mut case = Case::reduction(Fixed::PcgBeta, name, &[size as u32], random_state(random, &set));
+        case.reals(PARTIALS, partials);
+        case.stop = GUARD;
+        let decrease = Value::from(0.5) * alpha.into() * before.into();
+        let quadratic = Value::from(quadratic) - decrease;
+        let by_residual = rz.value <= 0.125 * 0.125 * first;
+        let by_model = (inner + 1.0) * decrease.value <= 0.125 * quadratic.value.abs();
+        let solved = rz.value <= 0.0 || by_residual || by_model;
+        case.expect_state(&[(INNER, (inner + 1.0).into()), (QUADRATIC, quadratic), (BETA, rz / before.into()), (RZ, rz)]);
+        case.expect_state(&[(SOLVED, if solved { 1.0 } else { 0.0 }.into())]);
+        case
+    };
+    vec![
+        one("not solved", 1.0, 0.5, 100.0, random),
+        one("solved by its residual", 1.0, 0.01, 100.0, random),
+        one("solved by the model", 1.0, 0.5, 0.0, random),
+        one("not positive", -1.0, 0.5, 100.0, random),
+    ]
+}

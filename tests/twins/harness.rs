@@ -1,0 +1,288 @@
+//! One call of a kernel: its input, what it must write, and how it is played and judged.
+
+use crate::value::{Random, Value};
+use leastwise::device::{
+    Access, Command, Device, Dispatch, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Recording, Slice,
+    binding::{COUNT, INDEX, STATE},
+    cpu::CpuDevice,
+    wgpu::WgpuDevice,
+};
+use leastwise::kernel::Fixed;
+use leastwise::solve::state::STATE_LEN;
+
+/// Every slice begins and ends this far within its buffer, in poison that must stay.
+const MARGIN: usize = 64;
+
+/// The reals of one binding.
+#[derive(Clone)]
+struct Slot {
+    before: Vec<f64>,
+    /// What is expected, where something must be written; anything else must stay.
+    after: Vec<Option<Value>>,
+}
+
+/// One or several dispatches of one kernel on the same bindings.
+#[derive(Clone)]
+pub struct Case {
+    pub kernel: Fixed,
+    pub name: String,
+    single_group: bool,
+    dispatches: Vec<(u32, Vec<u32>)>,
+    slots: [Option<Slot>; COUNT],
+    indices: Option<Vec<u32>>,
+    /// The value of a state element that must stop the kernel.
+    pub stop: Option<(u32, f64)>,
+    /// The largest error of an element in f32, as a part of its size.
+    pub bound: f64,
+}
+
+/// What a kernel left in a slot.
+pub type Outcome = Vec<(usize, Vec<f64>)>;
+
+/// Neither is ever right: NaN spreads where it is read, and 1e30 is there for compilers that assume no NaN.
+fn poison(i: usize) -> f64 {
+    if i.is_multiple_of(2) { f64::NAN } else { f64::from(1e30f32) }
+}
+
+impl Case {
+    pub fn new(kernel: Fixed, name: impl Into<String>) -> Self {
+        Self {
+            kernel,
+            name: name.into(),
+            single_group: false,
+            dispatches: Vec::new(),
+            slots: Default::default(),
+            indices: None,
+            stop: None,
+            bound: 1e-6,
+        }
+    }
+
+    /// A kernel of one workgroup over partials.
+    pub fn reduction(kernel: Fixed, name: impl Into<String>, words: &[u32], state: Vec<f64>) -> Self {
+        let mut case = Self::new(kernel, name);
+        case.single_group = true;
+        case.dispatch(1, words);
+        case.reals(STATE, state);
+        case
+    }
+
+    pub fn dispatch(&mut self, count: u32, words: &[u32]) {
+        self.dispatches.push((count, words.to_vec()));
+    }
+
+    pub fn reals(&mut self, slot: usize, values: Vec<f64>) {
+        self.slots[slot] = Some(Slot { after: vec![None; values.len()], before: values });
+    }
+
+    /// A slot that must not be read before it is written.
+    pub fn poisoned(&mut self, slot: usize, len: usize) {
+        self.reals(slot, (0..len).map(poison).collect());
+    }
+
+    pub fn indices(&mut self, words: Vec<u32>) {
+        self.indices = Some(words);
+    }
+
+    pub fn before(&self, slot: usize, i: usize) -> f64 {
+        self.slots[slot].as_ref().expect("bound before").before[i]
+    }
+
+    /// The element must be written.
+    pub fn expect(&mut self, slot: usize, i: usize, value: impl Into<Value>) {
+        self.slots[slot].as_mut().expect("bound before").after[i] = Some(value.into());
+    }
+
+    /// What is already expected, or was there before.
+    pub fn latest(&self, slot: usize, i: usize) -> Value {
+        let slot = self.slots[slot].as_ref().expect("bound before");
+        slot.after[i].unwrap_or(slot.before[i].into())
+    }
+
+    pub fn expect_state(&mut self, elements: &[(u32, Value)]) {
+        elements.iter().for_each(|(element, value)| self.expect(STATE, *element as usize, *value));
+    }
+
+    /// The same, with the guard set: nothing may be written.
+    pub fn stopped(&self) -> Option<Self> {
+        let (element, value) = self.stop?;
+        let mut case = self.clone();
+        case.name += ", stopped by its guard";
+        case.slots[STATE].as_mut().expect("a guarded kernel has a state").before[element as usize] = value;
+        case.slots.iter_mut().flatten().for_each(|slot| slot.after.fill(None));
+        Some(case)
+    }
+
+    pub fn expects_in(&self, slot: usize) -> bool {
+        self.slots[slot].as_ref().is_some_and(|slot| slot.after.iter().any(Option::is_some))
+    }
+
+    pub fn items(&self) -> u32 {
+        self.dispatches.iter().map(|dispatch| dispatch.0).max().unwrap_or(0)
+    }
+
+    pub fn binds(&self, slot: usize) -> bool {
+        self.slots[slot].is_some() || slot == INDEX && self.indices.is_some()
+    }
+}
+
+/// A state whose elements are all something, so that a kernel that reads the wrong one is found out.
+pub fn random_state(random: &mut Random, set: &[(u32, f64)]) -> Vec<f64> {
+    let mut state = random.vector(STATE_LEN as usize);
+    set.iter().for_each(|(element, value)| state[*element as usize] = *value);
+    state
+}
+
+/// A device with all static kernels.
+pub struct Bench {
+    pub name: &'static str,
+    pub device: Device,
+    kernels: Vec<KernelId>,
+}
+
+impl Bench {
+    fn new(name: &'static str, mut device: Device) -> Self {
+        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
+        let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
+        Self { name, device, kernels }
+    }
+
+    /// A CPU with workgroups of that size; memory is not what the twins are tested on.
+    pub fn cpu(precision: Precision, limits: Limits) -> Self {
+        let name = if precision == Precision::F64 { "CPU in f64" } else { "CPU in f32" };
+        let limits = Limits { binding_bytes: 1 << 30, buffer_bytes: 1 << 30, ..limits };
+        Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)))
+    }
+
+    /// Whatever adapter there is; none is a failure.
+    pub fn gpu(limits: Limits) -> Self {
+        let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
+        assert_eq!(device.limits().group_size, limits.group_size, "the adapter has smaller workgroups than the tests");
+        Self::new("wgpu", Device::Wgpu(device))
+    }
+
+    /// The reference, its f32 form, and the GPU.
+    pub fn all(limits: Limits) -> [Self; 3] {
+        [Self::cpu(Precision::F64, limits), Self::cpu(Precision::F32, limits), Self::gpu(limits)]
+    }
+
+    /// Plays a recording; a CPU in the smallest time slices there are, when `sliced`. Gives the number of slices.
+    pub fn play(&mut self, recording: Recording, sliced: bool) -> (Vec<f64>, u32) {
+        if !sliced {
+            return (self.device.run(recording).unwrap_or_else(|error| panic!("{}: {error}", self.name)), 1);
+        }
+        let mut play = self.device.start(recording);
+        let mut slices = 1;
+        loop {
+            // On the clock's scale, it was over before it began.
+            match self.device.resume(&mut play, -1.0).expect("a recording that plays") {
+                Playing::Yielded => slices += 1,
+                Playing::Waiting(_) => panic!("a CPU waits for nothing"),
+                Playing::Finished(values) => return (values, slices),
+            }
+        }
+    }
+
+    /// A static kernel on slices of the bench's buffers.
+    pub fn command(&self, kernel: Fixed, count: u32, single_group: bool, words: &[u32], bindings: [Option<Slice>; COUNT]) -> Command {
+        let mut all = [0; PARAM_WORDS];
+        all[..words.len()].copy_from_slice(words);
+        Command::Dispatch(Dispatch { kernel: self.kernels[kernel as usize], bindings, count, single_group, words: all })
+    }
+
+    /// What the kernel leaves in the slots that it may write, margins included, and whether time slices ended within
+    /// one of the dispatches.
+    pub fn run(&mut self, case: &Case, sliced: bool) -> (Outcome, bool) {
+        let access = case.kernel.source().access;
+        let mut bindings = [None; COUNT];
+        let mut commands = Vec::new();
+        let mut buffers = Vec::new();
+        let mut written = Vec::new();
+        if let Some(words) = &case.indices {
+            let len = words.len() as u32;
+            let buffer = self.device.allocate(Kind::Index, len, "indices").expect("a small buffer");
+            bindings[INDEX] = Some(Slice { buffer, offset: 0, len });
+            commands.push(Command::UploadIndices { buffer, offset: 0, data: words.clone() });
+            buffers.push(buffer);
+        }
+        for (number, slot) in case.slots.iter().enumerate() {
+            let Some(slot) = slot else { continue };
+            let data = with_margins(&slot.before);
+            let buffer = self.device.allocate(Kind::Real, data.len() as u32, &format!("slot {number}")).expect("a small buffer");
+            bindings[number] = Some(Slice { buffer, offset: MARGIN as u32, len: slot.before.len() as u32 });
+            if access[number] == Access::ReadWrite {
+                written.push((number, Slice { buffer, offset: 0, len: data.len() as u32 }));
+            }
+            commands.push(Command::UploadReals { buffer, offset: 0, data });
+            buffers.push(buffer);
+        }
+        for (count, words) in &case.dispatches {
+            commands.push(self.command(case.kernel, *count, case.single_group, words, bindings));
+        }
+        let total = written.iter().map(|(_, slice)| slice.len).sum();
+        let all = self.device.allocate(Kind::Real, total, "all that was written").expect("a small buffer");
+        buffers.push(all);
+        let mut offset = 0;
+        for (_, from) in &written {
+            commands.push(Command::Copy { from: *from, to: Slice { buffer: all, offset, len: from.len } });
+            offset += from.len;
+        }
+        commands.push(Command::Read { slice: Slice { buffer: all, offset: 0, len: total } });
+        let count = commands.len() as u32;
+        let (values, slices) = self.play(Recording { commands }, sliced);
+        buffers.into_iter().for_each(|buffer| self.device.free(buffer));
+        let mut rest = values.as_slice();
+        let mut outcome = Vec::new();
+        for (number, slice) in written {
+            let (these, others) = rest.split_at(slice.len as usize);
+            outcome.push((number, these.to_vec()));
+            rest = others;
+        }
+        (outcome, slices > count)
+    }
+}
+
+fn with_margins(values: &[f64]) -> Vec<f64> {
+    let margin = (0..MARGIN).map(poison);
+    margin.clone().chain(values.iter().copied()).chain(margin).collect()
+}
+
+pub fn without_margins(values: &[f64]) -> &[f64] {
+    &values[MARGIN..values.len() - MARGIN]
+}
+
+/// The largest error, as a part of the elements' sizes, against what is expected (or against `reference`, which was
+/// held to that before). An `Err` when something else was written, or something was not.
+pub fn judge(case: &Case, outcome: &Outcome, reference: Option<&Outcome>) -> Result<f64, String> {
+    let mut worst = 0.0f64;
+    for (place, (number, values)) in outcome.iter().enumerate() {
+        let slot = case.slots[*number].as_ref().expect("it was bound");
+        let before = with_margins(&slot.before);
+        for (i, (value, before)) in values.iter().zip(&before).enumerate() {
+            let element = i.wrapping_sub(MARGIN);
+            let Some(expected) = slot.after.get(element).copied().flatten() else {
+                if value.to_bits() != before.to_bits() && !(value.is_nan() && before.is_nan()) {
+                    return Err(format!("slot {number}[{}]: {before:e} became {value:e}", element as isize));
+                }
+                continue;
+            };
+            if expected.value.is_nan() {
+                // Which of the values that are not finite it is, no device promises.
+                if value.is_finite() {
+                    return Err(format!("slot {number}[{element}]: {value:e}, where nothing finite can come out"));
+                }
+                continue;
+            }
+            let right = reference.map_or(expected.value, |reference| reference[place].1[i]);
+            let error = (value - right).abs();
+            if error > 0.0 || error.is_nan() {
+                let relative = error / expected.size;
+                if relative.is_nan() || relative > 1e-3 {
+                    return Err(format!("slot {number}[{element}]: {value:e} instead of {right:e} (sizes of {:e})", expected.size));
+                }
+                worst = worst.max(relative);
+            }
+        }
+    }
+    Ok(worst)
+}

@@ -1,0 +1,121 @@
+//! Every static kernel three times: its CPU twin in f64 (held to plain formulas), the twin in f32, and the shader.
+//!
+//! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test twins`
+//!
+//! Without an adapter these tests fail. The input is new in every run; a failure names the seed, and
+//! `LEASTWISE_TEST_SEED=… cargo test --test twins` has the same input again. With `-- --nocapture`, the largest error
+//! of every kernel is printed.
+
+mod cases;
+mod harness;
+mod special;
+mod value;
+
+use cases::cases;
+use harness::{Bench, Case, judge};
+use leastwise::device::{Access, Limits, Precision};
+use leastwise::kernel::Fixed;
+use std::collections::BTreeMap;
+use value::Random;
+
+/// Around the sizes of workgroups; the largest has several time slices on a CPU and a 2-D grid within small limits.
+const SIZES: [usize; 11] = [0, 1, 63, 64, 65, 255, 256, 257, 1000, 5003, 20_011];
+
+/// How far the f64 twin may be from plain formulas in f64.
+const REFERENCE_BOUND: f64 = 1e-13;
+
+/// New in every run, unless it is given.
+pub fn seed() -> u64 {
+    let given = std::env::var("LEASTWISE_TEST_SEED").ok().map(|seed| seed.parse().expect("LEASTWISE_TEST_SEED is a number"));
+    given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock after 1970");
+        now.as_nanos() as u64
+    })
+}
+
+/// All cases, each with what identifies it in a message.
+fn every_case(seed: u64, limits: Limits) -> impl Iterator<Item = (Case, String)> {
+    let of = move |kernel: &'static Fixed, size: usize| {
+        let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
+        cases(*kernel, size, limits.group_size as usize, &mut random).into_iter().map(move |case| {
+            let what = format!("LEASTWISE_TEST_SEED={seed}, `{}`, {}, size {size}", kernel.name(), case.name);
+            (case, what)
+        })
+    };
+    Fixed::ALL.iter().flat_map(move |kernel| SIZES.into_iter().flat_map(move |size| of(kernel, size)))
+}
+
+fn agree(limits: Limits) {
+    let [mut reference, mut single, mut gpu] = Bench::all(limits);
+    let mut worst: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    for (case, what) in every_case(seed(), limits) {
+        let mut note = |bench: &Bench, bound: f64, error: Result<f64, String>| {
+            let error = error.unwrap_or_else(|error| panic!("{what}, {}: {error}", bench.name));
+            assert!(error <= bound, "{what}, {}: an error of {error:e}, where {bound:e} is allowed", bench.name);
+            let entry = worst.entry((case.kernel.name(), bench.name)).or_insert((0.0, bound));
+            entry.0 = entry.0.max(error);
+        };
+        let expected = reference.run(&case, false).0;
+        note(&reference, REFERENCE_BOUND, judge(&case, &expected, None));
+        for bench in [&mut single, &mut gpu] {
+            let outcome = bench.run(&case, false).0;
+            note(bench, case.bound, judge(&case, &outcome, Some(&expected)));
+        }
+    }
+    for ((kernel, device), (error, bound)) in worst {
+        println!("workgroups of {:3}, {kernel:14} {device:10}: {error:8.1e} of {bound:e}", limits.group_size);
+    }
+}
+
+#[test]
+fn twins_agree_within_webgpus_limits() {
+    agree(Limits::WEBGPU);
+}
+
+#[test]
+fn twins_agree_within_small_limits() {
+    agree(Limits::SMALL);
+}
+
+#[test]
+fn every_binding_of_every_kernel_is_tested() {
+    let mut random = Random::new(seed(), "bindings");
+    for kernel in Fixed::ALL {
+        let cases = cases(*kernel, 65, 64, &mut random);
+        for (slot, access) in kernel.source().access.into_iter().enumerate() {
+            let name = kernel.name();
+            assert!(cases.iter().all(|case| case.binds(slot) == (access != Access::Unused)), "`{name}`, binding {slot}: {access:?}");
+            let written = cases.iter().any(|case| case.expects_in(slot));
+            assert_eq!(written, access == Access::ReadWrite, "`{name}`, binding {slot}: {access:?}");
+        }
+    }
+}
+
+#[test]
+fn time_slices_change_no_bit() {
+    for precision in [Precision::F32, Precision::F64] {
+        let mut bench = Bench::cpu(precision, Limits::SMALL);
+        for (case, what) in every_case(seed(), Limits::SMALL) {
+            let (whole, _) = bench.run(&case, false);
+            let (sliced, interrupted) = bench.run(&case, true);
+            assert_eq!(interrupted, case.items() > 8192, "{what}");
+            for ((slot, whole), (_, sliced)) in whole.iter().zip(&sliced) {
+                let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                assert!(bits(whole) == bits(sliced), "{what}, {}: slot {slot} differs", bench.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_guard_stops_a_kernel() {
+    for limits in [Limits::WEBGPU, Limits::SMALL] {
+        for mut bench in Bench::all(limits) {
+            for (case, what) in every_case(seed(), limits) {
+                let Some(stopped) = case.stopped() else { continue };
+                let outcome = bench.run(&stopped, false).0;
+                judge(&stopped, &outcome, None).unwrap_or_else(|error| panic!("{what}, {}, stopped: {error}", bench.name));
+            }
+        }
+    }
+}

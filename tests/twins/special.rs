@@ -1,0 +1,204 @@
+//! What random input does not show: sums that cancel, values that are not finite, and M⁻¹ as an inverse.
+
+use crate::cases::{Items, Tables, blocks, entry};
+use crate::harness::{Bench, Case, judge, random_state, without_margins};
+use crate::seed;
+use crate::value::{Random, Value};
+use leastwise::device::binding::{ARENA, COUNT as SLOTS, PARTIALS, STATE, VECTOR_IN};
+use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};
+use leastwise::kernel::Fixed;
+use leastwise::solve::state::*;
+
+fn every_bench() -> impl Iterator<Item = Bench> {
+    [Limits::WEBGPU, Limits::SMALL].into_iter().flat_map(Bench::all)
+}
+
+/// Numbers around 1 among pairs of opposite large ones, in any order.
+fn cancelling(random: &mut Random) -> (Vec<f64>, f64) {
+    let small = random.positive(1501);
+    let sum = small.iter().sum();
+    let mut column = small;
+    for _ in 0..1751 {
+        let large = random.within(1e4, 1e5);
+        column.extend([large, -large]);
+    }
+    random.shuffle(&mut column);
+    (column, sum)
+}
+
+/// The sum that a kernel without compensation would have: trees of workgroups, and one over their results.
+fn plain_tree(values: &[f32]) -> f32 {
+    match values {
+        [] => 0.0,
+        [value] => *value,
+        _ => {
+            let half = values.len().div_ceil(2);
+            plain_tree(&values[..half]) + plain_tree(&values[half..])
+        }
+    }
+}
+
+#[test]
+fn compensated_sums_survive_the_compiler() {
+    let seed = seed();
+    let (column, sum) = cancelling(&mut Random::new(seed, "cancelling"));
+    let rounded: Vec<f32> = column.iter().map(|value| *value as f32).collect();
+    let off = |value: f32| (f64::from(value) - sum).abs() / sum;
+    assert!(off(rounded.iter().sum()) > 1e-4, "LEASTWISE_TEST_SEED={seed}: it takes no compensation to add these");
+    assert!(off(plain_tree(&rounded)) > 1e-5, "LEASTWISE_TEST_SEED={seed}: it takes no compensation to add these");
+    for mut bench in every_bench() {
+        let group = bench.device.limits().group_size;
+        let mut buffer = |len: usize| {
+            let buffer = bench.device.allocate(Kind::Real, len as u32, "a buffer").expect("a small buffer");
+            Slice { buffer, offset: 0, len: len as u32 }
+        };
+        let partials = column.len() / group as usize + 3;
+        let (values, sums, state) = (buffer(column.len()), buffer(2 * partials), buffer(STATE_LEN as usize));
+        let upload = |slice: Slice, data: Vec<f64>| Command::UploadReals { buffer: slice.buffer, offset: 0, data };
+        let mut before = vec![0.0; STATE_LEN as usize];
+        (before[MODEL as usize], before[DAMPING as usize], before[GROWTH as usize]) = (1.0, 1.0, 2.0);
+        let mut commands = vec![upload(values, column.clone()), upload(state, before)];
+        // Three chunks, as terms have them.
+        let mut first = 0;
+        for (offset, end) in [(0, 1024), (1024, 1088), (1088, column.len() as u32)] {
+            let mut bindings = [None; SLOTS];
+            (bindings[VECTOR_IN], bindings[PARTIALS]) = (Some(Slice { offset, len: end - offset, ..values }), Some(sums));
+            commands.push(bench.command(Fixed::Sum, end - offset, false, &[first, partials as u32], bindings));
+            first += (end - offset).div_ceil(group);
+        }
+        for kernel in [Fixed::Cost, Fixed::Accept] {
+            let mut bindings = [None; SLOTS];
+            (bindings[STATE], bindings[PARTIALS]) = (Some(state), Some(sums));
+            commands.push(bench.command(kernel, 1, true, &[first, partials as u32], bindings));
+        }
+        commands.push(Command::Read { slice: state });
+        let (state, _) = bench.play(Recording { commands }, false);
+        for element in [COST, CHANGE] {
+            let error = (state[element as usize] - sum).abs() / sum;
+            println!("{}, workgroups of {group}: {error:.1e} off", bench.name);
+            assert!(error < 1e-6, "LEASTWISE_TEST_SEED={seed}, {}: {} instead of {sum}", bench.name, state[element as usize]);
+        }
+    }
+}
+
+#[test]
+fn inverted_blocks_are_inverses() {
+    let seed = seed();
+    let mut random = Random::new(seed, "inverses");
+    for mut bench in every_bench() {
+        let group = bench.device.limits().group_size as usize;
+        let epsilon = if bench.device.precision() == Precision::F64 { f64::EPSILON } else { f32::EPSILON.into() };
+        let mut worst = 0.0f64;
+        for width in [1, 2, 3, 6, 7] {
+            let tables = Tables::new(300, width, group, Items::Variables);
+            let case = blocks::invert_blocks(&tables, &mut random);
+            let outcome = bench.run(&case, false).0;
+            let inverse = without_margins(&outcome[0].1);
+            let table = &tables.list[1];
+            for variable in (0..table.items).filter(|variable| variable % 5 != 2) {
+                let block = table.block + variable * table.packed();
+                let damped = |r: usize, c: usize| {
+                    let (low, high) = (r.min(c), r.max(c));
+                    let scale = case.before(ARENA, table.vector + variable * width + r);
+                    let damping = if r == c { case.before(STATE, DAMPING as usize) * scale } else { 0.0 };
+                    case.before(VECTOR_IN, block + high * (high + 1) / 2 + low) + damping
+                };
+                let norm = |entry: &dyn Fn(usize, usize) -> f64| {
+                    let squares = (0..width * width).map(|i| entry(i / width, i % width)).map(|value| value * value);
+                    squares.sum::<f64>().sqrt()
+                };
+                let off_identity = |r: usize, c: usize| {
+                    let product: f64 = (0..width).map(|k| entry(inverse, block, r, k) * damped(k, c)).sum();
+                    product - f64::from(u8::from(r == c))
+                };
+                let condition = norm(&damped) * norm(&|r, c| entry(inverse, block, r, c));
+                worst = worst.max(norm(&off_identity) / (epsilon * condition));
+            }
+        }
+        println!("{}: ‖M⁻¹M − I‖ ≤ {worst:.2} ε ‖M‖ ‖M⁻¹‖", bench.name);
+        assert!(worst < 8.0, "LEASTWISE_TEST_SEED={seed}, {}: {worst}", bench.name);
+    }
+}
+
+/// Runs the cases on every device.
+fn check(cases: impl Fn(&mut Random) -> Vec<Case>) {
+    let seed = seed();
+    for mut bench in every_bench() {
+        for case in cases(&mut Random::new(seed, "not finite")) {
+            let outcome = bench.run(&case, false).0;
+            let judged = judge(&case, &outcome, None);
+            assert!(
+                judged.as_ref().is_ok_and(|error| *error < 1e-6),
+                "LEASTWISE_TEST_SEED={seed}, {}, {}: {judged:?}",
+                case.name,
+                bench.name
+            );
+        }
+    }
+}
+
+const NOTHING: Value = Value { value: f64::NAN, size: f64::NAN };
+
+/// Three hundred partials: all 0.5 but one.
+fn partials(odd: f64) -> Vec<f64> {
+    let mut partials = vec![0.5; 300];
+    partials[277] = odd;
+    partials
+}
+
+#[test]
+fn a_step_without_a_finite_gain_is_rejected() {
+    check(|random| {
+        let case = |name: &str, change: f64, model: f64, random: &mut Random| {
+            let state = random_state(random, &[(MODEL, model), (DAMPING, 0.25), (GROWTH, 4.0), (STEPS, 7.0)]);
+            let mut case = Case::reduction(Fixed::Accept, name, &[300, 300], state);
+            let mut high = partials(change);
+            high.iter_mut().filter(|value| **value == 0.5).for_each(|value| *value = -0.5);
+            case.reals(PARTIALS, [high, vec![0.0; 300]].concat());
+            let sum = if change.is_finite() { (-0.5 * 299.0 + change).into() } else { NOTHING };
+            case.expect_state(&[(DAMPING, 1.0.into()), (GROWTH, 8.0.into()), (CHANGE, sum), (GAIN, Value::default())]);
+            case.expect_state(&[(ACCEPTED, Value::default()), (LINEARIZED, 1.0.into()), (STEPS, 8.0.into())]);
+            case
+        };
+        vec![
+            case("the change is NaN", f64::NAN, 1.0, random),
+            case("the change is infinite", f64::INFINITY, 1.0, random),
+            case("the change is −∞", f64::NEG_INFINITY, 1.0, random),
+            case("the model is NaN", -0.5, f64::NAN, random),
+            case("the model is infinite", -0.5, f64::INFINITY, random),
+            case("the model is −∞", -0.5, f64::NEG_INFINITY, random),
+            case("the model is 0", -0.5, 0.0, random),
+        ]
+    });
+}
+
+#[test]
+fn conjugate_gradients_stop_where_they_cannot_go_on() {
+    check(|random| {
+        let mut cases = Vec::new();
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -149.5, -150.0] {
+            let finite = |value: f64| if odd.is_finite() { value.into() } else { NOTHING };
+            let one: Value = 1.0.into();
+            let sum = Value { value: 149.5 + odd, size: 300.0 };
+            let sum = if odd.is_finite() { sum } else { NOTHING };
+
+            let mut begin = Case::reduction(Fixed::PcgBegin, format!("rᵀz with {odd}"), &[300, 300], random_state(random, &[]));
+            begin.reals(PARTIALS, [partials(odd), vec![0.5; 300]].concat());
+            begin.expect_state(&[(RZ, sum), (RZ_START, sum), (GRADIENT_MAX, 0.5.into()), (SOLVED, one)]);
+            [BETA, INNER, QUADRATIC].into_iter().for_each(|element| begin.expect_state(&[(element, Value::default())]));
+
+            let mut alpha = Case::reduction(Fixed::PcgAlpha, format!("pᵀq with {odd}"), &[300], random_state(random, &[(SOLVED, 0.0)]));
+            alpha.reals(PARTIALS, partials(odd));
+            alpha.expect_state(&[(SOLVED, one)]);
+
+            // Neither test for convergence would end it.
+            let set = [(SOLVED, 0.0), (RZ, 2.0), (RZ_START, 1.0), (ALPHA, 1.0), (INNER, 100.0), (QUADRATIC, -8.0), (FORCING, 0.125)];
+            let mut beta = Case::reduction(Fixed::PcgBeta, format!("rᵀz with {odd}"), &[300], random_state(random, &set));
+            beta.reals(PARTIALS, partials(odd));
+            beta.expect_state(&[(SOLVED, one), (INNER, 101.0.into()), (QUADRATIC, (-9.0).into()), (RZ, sum)]);
+            beta.expect_state(&[(BETA, Value { size: 150.0, ..finite(sum.value / 2.0) })]);
+            cases.extend([begin, alpha, beta]);
+        }
+        cases
+    });
+}

@@ -1,0 +1,45 @@
+/**
+ * Data of a term: a typed array is one scalar an instance, a number or an array literal is shared by all instances,
+ * {@link column} is one vector an instance.
+ */
+import { floats, type Floats } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
+import type { Scalar, Value } from "./expression.js";
+
+/** A data column whose elements are `V`s in the residual function. */
+export interface Data<V> { readonly data: V }
+
+/** @internal */
+export class ColumnData<V> implements Data<V> {
+  declare readonly data: V;
+  constructor(readonly values: ArrayLike<number>, readonly width: number) {}
+}
+
+/** One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …). */
+export function column<const S extends number>(values: ArrayLike<number>, each: S): Data<Value<S>> {
+  if (!Number.isInteger(each) || each < 1) {
+    throw new LeastwiseError("shape", `column(values, ${each}): the second argument is the number of scalars an instance, 1 or more`);
+  }
+  return new ColumnData<Value<S>>(values, each);
+}
+
+/** What may stand for a data column. */
+export type Column = number | readonly number[] | Floats | Data<unknown>;
+export type Columns = { readonly [name: string]: Column };
+type ColumnValue<C> = C extends Data<infer V> ? V : C extends number | Floats ? Scalar : C extends { readonly length: infer N extends number } ? Value<N> : never;
+/** What a residual function gets for its data. */
+export type Row<D> = { readonly [K in keyof D]: ColumnValue<D[K]> };
+/** What a data column may be replaced with. */
+export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
+
+/** A column as the engine takes it. @internal */
+export interface PlainColumn { readonly width: number; readonly shared: boolean; readonly values: Floats }
+
+/** @internal */
+export function plain(given: unknown, term: string, name: string): PlainColumn {
+  if (typeof given === "number") return { width: 1, shared: true, values: Float64Array.of(given) };
+  if (given instanceof Float32Array || given instanceof Float64Array) return { width: 1, shared: false, values: given };
+  if (given instanceof ColumnData) return { width: given.width, shared: false, values: floats(given.values) };
+  if (Array.isArray(given)) return { width: given.length, shared: true, values: Float64Array.from(given) };
+  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, or column(values, width)`, { term });
+}

@@ -1,0 +1,170 @@
+/** Engines: a device, and the problems on it. */
+import type { Device } from "./arrays.js";
+import { asError, LeastwiseError } from "./errors.js";
+import type { NativeEngine, NativeLimits } from "./native.js";
+import { ProblemOf, type Problem } from "./problem.js";
+import type { Counters } from "./report.js";
+import { Tasks } from "./tasks.js";
+import { loadWasm, type WasmSource } from "./wasm.js";
+import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
+
+/** Where the work is done. */
+export type Backend = "webgpu" | "cpu";
+
+/** What to run on. */
+export interface InitOptions {
+  /** `"auto"` (the default) takes WebGPU where it can be had and the CPU elsewhere; `reason` says why. */
+  backend?: "auto" | Backend;
+  /** The CPU's arithmetic: `"f64"` unless told. WebGPU has `"f32"` only. */
+  precision?: "f32" | "f64";
+  /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. */
+  device?: Device;
+  /** The engine's module, where it can't be found beside this one. */
+  wasm?: WasmSource;
+  /** Tighter limits than the device's, to see how a problem fares on small devices. */
+  limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
+}
+
+/** Everything begins here. */
+export interface Engine extends Disposable {
+  readonly backend: Backend;
+  /** Why this backend. */
+  readonly reason: string;
+  readonly precision: "f32" | "f64";
+  /** The adapter's own name; "cpu" without one. */
+  readonly adapter: string;
+  /** The `GPUDevice`, to share with a renderer; undefined on the CPU. */
+  readonly device: Device | undefined;
+  /** Resolves if the device is lost. */
+  readonly lost: Promise<LeastwiseError>;
+  /** A new, empty problem. */
+  problem(): Problem;
+  /** Bytes of the buffers that live now, and the most that did; how many live. */
+  memory(): { live: number; peak: number; objects: number };
+  /** What the device has done so far. */
+  counters(): Counters;
+  /** Frees the problems that `work` made and did not return. Synchronous, by type too. */
+  scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
+  /** Destroys everything, and the device if it was made here. */
+  dispose(): void;
+}
+
+/** Makes an engine. Throws `no-adapter` when WebGPU was demanded and cannot be had. */
+export async function init(options: InitOptions = {}): Promise<Engine> {
+  const { backend = "auto", precision, device, limits } = options;
+  if (!["auto", "webgpu", "cpu"].includes(backend)) throw new LeastwiseError("invalid-option", `backend: "${String(backend)}" is not one of "auto", "webgpu", "cpu"`);
+  if (precision !== undefined && precision !== "f32" && precision !== "f64") throw new LeastwiseError("invalid-option", `precision: "${String(precision)}" is not one of "f32", "f64"`);
+  if (backend === "webgpu" && precision === "f64") throw new LeastwiseError("invalid-option", "WebGPU has no f64: use precision \"f32\", or backend \"cpu\"");
+  if (backend === "cpu" && device) throw new LeastwiseError("invalid-option", "a device was given, but backend \"cpu\" uses none");
+  const wasm = await loadWasm(options.wasm);
+  const open = async <T>(work: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (thrown) {
+      throw asError(thrown, wasm.lastPanic);
+    }
+  };
+  const cpu = (reason: string) => open(() => new EngineOf(wasm.openCpu(precision ?? "f64", limits as NativeLimits | undefined), wasm.lastPanic, { backend: "cpu", precision: precision ?? "f64", reason, open: undefined }));
+  if (backend === "cpu") return cpu("the CPU was asked for");
+  if (backend === "auto" && precision === "f64" && !device) return cpu("f64 was asked for, which WebGPU does not have");
+  let found: OpenDevice;
+  try {
+    found = await openDevice(device);
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    if (backend === "webgpu") throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${why}`);
+    return cpu(`WebGPU can't be had: ${why}`);
+  }
+  try {
+    const native = await open(() => withDevice(found, () => wasm.openWebGpu(limits as NativeLimits | undefined)));
+    const reason = device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there";
+    return new EngineOf(native, wasm.lastPanic, { backend: "webgpu", precision: "f32", reason, open: found });
+  } catch (thrown) {
+    if (found.ours) found.device.destroy();
+    if (backend === "webgpu" || !(thrown instanceof LeastwiseError) || thrown.code !== "no-adapter") throw thrown;
+    return cpu(`WebGPU can't be had: ${thrown.message}`);
+  }
+}
+
+interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open: OpenDevice | undefined }
+
+/** @internal */
+export class EngineOf implements Engine {
+  readonly backend: Backend;
+  readonly reason: string;
+  readonly precision: "f32" | "f64";
+  readonly adapter: string;
+  readonly device: Device | undefined;
+  readonly lost: Promise<LeastwiseError>;
+  readonly #tasks: Tasks;
+  readonly #open: OpenDevice | undefined;
+  readonly #problems = new Set<ProblemOf>();
+  #disposed = false;
+
+  constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
+    this.#tasks = new Tasks(native, panic);
+    this.#open = origin.open;
+    this.backend = origin.backend;
+    this.reason = origin.reason;
+    this.precision = origin.precision;
+    this.adapter = native.adapter;
+    this.device = origin.open?.device as Device | undefined;
+    this.lost = new Promise((resolve) => {
+      void origin.open?.device.lost.then(({ reason, message }) => {
+        if (this.#disposed) return;
+        const error = new LeastwiseError("device-lost", `the GPU device was lost (${reason}): ${message}`);
+        this.#tasks.kill(error);
+        resolve(error);
+      });
+    });
+  }
+
+  problem(): Problem {
+    this.#alive();
+    const problem = new ProblemOf(this.#tasks, (gone) => this.#problems.delete(gone));
+    this.#problems.add(problem);
+    return problem;
+  }
+
+  memory(): { live: number; peak: number; objects: number } {
+    const counters = this.counters();
+    return { live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed };
+  }
+
+  counters(): Counters {
+    return this.#tasks.call((native) => native.counters);
+  }
+
+  scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
+    this.#alive();
+    const before = new Set(this.#problems);
+    let returned: unknown;
+    try {
+      returned = work();
+    } finally {
+      const kept = new Set(Array.isArray(returned) ? returned : typeof returned === "object" && returned !== null ? [returned, ...Object.values(returned)] : []);
+      for (const problem of this.#problems) if (!before.has(problem) && !kept.has(problem)) problem.dispose();
+    }
+    return returned as T;
+  }
+
+  /** The engine itself, for benchmarks and tests. @internal */
+  get native(): NativeEngine { return this.#tasks.native; }
+  /** @internal */
+  get tasks(): Tasks { return this.#tasks; }
+
+  #alive(): void {
+    if (this.#disposed) throw new LeastwiseError("disposed", "this engine was disposed: call init() for a new one");
+  }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    for (const problem of [...this.#problems]) problem.dispose();
+    this.#disposed = true;
+    this.#tasks.call((native) => native.dispose());
+    if (this.#open?.ours) this.#open.device.destroy();
+    this.#tasks.kill(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}

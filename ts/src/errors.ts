@@ -1,0 +1,56 @@
+/** Errors: one class with a code, so that a program can tell them apart and a person can read them. */
+
+/** What went wrong, for programs. */
+export type ErrorCode =
+  | "index-out-of-range"   // an index names an instance that is not there: see `term`, `slot`, `instance`
+  | "data-length"          // an array has the wrong number of values
+  | "non-finite"           // NaN or an infinity among values, data, literals, or in a residual at the start
+  | "empty-term"           // nothing to solve: a term without instances, a problem without terms
+  | "no-residual"          // the residual function returned nothing usable
+  | "foreign-variable"     // a slot of another problem
+  | "foreign-expression"   // an expression of another trace, or of one that is over
+  | "untraceable"          // a JavaScript operator, conversion or comparison on an expression
+  | "shape"                // sizes that do not go together
+  | "invalid-option"
+  | "tape"                 // the traced function could not be read or compiled
+  | "limits"               // more than the device can bind
+  | "device-lost"
+  | "disposed"
+  | "busy"                 // another call is running on the same problem
+  | "out-of-memory"
+  | "no-adapter"           // WebGPU was demanded and cannot be had
+  | "engine-dead";         // the engine panicked: a bug of ours; reload
+
+/** Every error that Leastwise throws. The message says what was wrong, where, and what to do. */
+export class LeastwiseError extends Error {
+  override readonly name = "LeastwiseError";
+  /** What went wrong, for programs. */
+  readonly code: ErrorCode;
+  /** The term it is about. */
+  readonly term?: string;
+  /** The instance of that term (or of that variable). */
+  readonly instance?: number;
+  /** The slot of that term. */
+  readonly slot?: number;
+
+  /** @internal */
+  constructor(code: ErrorCode, message: string, where: { term?: string | undefined; instance?: number | undefined; slot?: number | undefined } = {}) {
+    super(message);
+    this.code = code;
+    if (where.term !== undefined) this.term = where.term;
+    if (where.instance !== undefined) this.instance = where.instance;
+    if (where.slot !== undefined) this.slot = where.slot;
+  }
+}
+
+/** Makes a `LeastwiseError` of what the engine threw. @internal */
+export function asError(thrown: unknown, panic: () => string | undefined): LeastwiseError {
+  if (thrown instanceof LeastwiseError) return thrown;
+  if (typeof thrown === "object" && thrown !== null && "code" in thrown && "message" in thrown) {
+    const { code, message, term, instance, slot } = thrown as { code: ErrorCode; message: string; term?: string; instance?: number; slot?: number };
+    return new LeastwiseError(code, message, { term, instance, slot });
+  }
+  const said = panic();
+  const what = said ?? (thrown instanceof Error ? thrown.message : String(thrown));
+  return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`);
+}

@@ -1,0 +1,70 @@
+/** From a triangle index to what residuals need. */
+import type { F32 } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
+
+function checked(triangles: ArrayLike<number>): void {
+  if (triangles.length % 3 !== 0) {
+    throw new LeastwiseError("data-length", `triangles has ${triangles.length} indices, which is not a multiple of 3`);
+  }
+}
+
+/**
+ * The edges of a triangle mesh, each once, as a flat table of two columns (from, to), sorted.
+ *
+ * `directed` gives both directions of every edge. `map` renames vertices first (see {@link weld}); edges that it
+ * collapses are left out.
+ */
+export function edges(triangles: ArrayLike<number>, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
+  checked(triangles);
+  const { directed = false, map } = options;
+  // A pair as one number: below 2⁵³ as long as there are fewer than 2²⁶ vertices a side.
+  const keys = new Float64Array(directed ? triangles.length * 2 : triangles.length);
+  let count = 0;
+  for (let t = 0; t < triangles.length; t += 3) {
+    for (let k = 0; k < 3; k++) {
+      const from = triangles[t + k]!, to = triangles[t + ((k + 1) % 3)]!;
+      const a = map ? map[from]! : from, b = map ? map[to]! : to;
+      if (a === undefined || b === undefined || !Number.isInteger(a) || !Number.isInteger(b) || a < 0 || b < 0 || a >= 67108864 || b >= 67108864) {
+        throw new LeastwiseError("index-out-of-range", `triangle ${t / 3} has the vertices ${triangles[t]}, ${triangles[t + 1]}, ${triangles[t + 2]}: indices are integers from 0 to 67108863${map ? ` that the map knows (0 to ${map.length - 1})` : ""}`);
+      }
+      if (a === b) continue;
+      keys[count++] = Math.min(a, b) * 67108864 + Math.max(a, b);
+      if (directed) keys[count++] = Math.max(a, b) * 67108864 + Math.min(a, b);
+    }
+  }
+  const sorted = keys.subarray(0, count).sort();
+  const table = new Uint32Array(2 * count);
+  let length = 0;
+  for (let k = 0; k < count; k++) {
+    if (k > 0 && sorted[k] === sorted[k - 1]) continue;
+    table[length++] = Math.floor(sorted[k]! / 67108864);
+    table[length++] = sorted[k]! % 67108864;
+  }
+  return table.slice(0, length);
+}
+
+/**
+ * Undoes the vertex splits of UV seams and hard normals: vertices at exactly the same place become one.
+ * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
+ */
+export function weld(positions: ArrayLike<number>): { values: F32; toWelded: Uint32Array } {
+  if (positions.length % 3 !== 0) {
+    throw new LeastwiseError("data-length", `positions has ${positions.length} numbers, which is not a multiple of 3`);
+  }
+  const known = new Map<string, number>();
+  const toWelded = new Uint32Array(positions.length / 3);
+  const values: number[] = [];
+  for (let v = 0; v < toWelded.length; v++) {
+    // + 0 makes −0 and 0 one place.
+    const place = [positions[3 * v]! + 0, positions[3 * v + 1]! + 0, positions[3 * v + 2]! + 0];
+    const key = place.join();
+    let index = known.get(key);
+    if (index === undefined) {
+      index = known.size;
+      known.set(key, index);
+      values.push(...place);
+    }
+    toWelded[v] = index;
+  }
+  return { values: Float32Array.from(values), toWelded };
+}

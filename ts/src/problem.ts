@@ -1,0 +1,100 @@
+/** Problems: variables, constants and terms. */
+import { floats } from "./arrays.js";
+import type { Columns, Row } from "./data.js";
+import { LeastwiseError } from "./errors.js";
+import { describe, type Scalar, type Vec } from "./expression.js";
+import type { Report } from "./report.js";
+import type { Args, Slots } from "./slots.js";
+import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
+import { TableOf, type Constants, type Element, type Shape, type Table, type Variables } from "./table.js";
+import type { Tasks } from "./tasks.js";
+import { TermOf, trace, type Term, type TermOptions } from "./term.js";
+
+/** What a residual function returns: scalars and vectors, whose scalars are the rows of r. */
+export type Residual = Scalar | Vec<number> | readonly (Scalar | Vec<number>)[];
+
+/** A least-squares problem: minimise ½ Σ w ‖r‖² over the variables. */
+export interface Problem extends Disposable {
+  /** Unknowns: `values.length / shape` instances, which begin at `values` (flat). */
+  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>>;
+  /** Values that residuals look up by index and that never move. */
+  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
+  /** Adds `Σᵢ ½ wᵢ ‖r(…)‖²`. The function is traced once, on expressions, and differentiated; it must not keep state. */
+  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D>;
+  /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
+  solve(options?: SolveOptions): Promise<Report>;
+  /** A solver to step by hand or to advance every frame. */
+  solver(options?: SolveOptions): Solver;
+  /** Destroys its buffers. */
+  dispose(): void;
+}
+
+/** @internal */
+export class ProblemOf implements Problem {
+  readonly #handle: number;
+  #traceMs = 0;
+  #disposed = false;
+
+  constructor(private readonly tasks: Tasks, private readonly forget: (problem: ProblemOf) => void) {
+    this.#handle = tasks.call((native) => native.problem());
+  }
+
+  #alive = (): number => {
+    if (this.#disposed) throw new LeastwiseError("disposed", "this problem was disposed: it can't be used any more");
+    return this.#handle;
+  };
+
+  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>> {
+    return this.#table<Element<S>, false>(name, options, false);
+  }
+
+  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>> {
+    return this.#table<Element<S>, true>(name, options, true);
+  }
+
+  #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): Table<V> & { readonly constant: C } {
+    const problem = this.#alive();
+    const { shape, values, count } = options;
+    if (!Number.isInteger(shape) || shape < 1) throw new LeastwiseError("shape", `"${name}": the shape is the number of scalars an instance (1, 2, 3, …), not ${describe(shape)}${typeof shape === "number" ? ` (${shape})` : ""}`);
+    if (typeof values !== "object" || values === null || typeof values.length !== "number") throw new LeastwiseError("shape", `"${name}": values must be an array of numbers, not ${describe(values)}`);
+    if (count !== undefined && count * shape !== values.length) {
+      throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * shape} are needed (${count} instances of ${shape})`);
+    }
+    const handle = this.tasks.call((native) => native.table(problem, name, shape, floats(values), !constant));
+    return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, shape, values.length / shape, constant);
+  }
+
+  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D> {
+    const started = performance.now();
+    const problem = this.#alive();
+    const traced = trace(name, options as TermOptions<Slots, Columns>, residual as never, this);
+    const handle = this.tasks.call((native) => native.term(problem, traced.native));
+    this.#traceMs += performance.now() - started;
+    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns);
+  }
+
+  async solve(options: SolveOptions = {}): Promise<Report> {
+    const solver = this.solver(options) as SolverOf;
+    try {
+      return await solver.run();
+    } finally {
+      solver.dispose();
+    }
+  }
+
+  solver(options: SolveOptions = {}): Solver {
+    return new SolverOf(this.tasks, this.#alive, options, () => this.#traceMs);
+  }
+
+  /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */
+  get handle(): number { return this.#alive(); }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.tasks.call((native) => native.freeProblem(this.#handle));
+    this.forget(this);
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}

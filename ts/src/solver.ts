@@ -1,0 +1,105 @@
+/** Solvers: one problem, three ways to run. */
+import { LeastwiseError } from "./errors.js";
+import type { NativeOptions } from "./native.js";
+import { SolveReport, type Iteration, type Report } from "./report.js";
+import type { Tasks } from "./tasks.js";
+
+/** How to solve. */
+export interface SolveOptions {
+  /** `"lm"`, Levenberg–Marquardt with Nielsen's damping, is what there is. */
+  method?: "lm";
+  /** `"pcg"`, matrix-free conjugate gradients with a block-Jacobi preconditioner, is what there is; `"auto"` takes it. */
+  linear?: "auto" | "pcg";
+  /** Steps, accepted or not; 50 unless told. */
+  maxIterations?: number;
+  timeLimitMs?: number;
+  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told. */
+  costTolerance?: number;
+  /** Converged when max |gᵢ| is at most this; 1e-10 unless told. */
+  gradientTolerance?: number;
+  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told. */
+  stepTolerance?: number;
+  /** Ends the solve after the current iteration; the report says `"stopped"`. */
+  signal?: AbortSignal;
+  /** Called after every step; returning `"stop"` ends the solve. */
+  onIteration?: (iteration: Iteration) => void | "stop";
+}
+
+/** A solver of one problem. It keeps its damping between calls. */
+export interface Solver extends Disposable {
+  /** One step, and its numbers. */
+  step(): Promise<Iteration>;
+  /**
+   * For frame loops. On a GPU: enqueues `iterations` steps (1 unless told) and returns; nothing is read back. On the
+   * CPU: works until `budgetMs` (8 unless told) are over or the steps are done, and goes on from there the next time.
+   * While kernels are still being compiled it does nothing.
+   */
+  advance(options?: { iterations?: number; budgetMs?: number }): void;
+  /** Brings back the cost and what was done. */
+  report(): Promise<Report>;
+  dispose(): void;
+}
+
+/** @internal */
+export class SolverOf implements Solver {
+  readonly #handle: number;
+  #disposed = false;
+
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, private readonly traceMs: () => number) {
+    const { signal: _signal, onIteration: _onIteration, ...rest } = options;
+    const known = ["method", "linear", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const unknown = Object.keys(rest).find((key) => !known.includes(key));
+    if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
+    const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
+    this.#handle = tasks.call((native) => native.solver(problem(), given));
+  }
+
+  #alive(): number {
+    this.problem();
+    if (this.#disposed) throw new LeastwiseError("disposed", "this solver was disposed: it can't be used any more");
+    return this.#handle;
+  }
+
+  /** Runs to termination. */
+  async run(): Promise<Report> {
+    const { signal, onIteration } = this.options;
+    const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
+    const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
+    return this.#report(await this.tasks.run(task, each, signal));
+  }
+
+  async step(): Promise<Iteration> {
+    const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
+    let last: Iteration | undefined;
+    await this.tasks.run(task, (iteration) => { last = iteration; return undefined; });
+    if (!last) throw new LeastwiseError("invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
+    this.options.onIteration?.(last);
+    return last;
+  }
+
+  advance(options: { iterations?: number; budgetMs?: number } = {}): void {
+    const { iterations = 1, budgetMs = 8 } = options;
+    if (!(Number.isInteger(iterations) && iterations >= 0 && budgetMs >= 0)) {
+      throw new LeastwiseError("invalid-option", `advance({ iterations: ${iterations}, budgetMs: ${budgetMs} }): a whole number of steps and a time, neither negative`);
+    }
+    this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
+  }
+
+  async report(): Promise<Report> {
+    const task = this.tasks.call((native) => native.report(this.#alive()));
+    return this.#report(await this.tasks.run(task));
+  }
+
+  #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {
+    if (!done.report) throw new LeastwiseError("engine-dead", "the engine gave no report; this is a bug of Leastwise, please report it");
+    return new SolveReport(done.report, this.traceMs());
+  }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.tasks.call((native) => native.freeSolver(this.#handle));
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}

@@ -1,0 +1,70 @@
+/** Running the engine's tasks: yielding on the CPU, waiting for the GPU. */
+import { asError, LeastwiseError } from "./errors.js";
+import type { NativeEngine, NativeIteration, Progress } from "./native.js";
+
+/** Milliseconds the CPU works between two yields to the event loop. */
+const SLICE_MS = 8;
+
+/** An engine with its errors made ours. @internal */
+export class Tasks {
+  #dead: LeastwiseError | undefined;
+
+  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined) {}
+
+  /** Calls into the engine. */
+  call<T>(work: (native: NativeEngine) => T): T {
+    if (this.#dead) throw this.#dead;
+    try {
+      return work(this.native);
+    } catch (thrown) {
+      const error = asError(thrown, this.panic);
+      // After a panic or a device loss nothing the engine says can be trusted.
+      if (error.code === "engine-dead" || error.code === "device-lost") this.#dead = error;
+      throw error;
+    }
+  }
+
+  /** From now on every call fails with this error. */
+  kill(error: LeastwiseError): void {
+    this.#dead ??= error;
+  }
+
+  /** Runs a task to its end. `each` sees every iteration and may end the solve by returning a reason. */
+  async run(task: number, each?: (iteration: NativeIteration) => string | undefined, signal?: AbortSignal): Promise<Progress & { state: "done" }> {
+    const stop = (reason: string) => { if (!this.#dead) this.native.stop(task, reason); };
+    const abort = () => stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      for (;;) {
+        const progress = this.call((native) => native.resume(task, SLICE_MS));
+        if (progress.state === "done") return progress;
+        if (progress.state === "waiting") await progress.ready;
+        if (progress.state === "yielded") await macrotask();
+        if (progress.state === "iteration") {
+          let reason: string | undefined;
+          try {
+            reason = each?.(progress.iteration);
+          } catch (thrown) {
+            this.call((native) => native.cancel(task));
+            throw thrown;
+          }
+          if (reason !== undefined) stop(reason);
+        }
+      }
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+/** A turn of the event loop, so that a page can draw and answer: unlike `setTimeout`, without a minimum delay. */
+function macrotask(): Promise<void> {
+  const immediate = (globalThis as { setImmediate?: (work: () => void) => unknown }).setImmediate;
+  if (immediate) return new Promise((resolve) => immediate(resolve));
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { port1.close(); resolve(); };
+    port2.postMessage(null);
+  });
+}

@@ -1,0 +1,48 @@
+/**
+ * Tracing: a residual function runs once, on expressions instead of numbers, and what it does is written to a tape.
+ * The tape crosses into the engine as one array. No mathematics happens here: vector operations are single
+ * instructions, whose meaning stands in the engine.
+ */
+import { LeastwiseError } from "./errors.js";
+import { Opcode } from "./opcodes.js";
+
+/** One run of one function. */
+export class Trace {
+  #words = new Uint32Array(256);
+  #length = 0;
+  #values = 0;
+  #open = true;
+
+  constructor(readonly term: string) {}
+
+  /** Writes an instruction; gives the number of its value. */
+  write(opcode: Opcode, operands: readonly number[]): number {
+    if (!this.#open) {
+      throw new LeastwiseError("foreign-expression", `an expression of the residual "${this.term}" was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
+    }
+    const end = this.#length + 1 + operands.length;
+    if (end > this.#words.length) {
+      const longer = new Uint32Array(Math.max(end, this.#words.length * 2));
+      longer.set(this.#words);
+      this.#words = longer;
+    }
+    this.#words[this.#length] = opcode | (operands.length << 16);
+    this.#words.set(operands, this.#length + 1);
+    this.#length = end;
+    return this.#values++;
+  }
+
+  literal(value: number): number {
+    if (!Number.isFinite(value)) {
+      throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite`, { term: this.term });
+    }
+    const bits = new Uint32Array(new Float64Array([value]).buffer);
+    return this.write(Opcode.Literal, [bits[0]!, bits[1]!]);
+  }
+
+  /** Ends the trace and gives the tape. */
+  close(): Uint32Array {
+    this.#open = false;
+    return this.#words.slice(0, this.#length);
+  }
+}

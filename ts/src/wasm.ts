@@ -1,0 +1,33 @@
+/** Loading the engine's module: once a process, however many engines there are. */
+import type { NativeModule } from "./native.js";
+
+/** Where the module may come from. */
+export type WasmSource = URL | Response | BufferSource | WebAssembly.Module;
+
+interface Glue extends NativeModule { default(input: { module_or_path: unknown }): Promise<unknown> }
+
+let loading: Promise<NativeModule> | undefined;
+
+/** The engine's module. `source` only matters the first time. @internal */
+export function loadWasm(source: WasmSource | undefined): Promise<NativeModule> {
+  loading ??= load(source).catch((thrown: unknown) => {
+    // A failed download may be tried again.
+    loading = undefined;
+    throw thrown;
+  });
+  return loading;
+}
+
+async function load(source: WasmSource | undefined): Promise<NativeModule> {
+  const glue = (await import("./wasm/leastwise.js")) as unknown as Glue;
+  const url = new URL("./wasm/leastwise_bg.wasm", import.meta.url);
+  await glue.default({ module_or_path: source ?? (url.protocol === "file:" ? await readFile(url) : url) });
+  return glue;
+}
+
+/** Node's `fetch` reads no files. */
+async function readFile(url: URL): Promise<BufferSource> {
+  const name = "node:fs/promises";
+  const fs = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> };
+  return fs.readFile(url);
+}

@@ -1,0 +1,97 @@
+/** Getting a WebGPU device — the browser's, Dawn's in Node, or the user's — and handing it to the engine. */
+import type { Device } from "./arrays.js";
+
+// The little of WebGPU that is needed here, so that no consumer needs its types.
+interface Adapter {
+  readonly features: Iterable<string>;
+  readonly limits: Record<string, number>;
+  readonly info?: { readonly vendor?: string; readonly architecture?: string; readonly description?: string };
+  requestDevice(descriptor: object): Promise<RawDevice>;
+}
+interface Gpu { requestAdapter(options?: object): Promise<Adapter | null>; readonly wgslLanguageFeatures?: unknown; getPreferredCanvasFormat?(): string }
+interface RawDevice { readonly features: Iterable<string>; readonly limits: Record<string, number>; readonly adapterInfo?: object; readonly lost: Promise<{ reason: string; message: string }>; destroy(): void }
+
+/** A device and what is known of where it came from. @internal */
+export interface OpenDevice {
+  readonly device: RawDevice;
+  readonly info: object;
+  /** Whether we made it, and so destroy it. */
+  readonly ours: boolean;
+}
+
+/** Dawn's instance in Node: collected while a device lives, it aborts the process. */
+let dawn: Gpu | undefined;
+
+async function findGpu(): Promise<Gpu> {
+  const host = (globalThis as { navigator?: { gpu?: Gpu } }).navigator?.gpu;
+  if (host) return host;
+  const process = (globalThis as { process?: { versions?: { node?: string } } }).process;
+  if (!process?.versions?.node) {
+    throw new Error("this browser has no WebGPU (navigator.gpu is missing; it needs a secure context: https or localhost)");
+  }
+  if (dawn) return dawn;
+  // The name in a variable keeps bundlers from looking for the package.
+  const name = "webgpu";
+  let found: { create(flags: string[]): Gpu; globals: object };
+  try {
+    found = await import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+  } catch {
+    throw new Error("Node has no WebGPU of its own; `npm install webgpu` brings it");
+  }
+  for (const [key, value] of Object.entries(found.globals)) {
+    if (!(key in globalThis)) (globalThis as Record<string, unknown>)[key] = value;
+  }
+  return (dawn = found.create([]));
+}
+
+/** Limits that we ask for when the adapter has them. */
+const LIMITS = [
+  "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY", "maxComputeWorkgroupSizeZ", "maxComputeWorkgroupStorageSize", "maxComputeWorkgroupsPerDimension",
+];
+
+/** Requests a device with all that the adapter offers, or takes the user's. Throws an `Error` that says why there is none. @internal */
+export async function openDevice(given: Device | undefined): Promise<OpenDevice> {
+  if (given) {
+    const device = given as unknown as RawDevice;
+    return { device, info: device.adapterInfo ?? {}, ours: false };
+  }
+  const gpu = await findGpu();
+  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) throw new Error("WebGPU found no adapter (no GPU, a blocked driver, or no software fallback)");
+  const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]).filter((entry) => entry[1] !== undefined));
+  const device = await adapter.requestDevice({ requiredFeatures: [...adapter.features], requiredLimits, label: "leastwise" });
+  return { device, info: adapter.info ?? {}, ours: true };
+}
+
+/**
+ * Runs `open` while `navigator.gpu` is a shim whose adapter hands out our device: wgpu cannot wrap a device, but it
+ * takes whatever its adapter gives.
+ */
+let opening: Promise<unknown> = Promise.resolve();
+export function withDevice<T>(found: OpenDevice, open: () => Promise<T>): Promise<T> {
+  // One at a time: the shim is global while it stands.
+  const next = opening.then(async () => {
+    const scope = globalThis as Record<string, unknown>;
+    const { device } = found;
+    const adapter = { features: device.features, limits: device.limits, info: found.info, isFallbackAdapter: false, requestDevice: async () => device };
+    const shim = { requestAdapter: async () => adapter, getPreferredCanvasFormat: () => "bgra8unorm", wgslLanguageFeatures: new Set() };
+    const undo: (() => void)[] = [];
+    const define = (target: object, key: string, value: unknown) => {
+      const before = Object.getOwnPropertyDescriptor(target, key);
+      Object.defineProperty(target, key, { configurable: true, writable: true, enumerable: true, value });
+      undo.push(() => (before ? Object.defineProperty(target, key, before) : delete (target as Record<string, unknown>)[key]));
+    };
+    // wgpu looks for a global of one of these names to find the navigator by.
+    if (!("Window" in scope) && !("WorkerGlobalScope" in scope)) define(scope, "WorkerGlobalScope", class {});
+    if (!scope.navigator) define(scope, "navigator", {});
+    define(scope.navigator as object, "gpu", shim);
+    try {
+      return await open();
+    } finally {
+      undo.reverse().forEach((work) => work());
+    }
+  });
+  opening = next.catch(() => undefined);
+  return next;
+}
