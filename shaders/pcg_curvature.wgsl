@@ -1,4 +1,6 @@
-// Partial sums of pᵀq. One item is one element.
+// Partial sums of pᵀq. A lane takes every `params.count`-th element, so that there are few workgroups to reduce.
+//
+// words0: number of elements
 
 @group(0) @binding(2) var<storage, read> p: array<real>;
 @group(0) @binding(4) var<storage, read> q: array<real>;
@@ -14,10 +16,9 @@ fn main(
     if (state[SOLVED] != 0.0) {
         return;
     }
-    let i = item(id);
     var product: real = 0.0;
-    if (i < params.count) {
-        product = p[i] * q[i];
+    for (var i = item(id); i < params.words0.x; i += params.count) {
+        product += p[i] * q[i];
     }
     let sum = group_sum(lane, product);
     let g = group_index(group);

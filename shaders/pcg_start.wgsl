@@ -1,8 +1,9 @@
-// Conjugate gradients begin: s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|. One item is one variable.
+// Conjugate gradients begin: s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|. A lane takes every
+// `params.count`-th variable, so that there are few workgroups to reduce.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks,
 //         first partial of this table
-// words1: distance of the two kinds of partials
+// words1: distance of the two kinds of partials, number of variables
 
 @group(0) @binding(2) var<storage, read_write> residual: array<real>;
 @group(0) @binding(3) var<storage, read_write> step: array<real>;
@@ -17,10 +18,9 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
-    let i = item(id);
     var rz: real = 0.0;
     var largest: real = 0.0;
-    if (i < params.count) {
+    for (var i = item(id); i < params.words1.y; i += params.count) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

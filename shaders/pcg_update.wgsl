@@ -1,7 +1,9 @@
-// s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. One item is one variable.
+// s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. A lane takes every
+// `params.count`-th variable, so that there are few workgroups to reduce.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks,
 //         first partial of this table
+// words1: number of variables
 
 @group(0) @binding(1) var<storage, read_write> z: array<real>;
 @group(0) @binding(2) var<storage, read> p: array<real>;
@@ -21,9 +23,8 @@ fn main(
     if (state[SOLVED] != 0.0) {
         return;
     }
-    let i = item(id);
     var rz: real = 0.0;
-    if (i < params.count) {
+    for (var i = item(id); i < params.words1.x; i += params.count) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

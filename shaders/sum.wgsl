@@ -1,6 +1,7 @@
-// Partial sums of a column, with what rounding took from each. One item is one element.
+// Partial sums of a column, with what rounding took from each. A lane takes every
+// `params.count`-th element, so that there are few workgroups to reduce.
 //
-// words0: first partial, distance between the sums and their low parts
+// words0: first partial, distance between the sums and their low parts, number of elements
 
 @group(0) @binding(4) var<storage, read> column: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
@@ -11,12 +12,11 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
-    let i = item(id);
-    var value: real = 0.0;
-    if (i < params.count) {
-        value = column[i];
+    var part = Exact(0.0, 0.0);
+    for (var i = item(id); i < params.words0.z; i += params.count) {
+        part = exact_add(part, Exact(column[i], 0.0));
     }
-    let sum = group_sum_exact(lane, Exact(value, 0.0));
+    let sum = group_sum_exact(lane, part);
     let g = group_index(group);
     if (lane == 0u && g < params.group_count) {
         partials[params.words0.x + g] = sum.high;

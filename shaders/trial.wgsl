@@ -1,7 +1,9 @@
-// The trial point x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx. One item is one element.
+// The trial point x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx. A lane takes every `params.count`-th
+// element, so that there are few workgroups to reduce.
 //
 // words0: distance of the five kinds of partials, first element of the table in the arena and in vectors,
 //         first partial of this table
+// words1: number of elements
 
 @group(0) @binding(1) var<storage, read> point: array<real>;
 @group(0) @binding(2) var<storage, read> scale: array<real>;
@@ -17,26 +19,27 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
-    let i = item(id);
-    var s: real = 0.0;
-    var x: real = 0.0;
-    var d: real = 0.0;
-    var g: real = 0.0;
-    var r: real = 0.0;
-    if (i < params.count) {
+    var gs: real = 0.0;
+    var sds: real = 0.0;
+    var sr: real = 0.0;
+    var ss: real = 0.0;
+    var xx: real = 0.0;
+    for (var i = item(id); i < params.words1.x; i += params.count) {
         let v = params.words0.z + i;
-        s = step[v];
-        x = point[params.words0.y + i];
-        d = scale[v];
-        g = gradient[v];
-        r = residual[v];
+        let s = step[v];
+        let x = point[params.words0.y + i];
         trial[params.words0.y + i] = x + s;
+        gs += gradient[v] * s;
+        sds += s * scale[v] * s;
+        sr += s * residual[v];
+        ss += s * s;
+        xx += x * x;
     }
-    let slope = group_sum(lane, g * s);
-    let damped = group_sum(lane, s * d * s);
-    let unsolved = group_sum(lane, s * r);
-    let step_norm = group_sum(lane, s * s);
-    let point_norm = group_sum(lane, x * x);
+    let slope = group_sum(lane, gs);
+    let damped = group_sum(lane, sds);
+    let unsolved = group_sum(lane, sr);
+    let step_norm = group_sum(lane, ss);
+    let point_norm = group_sum(lane, xx);
     let index = group_index(group);
     if (lane == 0u && index < params.group_count) {
         let to = params.words0.w + index;

@@ -54,7 +54,6 @@ enum Phase {
 pub struct Levenberg {
     settings: Settings,
     work: Workspace,
-    group_size: u32,
     precision: Precision,
     phase: Phase,
     iterations: Vec<Iteration>,
@@ -92,7 +91,6 @@ impl Levenberg {
         Ok(Self {
             settings,
             work,
-            group_size: device.limits().group_size,
             precision: device.precision(),
             phase: Phase::Ready,
             iterations: Vec::new(),
@@ -205,14 +203,14 @@ impl Levenberg {
     }
 
     fn step_commands(&self, problem: &Problem, inner: Inner) -> Result<Vec<Command>, Error> {
-        let (work, group_size) = (&self.work, self.group_size);
+        let work = &self.work;
         let (point, trial) = problem.arenas()?;
         let mut commands = Vec::new();
         let chunks = || problem.enabled_terms().flat_map(|term| term.chunks.iter().map(move |chunk| (term, chunk)));
         for (term, chunk) in chunks() {
             commands.push(work.generated(term.kernels.linearize, chunk, point, work.step));
         }
-        let sums = work.sum_terms(problem, |term| term.kernels.energy, point, group_size, &mut commands);
+        let sums = work.sum_terms(problem, |term| term.kernels.energy, point, &mut commands);
         commands.push(work.reduce(Fixed::Cost, &[sums, work.partial_distance]));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
         for (to, slice) in [(Gathered::Vector(work.gradient), work.gradient), (Gathered::Blocks, work.blocks)] {
@@ -223,15 +221,15 @@ impl Levenberg {
                 work.gather(problem, chunk, to, state::ALWAYS, &mut commands);
             }
         }
-        let elements = |table: &Table, _: u32| (table.elements(), vec![table.vector, table.width, table.block]);
+        let elements = |table: &Table| (table.elements(), vec![table.vector, table.width, table.block]);
         let bindings = [(VECTOR_IN, work.blocks), (VECTOR_OUT, work.scale)];
-        work.over_tables(Fixed::Damping, problem, group_size, elements, &bindings, &mut commands);
+        work.over_tables(Fixed::Damping, problem, elements, &bindings, &mut commands);
 
         let max = match inner {
             Inner::ToTolerance => pcg::max_iterations(problem),
             Inner::Live => LIVE_INNER,
         };
-        pcg::solve(work, problem, group_size, max, &mut commands);
+        pcg::solve(work, problem, max, &mut commands);
 
         let bindings = [
             (ARENA, point),
@@ -242,14 +240,16 @@ impl Levenberg {
             (JACOBIAN, work.residual),
             (PARTIALS, work.partials),
         ];
-        let words = |table: &Table, partial: u32| (table.elements(), vec![work.partial_distance, table.arena, table.vector, partial]);
-        let partials = work.over_tables(Fixed::Trial, problem, group_size, words, &bindings, &mut commands);
+        let words = |table: &Table, partial: u32| {
+            (table.elements(), vec![work.partial_distance, table.arena, table.vector, partial, table.elements()])
+        };
+        let partials = work.partial_over_tables(Fixed::Trial, problem, words, &bindings, &mut commands);
         commands.push(work.reduce(Fixed::Model, &[partials, work.partial_distance]));
-        let sums = work.sum_terms(problem, |term| term.kernels.change, trial, group_size, &mut commands);
+        let sums = work.sum_terms(problem, |term| term.kernels.change, trial, &mut commands);
         commands.push(work.reduce(Fixed::Accept, &[sums, work.partial_distance]));
-        let words = |table: &Table, _: u32| (table.elements(), vec![table.arena]);
+        let words = |table: &Table| (table.elements(), vec![table.arena]);
         let bindings = [(VECTOR_IN, trial), (VECTOR_OUT, point), (STATE, work.state)];
-        work.over_tables(Fixed::Commit, problem, group_size, words, &bindings, &mut commands);
+        work.over_tables(Fixed::Commit, problem, words, &bindings, &mut commands);
         Ok(commands)
     }
 
@@ -346,10 +346,8 @@ impl Levenberg {
                 commands.push(self.work.generated(term.kernels.linearize, chunk, point, self.work.step));
             }
         }
-        self.work.sum_terms(problem, |term| term.kernels.energy, point, self.group_size, &mut commands);
-        let groups = |count: u32| count.div_ceil(self.group_size);
-        self.partial_counts =
-            problem.enabled_terms().map(|term| (term.name.clone(), term.chunks.iter().map(|chunk| groups(chunk.count)).sum())).collect();
+        self.work.sum_terms(problem, |term| term.kernels.energy, point, &mut commands);
+        self.partial_counts = problem.enabled_terms().map(|term| (term.name.clone(), self.work.term_partials(term))).collect();
         commands.push(Command::Read { slice: self.work.partials });
         Ok(Recording { commands })
     }

@@ -29,7 +29,27 @@ pub struct Workspace {
     pub state: Slice,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
+    reduction: Reduction,
     fixed: Vec<KernelId>,
+}
+
+/// How a reduction is spread: enough workgroups to fill a device, few enough that the second stage is short and that
+/// every lane has some elements to add before the workgroup must meet at a barrier.
+#[derive(Clone, Copy)]
+struct Reduction {
+    group_size: u32,
+    max_groups: u32,
+}
+
+/// Elements a lane adds up at least, if there are that many.
+const ELEMENTS_PER_LANE: u32 = 8;
+/// Workgroups of a reduction at most.
+const MAX_GROUPS: u32 = 1024;
+
+impl Reduction {
+    fn groups(self, elements: u32) -> u32 {
+        elements.div_ceil(self.group_size * ELEMENTS_PER_LANE).clamp(1, self.max_groups)
+    }
 }
 
 impl Workspace {
@@ -39,12 +59,13 @@ impl Workspace {
         }
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let fixed = device.kernels(&sources)?;
-        let group = device.limits().group_size;
+        let limits = device.limits();
+        let reduction = Reduction { group_size: limits.group_size, max_groups: MAX_GROUPS.min(limits.groups_per_dimension) };
         let vector = problem.vector_len();
         let scratch = problem.terms().flat_map(|term| term.chunks.iter().map(|chunk| term.scratch_len(chunk))).max();
-        let over_terms: u32 = problem.terms().flat_map(|term| &term.chunks).map(|chunk| chunk.count.div_ceil(group)).sum();
-        let over_tables: u32 = problem.moving().map(|table| table.elements().div_ceil(group)).sum();
-        let partial_distance = over_terms.max(over_tables).max(vector.div_ceil(group));
+        let over_terms: u32 = problem.terms().flat_map(|term| &term.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
+        let over_tables: u32 = problem.moving().map(|table| reduction.groups(table.elements())).sum();
+        let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
         let sizes = [
             ("gradient", vector),
             ("step", vector),
@@ -84,6 +105,7 @@ impl Workspace {
             partials: slice(10),
             state: slice(11),
             partial_distance,
+            reduction,
             fixed,
         })
     }
@@ -109,6 +131,17 @@ impl Workspace {
     /// A static kernel over `count` items.
     pub fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
         dispatch(self.fixed[kernel as usize], count, words, bindings)
+    }
+
+    /// A static kernel that leaves partial sums over `elements`; gives how many with the command.
+    pub fn partial(&self, kernel: Fixed, elements: u32, words: &[u32], bindings: &[(usize, Slice)]) -> (Command, u32) {
+        let groups = self.reduction.groups(elements);
+        (self.fixed(kernel, groups * self.reduction.group_size, words, bindings), groups)
+    }
+
+    /// How many partial sums a term's instances leave.
+    pub fn term_partials(&self, term: &Term) -> u32 {
+        term.chunks.iter().map(|chunk| self.reduction.groups(chunk.count)).sum()
     }
 
     /// A static kernel of one workgroup, over partials.
@@ -143,45 +176,54 @@ impl Workspace {
     }
 
     /// Partial sums of a value that `kernel` stores for every instance of every enabled term; gives their number.
-    pub fn sum_terms(
-        &self,
-        problem: &Problem,
-        kernel: impl Fn(&Term) -> KernelId,
-        arena: Slice,
-        group_size: u32,
-        commands: &mut Vec<Command>,
-    ) -> u32 {
+    pub fn sum_terms(&self, problem: &Problem, kernel: impl Fn(&Term) -> KernelId, arena: Slice, commands: &mut Vec<Command>) -> u32 {
         let mut first = 0;
         for term in problem.enabled_terms() {
             for chunk in &term.chunks {
                 commands.push(self.generated(kernel(term), chunk, arena, self.step));
-                let words = [first, self.partial_distance];
+                let words = [first, self.partial_distance, chunk.count];
                 let bindings = [(VECTOR_IN, self.scratch), (PARTIALS, self.partials)];
-                commands.push(self.fixed(Fixed::Sum, chunk.count, &words, &bindings));
-                first += chunk.count.div_ceil(group_size);
+                let (sum, partials) = self.partial(Fixed::Sum, chunk.count, &words, &bindings);
+                commands.push(sum);
+                first += partials;
             }
         }
         first
     }
 
-    /// A static kernel over the variables of every moving table: its items are `per_table`'s number, its first words
-    /// the table's places, its last the first partial. Gives the number of partials.
+    /// A static kernel over every moving table: `per_table` gives its items and its words.
     pub fn over_tables(
         &self,
         kernel: Fixed,
         problem: &Problem,
-        group_size: u32,
+        per_table: impl Fn(&Table) -> (u32, Vec<u32>),
+        bindings: &[(usize, Slice)],
+        commands: &mut Vec<Command>,
+    ) {
+        for table in problem.moving() {
+            let (count, words) = per_table(table);
+            commands.push(self.fixed(kernel, count, &words, bindings));
+        }
+    }
+
+    /// The same for a kernel that leaves partial sums: `per_table` gives the elements, and the words for the table's
+    /// first partial. Gives the number of partials.
+    pub fn partial_over_tables(
+        &self,
+        kernel: Fixed,
+        problem: &Problem,
         per_table: impl Fn(&Table, u32) -> (u32, Vec<u32>),
         bindings: &[(usize, Slice)],
         commands: &mut Vec<Command>,
     ) -> u32 {
-        let mut partials = 0;
+        let mut first = 0;
         for table in problem.moving() {
-            let (count, words) = per_table(table, partials);
-            commands.push(self.fixed(kernel, count, &words, bindings));
-            partials += count.div_ceil(group_size);
+            let (elements, words) = per_table(table, first);
+            let (command, partials) = self.partial(kernel, elements, &words, bindings);
+            commands.push(command);
+            first += partials;
         }
-        partials
+        first
     }
 }
 

@@ -19,14 +19,14 @@ fn cancelling(random: &mut Random) -> (Vec<f64>, f64) {
     let sum = small.iter().sum();
     let mut column = small;
     for _ in 0..1751 {
-        let large = random.within(1e4, 1e5);
+        let large = random.within(1e5, 1e6);
         column.extend([large, -large]);
     }
     random.shuffle(&mut column);
     (column, sum)
 }
 
-/// The sum that a kernel without compensation would have: trees of workgroups, and one over their results.
+/// The sum as a tree in plain f32.
 fn plain_tree(values: &[f32]) -> f32 {
     match values {
         [] => 0.0,
@@ -41,11 +41,14 @@ fn plain_tree(values: &[f32]) -> f32 {
 #[test]
 fn compensated_sums_survive_the_compiler() {
     let seed = seed();
-    let (column, sum) = cancelling(&mut Random::new(seed, "cancelling"));
-    let rounded: Vec<f32> = column.iter().map(|value| *value as f32).collect();
-    let off = |value: f32| (f64::from(value) - sum).abs() / sum;
-    assert!(off(rounded.iter().sum()) > 1e-4, "LEASTWISE_TEST_SEED={seed}: it takes no compensation to add these");
-    assert!(off(plain_tree(&rounded)) > 1e-5, "LEASTWISE_TEST_SEED={seed}: it takes no compensation to add these");
+    let mut random = Random::new(seed, "cancelling");
+    // By luck, plain additions may get one right.
+    let beyond_plain_sums = |(column, sum): &(Vec<f64>, f64)| {
+        let rounded: Vec<f32> = column.iter().map(|value| *value as f32).collect();
+        [rounded.iter().sum(), plain_tree(&rounded)].iter().all(|plain| (f64::from(*plain) - sum).abs() > 1e-4 * sum)
+    };
+    let drawn = (0..20).map(|_| cancelling(&mut random)).find(beyond_plain_sums);
+    let (column, sum) = drawn.expect("sums that plain f32 gets wrong");
     for mut bench in every_bench() {
         let group = bench.device.limits().group_size;
         let mut buffer = |len: usize| {

@@ -37,16 +37,45 @@ pub enum View {
 /// One tight loop over the lanes of a block. The output is never the register of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Step<P = Place> {
-    Gather { out: P, source: Source, address: u32, component: u32 },
+    Gather {
+        out: P,
+        source: Source,
+        address: u32,
+        component: u32,
+    },
     /// A column of the Jacobian that this same program overwrites.
-    CopyJacobian { out: P, column: u32 },
-    Unary { out: P, operation: Unary, operand: P },
-    SinCos { sin: P, cos: P, operand: P },
-    Binary { out: P, operation: Binary, operands: [P; 2] },
-    MulAdd { out: P, operands: [P; 3] },
+    CopyJacobian {
+        out: P,
+        column: u32,
+    },
+    Unary {
+        out: P,
+        operation: Unary,
+        operand: P,
+    },
+    SinCos {
+        sin: P,
+        cos: P,
+        operand: P,
+    },
+    Binary {
+        out: P,
+        operation: Binary,
+        operands: [P; 2],
+    },
+    MulAdd {
+        out: P,
+        operands: [P; 3],
+    },
     /// Condition, then, otherwise.
-    Select { out: P, operands: [P; 3] },
-    Store { to: Store, value: P },
+    Select {
+        out: P,
+        operands: [P; 3],
+    },
+    Store {
+        to: Store,
+        value: P,
+    },
 }
 
 impl<P: Copy> Step<P> {

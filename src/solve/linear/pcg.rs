@@ -15,11 +15,10 @@ pub fn max_iterations(problem: &Problem) -> u32 {
 }
 
 /// Appends the whole solve; the step ends up in `work.step`, the remaining residual in `work.residual`.
-pub fn solve(work: &Workspace, problem: &Problem, group_size: u32, max: u32, commands: &mut Vec<Command>) {
-    let table_words = |table: &Table, partial: u32| vec![table.vector, table.width, table.block, partial];
+pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<Command>) {
     let bindings = [(ARENA, work.scale), (VECTOR_IN, work.blocks), (VECTOR_OUT, work.inverse), (STATE, work.state)];
-    let per_variable = |table: &Table, partial: u32| (table.count, table_words(table, partial));
-    work.over_tables(Fixed::InvertBlocks, problem, group_size, per_variable, &bindings, commands);
+    let per_variable = |table: &Table| (table.count, vec![table.vector, table.width, table.block]);
+    work.over_tables(Fixed::InvertBlocks, problem, per_variable, &bindings, commands);
 
     let bindings = [
         (DATA, work.residual),
@@ -29,15 +28,13 @@ pub fn solve(work: &Workspace, problem: &Problem, group_size: u32, max: u32, com
         (JACOBIAN, work.inverse),
         (PARTIALS, work.partials),
     ];
-    let with_distance = |table: &Table, partial: u32| {
-        let mut words = table_words(table, partial);
-        words.push(work.partial_distance);
+    let words = |table: &Table, partial: u32| {
+        let words = vec![table.vector, table.width, table.block, partial, work.partial_distance, table.count];
         (table.count, words)
     };
-    let partials = work.over_tables(Fixed::PcgStart, problem, group_size, with_distance, &bindings, commands);
+    let partials = work.partial_over_tables(Fixed::PcgStart, problem, words, &bindings, commands);
     commands.push(work.reduce(Fixed::PcgBegin, &[partials, work.partial_distance]));
-    let body = iteration(work, problem, group_size);
-    commands.push(Command::Repeat { body, max, until: (work.state.buffer, state::SOLVED) });
+    commands.push(Command::Repeat { body: iteration(work, problem), max, until: (work.state.buffer, state::SOLVED) });
 }
 
 /// q = (JᵀWJ + λD) p.
@@ -52,13 +49,14 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
     }
 }
 
-fn iteration(work: &Workspace, problem: &Problem, group_size: u32) -> Vec<Command> {
+fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
     let mut body = Vec::new();
     product(work, problem, &mut body);
-    let vector = problem.vector_len();
     let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.partials)];
-    body.push(work.fixed(Fixed::PcgCurvature, vector, &[], &bindings));
-    body.push(work.reduce(Fixed::PcgAlpha, &[vector.div_ceil(group_size)]));
+    let vector = problem.vector_len();
+    let (curvature, partials) = work.partial(Fixed::PcgCurvature, vector, &[vector], &bindings);
+    body.push(curvature);
+    body.push(work.reduce(Fixed::PcgAlpha, &[partials]));
     let bindings = [
         (ARENA, work.z),
         (DATA, work.p),
@@ -69,8 +67,8 @@ fn iteration(work: &Workspace, problem: &Problem, group_size: u32) -> Vec<Comman
         (STATE, work.state),
         (PARTIALS, work.partials),
     ];
-    let per_variable = |table: &Table, partial: u32| (table.count, vec![table.vector, table.width, table.block, partial]);
-    let partials = work.over_tables(Fixed::PcgUpdate, problem, group_size, per_variable, &bindings, &mut body);
+    let words = |table: &Table, partial: u32| (table.count, vec![table.vector, table.width, table.block, partial, table.count]);
+    let partials = work.partial_over_tables(Fixed::PcgUpdate, problem, words, &bindings, &mut body);
     body.push(work.reduce(Fixed::PcgBeta, &[partials]));
     body
 }

@@ -16,7 +16,7 @@ struct List {
 /// Two chunks of one table and one of another, all from the same columns: as a solver does it, but in one buffer.
 /// `size` is the number of rows that the largest list has.
 pub fn gather(size: usize, width: usize, random: &mut Random) -> Case {
-    let guard = if width % 2 == 0 { ALWAYS } else { SOLVED };
+    let guard = if width.is_multiple_of(2) { ALWAYS } else { SOLVED };
     let mut case = Case::new(Fixed::Gather, format!("width {width}"));
     case.stop = Some((guard, 1.0));
     let rows = size.div_ceil(width);

@@ -133,8 +133,8 @@ pub fn commit(tables: &Tables, random: &mut Random) -> Case {
     case.stop = Some((ACCEPTED, 0.0));
     for table in &tables.list {
         case.dispatch(table.items as u32, &[table.arena as u32]);
-        for i in table.arena..table.arena + table.items {
-            case.expect(VECTOR_OUT, i, trial[i]);
+        for (i, value) in trial.iter().enumerate().skip(table.arena).take(table.items) {
+            case.expect(VECTOR_OUT, i, *value);
         }
     }
     case

@@ -8,24 +8,20 @@ use crate::solve::state::*;
 
 /// x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
 pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [distance, arena, vector, partial, ..] = work.params.words.map(|word| word as usize);
+    let [distance, arena, vector, partial, elements, ..] = work.params.words.map(|word| word as usize);
     let (point, scale, gradient) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
     let (step, trial) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let (residual, partials) = (bindings.read(JACOBIAN), bindings.write(PARTIALS));
-    for_each_group(work, |group, items| {
-        for i in items.clone() {
-            trial[arena + i] = point[arena + i] + step[vector + i];
+    for_each_group(work, elements, |group, rounds| {
+        let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
+        for (lane, i) in rounds.flat_map(Iterator::enumerate) {
+            let (s, x, v) = (step[vector + i], point[arena + i], vector + i);
+            trial[arena + i] = x + s;
+            let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s, x * x];
+            sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[lane] += value);
         }
-        let items = vector + items.start..vector + items.end;
-        let x = |i: usize| point[arena + i - vector];
-        let kinds: [&dyn Fn(usize) -> R; 5] =
-            [&|i| gradient[i] * step[i], &|i| step[i] * scale[i] * step[i], &|i| step[i] * residual[i], &|i| step[i] * step[i], &|i| {
-                x(i) * x(i)
-            }];
-        for (kind, value) in kinds.into_iter().enumerate() {
-            let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
-            lanes.iter_mut().zip(items.clone()).for_each(|(lane, i)| *lane = value(i));
-            partials[kind * distance + partial + group] = group_sum(&mut lanes, work.group_size as usize);
+        for (kind, sum) in sums.iter().enumerate() {
+            partials[kind * distance + partial + group] = group_sum(sum, work.group_size as usize);
         }
     });
 }
@@ -43,12 +39,16 @@ pub fn model<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 
 /// Partial sums of a column, with what rounding took from each.
 pub fn sum<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [first, distance, ..] = work.params.words.map(|word| word as usize);
+    let [first, distance, elements, ..] = work.params.words.map(|word| word as usize);
     let (column, partials) = (bindings.read(VECTOR_IN), bindings.write(PARTIALS));
-    for_each_group(work, |group, items| {
+    for_each_group(work, elements, |group, rounds| {
         let mut lanes = [Exact::default(); MAX_GROUP];
-        lanes.iter_mut().zip(&column[items]).for_each(|(lane, value)| lane.high = *value);
-        let sum = group_sum_exact(&mut lanes, work.group_size as usize);
+        for items in rounds {
+            for (lane, value) in lanes.iter_mut().zip(&column[items]) {
+                *lane = lane.add(Exact { high: *value, low: R::ZERO });
+            }
+        }
+        let sum = group_sum_exact(&lanes, work.group_size as usize);
         partials[first + group] = sum.high;
         partials[distance + first + group] = sum.low;
     });

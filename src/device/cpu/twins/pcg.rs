@@ -9,14 +9,14 @@ use crate::solve::state::*;
 
 /// s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
 pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [vector, width, block, partial, distance, ..] = work.params.words.map(|word| word as usize);
+    let [vector, width, block, partial, distance, variables, ..] = work.params.words.map(|word| word as usize);
     let (residual, step) = (bindings.write(DATA), bindings.write(INDEX));
     let (gradient, z) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let (inverse, partials) = (bindings.read(JACOBIAN), bindings.write(PARTIALS));
-    for_each_group(work, |group, items| {
+    for_each_group(work, variables, |group, rounds| {
         let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
         let mut largest: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for (lane, i) in items.enumerate() {
+        for (lane, i) in rounds.flat_map(Iterator::enumerate) {
             let range = vector + i * width..vector + (i + 1) * width;
             for (r, g) in residual[range.clone()].iter_mut().zip(&gradient[range.clone()]) {
                 *r = -*g;
@@ -24,10 +24,10 @@ pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
             }
             step[range.clone()].fill(R::ZERO);
             let packed = &inverse[block + i * row_start(width)..][..row_start(width)];
-            rz[lane] = symmetric_product(packed, &residual[range.clone()], &mut z[range]);
+            rz[lane] += symmetric_product(packed, &residual[range.clone()], &mut z[range]);
         }
-        partials[partial + group] = group_sum(&mut rz, work.group_size as usize);
-        partials[distance + partial + group] = group_max(&mut largest, work.group_size as usize);
+        partials[partial + group] = group_sum(&rz, work.group_size as usize);
+        partials[distance + partial + group] = group_max(&largest, work.group_size as usize);
     });
 }
 
@@ -74,12 +74,14 @@ pub fn pcg_curvature<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         return;
     }
     let (p, q, partials) = (bindings.read(DATA), bindings.read(VECTOR_IN), bindings.write(PARTIALS));
-    for_each_group(work, |group, items| {
+    for_each_group(work, work.params.words[0] as usize, |group, rounds| {
         let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for ((lane, p), q) in lanes.iter_mut().zip(&p[items.clone()]).zip(&q[items]) {
-            *lane = *p * *q;
+        for items in rounds {
+            for ((lane, p), q) in lanes.iter_mut().zip(&p[items.clone()]).zip(&q[items]) {
+                *lane += *p * *q;
+            }
         }
-        partials[group] = group_sum(&mut lanes, work.group_size as usize);
+        partials[group] = group_sum(&lanes, work.group_size as usize);
     });
 }
 
@@ -103,22 +105,24 @@ pub fn pcg_update<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     if state[SOLVED as usize] != R::ZERO {
         return;
     }
-    let [vector, width, block, partial, ..] = work.params.words.map(|word| word as usize);
+    let [vector, width, block, partial, variables, ..] = work.params.words.map(|word| word as usize);
     let (z, p, q) = (bindings.write(ARENA), bindings.read(DATA), bindings.read(INDEX));
     let (inverse, step) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let (residual, partials) = (bindings.write(JACOBIAN), bindings.write(PARTIALS));
     let alpha = state[ALPHA as usize];
-    for_each_group(work, |group, items| {
-        let all = vector + items.start * width..vector + items.end * width;
-        step[all.clone()].iter_mut().zip(&p[all.clone()]).for_each(|(s, p)| *s += alpha * *p);
-        residual[all.clone()].iter_mut().zip(&q[all]).for_each(|(r, q)| *r -= alpha * *q);
+    for_each_group(work, variables, |group, rounds| {
         let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for (lane, i) in items.enumerate() {
-            let range = vector + i * width..vector + (i + 1) * width;
-            let packed = &inverse[block + i * row_start(width)..][..row_start(width)];
-            rz[lane] = symmetric_product(packed, &residual[range.clone()], &mut z[range]);
+        for items in rounds {
+            let all = vector + items.start * width..vector + items.end * width;
+            step[all.clone()].iter_mut().zip(&p[all.clone()]).for_each(|(s, p)| *s += alpha * *p);
+            residual[all.clone()].iter_mut().zip(&q[all]).for_each(|(r, q)| *r -= alpha * *q);
+            for (lane, i) in items.enumerate() {
+                let range = vector + i * width..vector + (i + 1) * width;
+                let packed = &inverse[block + i * row_start(width)..][..row_start(width)];
+                rz[lane] += symmetric_product(packed, &residual[range.clone()], &mut z[range]);
+            }
         }
-        partials[partial + group] = group_sum(&mut rz, work.group_size as usize);
+        partials[partial + group] = group_sum(&rz, work.group_size as usize);
     });
 }
 

@@ -9,24 +9,22 @@ pub const MAX_GROUP: usize = 256;
 /// The values of a workgroup's lanes.
 pub type Lanes<R> = [R; MAX_GROUP];
 
-pub fn group_sum<R: Real>(values: &mut Lanes<R>, group_size: usize) -> R {
-    let mut half = group_size / 2;
-    while half > 0 {
-        let (low, high) = values.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(a, b)| *a += *b);
-        half /= 2;
-    }
-    values[0]
+/// What one lane of the reduction's first stage adds up (the fan-in of the tree).
+const FAN_IN: usize = 16;
+
+/// Combines the lanes of a workgroup by a tree of fan-in 16.
+fn group_fold<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
+    let fold = |part: &[T]| part[1..].iter().fold(part[0], |sum, value| combine(sum, *value));
+    let first = fold(&values[..FAN_IN.min(values.len())]);
+    values.chunks(FAN_IN).skip(1).fold(first, |sum, part| combine(sum, fold(part)))
 }
 
-pub fn group_max<R: Real>(values: &mut Lanes<R>, group_size: usize) -> R {
-    let mut half = group_size / 2;
-    while half > 0 {
-        let (low, high) = values.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(a, b)| *a = larger(*a, *b));
-        half /= 2;
-    }
-    values[0]
+pub fn group_sum<R: Real>(values: &Lanes<R>, group_size: usize) -> R {
+    group_fold(&values[..group_size], |a, b| a + b)
+}
+
+pub fn group_max<R: Real>(values: &Lanes<R>, group_size: usize) -> R {
+    group_fold(&values[..group_size], larger)
 }
 
 pub fn larger<R: Real>(a: R, b: R) -> R {
@@ -49,15 +47,8 @@ impl<R: Real> Exact<R> {
     }
 }
 
-pub fn group_sum_exact<R: Real>(values: &mut [Exact<R>; MAX_GROUP], group_size: usize) -> Exact<R> {
-    let mut half = group_size / 2;
-    while half > 0 {
-        for lane in 0..half {
-            values[lane] = values[lane].add(values[lane + half]);
-        }
-        half /= 2;
-    }
-    values[0]
+pub fn group_sum_exact<R: Real>(values: &[Exact<R>; MAX_GROUP], group_size: usize) -> Exact<R> {
+    group_fold(&values[..group_size], Exact::add)
 }
 
 /// Lane by lane strided sums of `count` values, then the tree: what a single workgroup does.
@@ -66,7 +57,7 @@ pub fn strided_sum<R: Real>(work: &Work, count: u32, value: impl Fn(usize) -> R)
     for i in 0..count as usize {
         lanes[i % work.group_size as usize] += value(i);
     }
-    group_sum(&mut lanes, work.group_size as usize)
+    group_sum(&lanes, work.group_size as usize)
 }
 
 pub fn strided_sum_exact<R: Real>(work: &Work, count: u32, value: impl Fn(usize) -> Exact<R>) -> Exact<R> {
@@ -75,15 +66,16 @@ pub fn strided_sum_exact<R: Real>(work: &Work, count: u32, value: impl Fn(usize)
         let lane = &mut lanes[i % work.group_size as usize];
         *lane = lane.add(value(i));
     }
-    group_sum_exact(&mut lanes, work.group_size as usize)
+    group_sum_exact(&lanes, work.group_size as usize)
 }
 
-/// Calls `each` with every workgroup's number and its items' range.
-pub fn for_each_group(work: &Work, mut each: impl FnMut(usize, std::ops::Range<usize>)) {
-    let size = work.group_size as usize;
-    let count = work.params.count as usize;
-    for group in work.groups.clone() {
-        let start = group as usize * size;
-        each(group as usize, start.min(count)..(start + size).min(count));
+/// Calls `each` with every workgroup's number and the ranges of elements that its lanes take, a range a round:
+/// the lanes of all workgroups go over `elements` together, side by side.
+pub fn for_each_group(work: &Work, elements: usize, mut each: impl FnMut(usize, &mut dyn Iterator<Item = std::ops::Range<usize>>)) {
+    let (size, lanes) = (work.group_size as usize, work.params.count as usize);
+    for group in work.groups.clone().map(|group| group as usize) {
+        let mine = (group * size).min(lanes)..((group + 1) * size).min(lanes);
+        let rounds = (0..).map(|round| (mine.start + round * lanes).min(elements)..(mine.end + round * lanes).min(elements));
+        each(group, &mut rounds.take_while(|range| !range.is_empty()));
     }
 }

@@ -1,0 +1,154 @@
+//! The block interpreter: values, what is written, and the same bits however the work is cut.
+
+use super::build::{Builder, cross_product, spring};
+use super::play::{Case, Cut, Outputs, POISON, WHOLE, play};
+use super::random::{Random, case, program};
+use super::reference::evaluate;
+use leastwise::device::Precision;
+use leastwise::kernel::*;
+
+const COUNTS: [u32; 6] = [0, 1, 63, 64, 65, 1000];
+
+/// What the outputs must hold where no store goes, with NaN where one does.
+fn untouched(case: &Case) -> Outputs {
+    let mut outputs = Outputs { vector: vec![POISON; case.out as usize], jacobian: case.jacobian.clone() };
+    for (store, _) in &case.program.stores {
+        let (target, column) = match store {
+            Store::Column(column) => (&mut outputs.vector, column),
+            Store::Jacobian(column) => (&mut outputs.jacobian, column),
+        };
+        let first = (column * case.count) as usize;
+        target[first..first + case.count as usize].fill(f64::NAN);
+    }
+    outputs
+}
+
+/// How many stored values were compared, and how many were not because nothing is known about them.
+fn check(case: &Case, precision: Precision, context: &str) -> [usize; 2] {
+    let outputs = play(case, precision, WHOLE);
+    let around = untouched(case);
+    let pairs = around.vector.iter().zip(&outputs.vector).chain(around.jacobian.iter().zip(&outputs.jacobian));
+    for (place, (expected, got)) in pairs.enumerate() {
+        assert!(expected.is_nan() || expected == got, "{context}: element {place} holds {got} and should still hold {expected}");
+    }
+    let mut compared = [0; 2];
+    for instance in 0..case.count as usize {
+        for ((store, _), expected) in case.program.stores.iter().zip(evaluate(case, instance, precision)) {
+            let got = match store {
+                Store::Column(column) => outputs.vector[(column * case.count) as usize + instance],
+                Store::Jacobian(column) => outputs.jacobian[(column * case.count) as usize + instance],
+            };
+            compared[usize::from(!expected.known())] += 1;
+            let near = (got - expected.value).abs() <= expected.error;
+            assert!(!expected.known() || near, "{context}: {store:?} of instance {instance} is {got}, not {expected:?}\n{:#?}", case.program);
+        }
+    }
+    compared
+}
+
+#[test]
+fn random_programs_agree_with_a_scalar_interpreter() {
+    for precision in [Precision::F64, Precision::F32] {
+        let mut compared = [0; 2];
+        for seed in 0..240 {
+            let mut random = Random(seed);
+            let program = program(&mut random);
+            let count = COUNTS[seed as usize % COUNTS.len()];
+            let case = case(&mut random, program, count);
+            let context = format!("seed {seed}, {precision:?}, count {count}");
+            let [known, unknown] = check(&case, precision, &context);
+            compared = [compared[0] + known, compared[1] + unknown];
+        }
+        assert!(compared[0] > 2 * compared[1], "{precision:?}: too little could be compared: {compared:?}");
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_how_the_work_is_cut() {
+    for seed in 1000..1012 {
+        let mut random = Random(seed);
+        let program = program(&mut random);
+        let case = case(&mut random, program, 17_000 + seed as u32);
+        for precision in [Precision::F64, Precision::F32] {
+            let whole = play(&case, precision, WHOLE).bits();
+            // Slices of 8,192 items, then of 8,160 and 8,190: blocks that begin and end elsewhere.
+            for group_size in [256, 96, 7] {
+                let cut = play(&case, precision, Cut { group_size, sliced: true }).bits();
+                assert!(whole == cut, "seed {seed}, {precision:?}, groups of {group_size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lane_does_not_see_its_neighbours() {
+    // An instance beyond the reach of the vector sine among tame ones, then the same instances in another order.
+    let mut b = Builder::new("sines");
+    let x = b.load(Load::Data(0));
+    for (column, operation) in [Unary::Sin, Unary::Cos].into_iter().enumerate() {
+        let value = b.unary(operation, x);
+        b.store(Store::Column(column as u32), value);
+    }
+    let mut random = Random(7);
+    let mut case = case(&mut random, b.program, 65);
+    case.data = (0..65).map(|k| if k % 9 == 4 { 1e12 + f64::from(k) } else { f64::from(k) * 0.37 }).collect();
+    for precision in [Precision::F64, Precision::F32] {
+        let straight = play(&case, precision, WHOLE).vector;
+        let mut turned = case.clone();
+        turned.data.rotate_left(30);
+        let mut result = play(&turned, precision, WHOLE).vector;
+        result[..65].rotate_right(30);
+        result[65..130].rotate_right(30);
+        assert_eq!(straight[..130], result[..130]);
+    }
+}
+
+#[test]
+fn the_branch_not_taken_leaves_no_trace() {
+    let mut b = Builder::new("selection");
+    let x = b.load(Load::Data(0));
+    let zero = b.constant(0.0);
+    let root = b.unary(Unary::Sqrt, x);
+    let inverse = b.binary(Binary::Div, x, zero);
+    let negative = b.binary(Binary::Lt, x, zero);
+    let safe = b.push(Instruction::Select { condition: negative, then: x, otherwise: root });
+    let never = b.push(Instruction::Select { condition: zero, then: inverse, otherwise: safe });
+    b.store(Store::Column(0), never);
+    let mut case = case(&mut Random(3), b.program, 100);
+    case.data = (0..100).map(|k| f64::from(k) - 50.0).collect();
+    for precision in [Precision::F64, Precision::F32] {
+        let outputs = play(&case, precision, WHOLE);
+        for (x, y) in case.data.iter().zip(&outputs.vector[..100]) {
+            let expected = if *x < 0.0 { *x } else { x.sqrt() };
+            assert!((y - expected).abs() <= 1e-6 * expected.abs(), "{x}: {y}");
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_is_set_stops_the_kernel() {
+    let mut case = case(&mut Random(11), cross_product(), 100);
+    let free = play(&case, Precision::F64, WHOLE);
+    assert!(free.vector[..300].iter().all(|value| *value != POISON));
+    case.state[3] = 1.0;
+    let stopped = play(&case, Precision::F64, WHOLE);
+    assert!(stopped.vector.iter().all(|value| *value == POISON));
+    assert_eq!(stopped.jacobian, case.jacobian);
+}
+
+#[test]
+#[should_panic(expected = "out of range for slice")]
+fn a_column_that_is_too_short_is_refused() {
+    let mut case = case(&mut Random(5), spring(), 100);
+    case.data.truncate(50);
+    play(&case, Precision::F64, WHOLE);
+}
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn an_index_that_leads_out_of_its_table_is_refused() {
+    let mut case = case(&mut Random(5), spring(), 100);
+    *case.index.last_mut().unwrap() = 5;
+    case.index[case.program.header as usize + 99] = u32::MAX / 4;
+    play(&case, Precision::F64, WHOLE);
+}

@@ -1,0 +1,11 @@
+//! Generated kernels: the block interpreter against a scalar one with running error bounds, and WGSL against naga and
+//! golden files.
+
+mod accuracy;
+mod blocks;
+mod build;
+mod golden;
+mod play;
+mod random;
+mod reference;
+mod text;

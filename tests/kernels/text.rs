@@ -1,0 +1,70 @@
+//! Every text that the WGSL writer makes passes naga, in f32 and in f64.
+
+use super::build::{Builder, cross_product, rescale, spring};
+use super::random::{Random, program};
+use leastwise::kernel::*;
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+/// The prelude as the two kinds of device put it in front. The f64 build has its own two helpers: there is no bitcast
+/// between f64 and u32.
+fn prelude(real: &str) -> String {
+    let mut text = include_str!("../../shaders/prelude.wgsl").to_string();
+    if real == "f64" {
+        for (helper, replacement) in [
+            ("fn opaque(", "fn opaque(x: real) -> real { return x; }"),
+            ("fn is_finite(", "fn is_finite(x: real) -> bool { return x - x == 0.0; }"),
+        ] {
+            let start = text.find(helper).unwrap();
+            let end = start + text[start..].find("\n}\n").unwrap() + 3;
+            text.replace_range(start..end, replacement);
+        }
+    }
+    format!("alias real = {real};\nconst group_size: u32 = 256u;\n{text}")
+}
+
+fn validate(program: &Program, context: &str) {
+    let text = wgsl::write(program);
+    for real in ["f32", "f64"] {
+        let module = format!("{}\n{text}", prelude(real));
+        let parsed = naga::front::wgsl::parse_str(&module);
+        let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
+        let capabilities = if real == "f64" { Capabilities::FLOAT64 } else { Capabilities::empty() };
+        let valid = Validator::new(ValidationFlags::all(), capabilities).validate(&parsed);
+        valid.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
+    }
+}
+
+#[test]
+fn hand_built_programs_are_valid() {
+    for program in [spring(), cross_product(), rescale()] {
+        validate(&program, &program.name);
+    }
+}
+
+#[test]
+fn random_programs_are_valid() {
+    for seed in 0..200 {
+        validate(&program(&mut Random(seed)), &format!("seed {seed}"));
+    }
+}
+
+/// WGSL refuses a constant expression whose value leaves its type; whatever the operands are, ours are not constant.
+#[test]
+fn operations_on_constants_are_not_folded_by_the_compiler() {
+    for [a, b] in [[1e30, 1e30], [-1e-40, 3e38], [1.0, 0.0], [-0.0, -1.0], [0.1, 1e-300], [-2.5, 123456789.125]] {
+        let mut program = Builder::new("constants");
+        let (a, b) = (program.constant(a), program.constant(b));
+        let mut last = program.push(Instruction::MulAdd(a, b, a));
+        use Binary::*;
+        for operation in [Add, Sub, Mul, Div, Lt, Le, And, Or] {
+            let value = program.binary(operation, a, b);
+            last = program.push(Instruction::Select { condition: value, then: last, otherwise: a });
+        }
+        for operation in [Unary::Neg, Unary::Sqrt, Unary::Sin, Unary::Cos, Unary::Not] {
+            let value = program.unary(operation, b);
+            last = program.push(Instruction::MulAdd(value, b, last));
+        }
+        program.store(Store::Column(0), last);
+        validate(&program.program, "constants");
+    }
+}
