@@ -42,15 +42,30 @@ pub struct Limits {
     pub groups_per_dimension: u32,
     /// Elements that the offset of a bound slice is a multiple of.
     pub offset_alignment: u32,
+    /// Elements that a lane of a reduction adds up before its workgroup meets at a barrier: many where barriers are
+    /// emulated, few where lanes are plenty.
+    pub elements_per_lane: u32,
 }
 
 impl Limits {
     /// What every WebGPU device has.
-    pub const WEBGPU: Self =
-        Self { binding_bytes: 128 << 20, buffer_bytes: 256 << 20, group_size: 256, groups_per_dimension: 65_535, offset_alignment: 64 };
+    pub const WEBGPU: Self = Self {
+        binding_bytes: 128 << 20,
+        buffer_bytes: 256 << 20,
+        group_size: 256,
+        groups_per_dimension: 65_535,
+        offset_alignment: 64,
+        elements_per_lane: 8,
+    };
     /// The small limits that the whole test suite also runs with.
-    pub const SMALL: Self =
-        Self { binding_bytes: 1 << 20, buffer_bytes: 1 << 20, group_size: 64, groups_per_dimension: 256, offset_alignment: 64 };
+    pub const SMALL: Self = Self {
+        binding_bytes: 1 << 20,
+        buffer_bytes: 1 << 20,
+        group_size: 64,
+        groups_per_dimension: 256,
+        offset_alignment: 64,
+        elements_per_lane: 8,
+    };
 
     /// The most items one dispatch can have.
     pub fn max_items(&self) -> u64 {

@@ -38,7 +38,7 @@ fn limits(forced: JsValue, base: Limits) -> Result<Option<Limits>, JsValue> {
         buffer_bytes: if forced.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
         group_size: 1 << group_size.ilog2(),
         groups_per_dimension: forced.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
-        offset_alignment: base.offset_alignment,
+        ..base
     }))
 }
 

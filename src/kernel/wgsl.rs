@@ -8,9 +8,11 @@ const NAMES: [&str; binding::COUNT] = ["params", "arena", "data", "index", "vect
 
 /// The module of a program; its name does not appear in it, so equal programs are equal text.
 pub fn write(program: &Program) -> String {
+    let mut program = program.clone();
+    program.keep_used_addresses();
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write_module(program, &mut text);
+    let _ = write_module(&program, &mut text);
     text
 }
 
@@ -54,17 +56,17 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
                 Unary::Sqrt => write!(text, "sqrt(v{a})")?,
                 Unary::Sin => write!(text, "sine(v{a})")?,
                 Unary::Cos => write!(text, "cosine(v{a})")?,
-                Unary::Not => write!(text, "select(0.0, 1.0, v{a} == 0.0)")?,
+                Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)")?,
             },
             Instruction::Binary(operation, a, b) => match operation {
                 Binary::Add => write!(text, "v{a} + v{b}")?,
                 Binary::Sub => write!(text, "v{a} - v{b}")?,
                 Binary::Mul => write!(text, "v{a} * v{b}")?,
                 Binary::Div => write!(text, "v{a} / v{b}")?,
-                Binary::Lt => write!(text, "select(0.0, 1.0, v{a} < v{b})")?,
-                Binary::Le => write!(text, "select(0.0, 1.0, v{a} <= v{b})")?,
-                Binary::And => write!(text, "select(0.0, 1.0, v{a} != 0.0 && v{b} != 0.0)")?,
-                Binary::Or => write!(text, "select(0.0, 1.0, v{a} != 0.0 || v{b} != 0.0)")?,
+                Binary::Lt => write!(text, "select(real(0), real(1), v{a} < v{b})")?,
+                Binary::Le => write!(text, "select(real(0), real(1), v{a} <= v{b})")?,
+                Binary::And => write!(text, "select(real(0), real(1), v{a} != 0.0 && v{b} != 0.0)")?,
+                Binary::Or => write!(text, "select(real(0), real(1), v{a} != 0.0 || v{b} != 0.0)")?,
             },
             Instruction::MulAdd(a, b, c) => write!(text, "v{a} * v{b} + v{c}")?,
             Instruction::Select { condition, then, otherwise } => write!(text, "select(v{otherwise}, v{then}, v{condition} != 0.0)")?,

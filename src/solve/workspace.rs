@@ -38,17 +38,16 @@ pub struct Workspace {
 #[derive(Clone, Copy)]
 struct Reduction {
     group_size: u32,
+    elements_per_lane: u32,
     max_groups: u32,
 }
 
-/// Elements a lane adds up at least, if there are that many.
-const ELEMENTS_PER_LANE: u32 = 8;
 /// Workgroups of a reduction at most.
 const MAX_GROUPS: u32 = 1024;
 
 impl Reduction {
     fn groups(self, elements: u32) -> u32 {
-        elements.div_ceil(self.group_size * ELEMENTS_PER_LANE).clamp(1, self.max_groups)
+        elements.div_ceil(self.group_size * self.elements_per_lane).clamp(1, self.max_groups)
     }
 }
 
@@ -60,7 +59,11 @@ impl Workspace {
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let fixed = device.kernels(&sources)?;
         let limits = device.limits();
-        let reduction = Reduction { group_size: limits.group_size, max_groups: MAX_GROUPS.min(limits.groups_per_dimension) };
+        let reduction = Reduction {
+            group_size: limits.group_size,
+            elements_per_lane: limits.elements_per_lane,
+            max_groups: MAX_GROUPS.min(limits.groups_per_dimension),
+        };
         let vector = problem.vector_len();
         let scratch = problem.terms().flat_map(|term| term.chunks.iter().map(|chunk| term.scratch_len(chunk))).max();
         let over_terms: u32 = problem.terms().flat_map(|term| &term.chunks).map(|chunk| reduction.groups(chunk.count)).sum();

@@ -40,7 +40,11 @@ fn check(case: &Case, precision: Precision, context: &str) -> [usize; 2] {
             };
             compared[usize::from(!expected.known())] += 1;
             let near = (got - expected.value).abs() <= expected.error;
-            assert!(!expected.known() || near, "{context}: {store:?} of instance {instance} is {got}, not {expected:?}\n{:#?}", case.program);
+            assert!(
+                !expected.known() || near,
+                "{context}: {store:?} of instance {instance} is {got}, not {expected:?}\n{:#?}",
+                case.program
+            );
         }
     }
     compared

@@ -41,6 +41,7 @@ impl CpuDevice {
             group_size: 256,
             groups_per_dimension: u16::MAX.into(),
             offset_alignment: 64,
+            elements_per_lane: 8,
         }
     }
 

@@ -10,6 +10,9 @@ use std::{collections::HashMap, sync::Arc};
 /// The largest workgroup that kernels are written for.
 const MAX_GROUP_SIZE: u32 = 256;
 
+/// The workgroup of software adapters: every lane of a kernel with barriers is a coroutine there.
+const SOFTWARE_GROUP_SIZE: u32 = 64;
+
 impl WgpuDevice {
     /// Opens the most powerful adapter there is with all that it offers. `limits` makes the device pretend to have
     /// less; more than it has, it never says.
@@ -27,13 +30,14 @@ impl WgpuDevice {
             .map_err(|error| DeviceError::NoAdapter(format!("the one there is gives no device: {error}")))?;
         let health = Arc::new(Health::default());
         health.watch(&device);
-        let limits = clamp(&device.limits(), limits);
+        #[cfg(not(target_arch = "wasm32"))]
+        let description = describe(&adapter.get_info());
+        #[cfg(target_arch = "wasm32")]
+        let description = super::web::describe(&device);
+        let limits = clamp(&device.limits(), is_software(&description), limits);
         let empty = ["nothing to read", "nothing to write"].map(|label| device.create_buffer(&descriptor(label, MIN_BYTES, USAGE)));
         Ok(Self {
-            #[cfg(not(target_arch = "wasm32"))]
-            adapter: describe(&adapter.get_info()),
-            #[cfg(target_arch = "wasm32")]
-            adapter: super::web::describe(&device),
+            adapter: description,
             kernels: Kernels::new(limits.group_size),
             limits,
             health,
@@ -62,14 +66,16 @@ impl WgpuDevice {
 }
 
 /// Our limits, of the device's and the wanted ones the smaller.
-fn clamp(device: &wgpu::Limits, wanted: Option<Limits>) -> Limits {
-    let group = MAX_GROUP_SIZE.min(device.max_compute_invocations_per_workgroup).min(device.max_compute_workgroup_size_x);
+fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limits {
+    let largest = if software { SOFTWARE_GROUP_SIZE } else { MAX_GROUP_SIZE };
+    let group = largest.min(device.max_compute_invocations_per_workgroup).min(device.max_compute_workgroup_size_x);
     let has = Limits {
         binding_bytes: device.max_storage_buffer_binding_size.min(device.max_buffer_size),
         buffer_bytes: device.max_buffer_size,
         group_size: group,
         groups_per_dimension: device.max_compute_workgroups_per_dimension,
         offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),
+        elements_per_lane: if software { 64 } else { 8 },
     };
     let wanted = wanted.unwrap_or(has);
     let group = has.group_size.min(wanted.group_size).max(1);
@@ -80,7 +86,14 @@ fn clamp(device: &wgpu::Limits, wanted: Option<Limits>) -> Limits {
         groups_per_dimension: has.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
         // Both are powers of two, so the larger one is a multiple of the other.
         offset_alignment: has.offset_alignment.max(wanted.offset_alignment),
+        elements_per_lane: has.elements_per_lane,
     }
+}
+
+/// Whether an adapter's description is that of a program on the CPU.
+fn is_software(description: &str) -> bool {
+    let name = description.to_lowercase();
+    ["swiftshader", "llvmpipe", "lavapipe", "basic render"].iter().any(|software| name.contains(software))
 }
 
 /// wgpu tells what each of its backends found, which on the web is only one.
@@ -100,10 +113,10 @@ mod tests {
     #[test]
     fn limits_are_the_smaller_of_both_and_a_power_of_two() {
         let device = wgpu::Limits { max_compute_invocations_per_workgroup: 200, ..wgpu::Limits::default() };
-        assert_eq!(clamp(&device, None).group_size, 128);
-        assert_eq!(clamp(&device, None).offset_alignment, 64);
-        assert_eq!(clamp(&device, Some(Limits::SMALL)), Limits::SMALL);
+        assert_eq!(clamp(&device, false, None).group_size, 128);
+        assert_eq!(clamp(&device, false, None).offset_alignment, 64);
+        assert_eq!(clamp(&device, false, Some(Limits::SMALL)), Limits::SMALL);
         let greedy = Limits { binding_bytes: u64::MAX, buffer_bytes: u64::MAX, group_size: 4096, ..Limits::WEBGPU };
-        assert_eq!(clamp(&wgpu::Limits::default(), Some(greedy)), Limits::WEBGPU);
+        assert_eq!(clamp(&wgpu::Limits::default(), false, Some(greedy)), Limits::WEBGPU);
     }
 }

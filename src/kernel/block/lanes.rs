@@ -12,24 +12,27 @@ pub const LANES: usize = 64;
 
 pub type Lanes<R> = [R; LANES];
 
-/// Columns that operands are read from without a copy: each a whole column, and where the block begins in it.
+/// The lanes of a block in columns that operands are read from without a copy.
 #[derive(Clone, Copy)]
-pub struct Columns<'a, T> {
-    pub columns: &'a [&'a [T]],
-    pub start: usize,
+pub enum Columns<'a, T> {
+    /// Whole columns, and where the block begins in each.
+    Memory { columns: &'a [&'a [T]], start: usize },
+    /// Copies, for a block that would reach past the end.
+    Padded(&'a [[T; LANES]]),
 }
 
 impl<'a, T> Columns<'a, T> {
     pub fn block(&self, number: usize) -> &'a [T; LANES] {
-        self.columns[number][self.start..].first_chunk().expect("a short block is read from padded copies")
+        match *self {
+            Self::Memory { columns, start } => columns[number][start..].first_chunk().expect("a short block is padded"),
+            Self::Padded(columns) => &columns[number],
+        }
     }
 }
 
-/// Copies of the columns of the last block of a chunk that has fewer items than lanes: its last item repeated, so
-/// that the lanes beyond it compute on valid indices.
-pub fn padded<T: Copy>(columns: &[&[T]], start: usize) -> Vec<[T; LANES]> {
-    let pad = |column: &&[T]| std::array::from_fn(|lane| column[(start + lane).min(column.len() - 1)]);
-    columns.iter().map(pad).collect()
+/// Lanes of a column from `start`, the last item repeated: lanes past the end compute on valid indices.
+pub fn padded<T: Copy>(column: &[T], start: usize) -> [T; LANES] {
+    std::array::from_fn(|lane| column[(start + lane).min(column.len() - 1)])
 }
 
 pub struct Registers<R> {

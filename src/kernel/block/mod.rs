@@ -19,6 +19,7 @@ use crate::device::cpu::{Bindings, Work};
 use crate::real::Real;
 use allocate::{Allocation, Source, Step, Uniform, View};
 use lanes::{Columns, LANES, Registers, map, map2, map3, padded};
+use std::ops::Range;
 
 /// A program with registers assigned.
 pub struct BlockProgram {
@@ -42,12 +43,14 @@ struct Memory<'a, R> {
 
 impl BlockProgram {
     pub fn new(program: &Program) -> Self {
+        let mut program = program.clone();
+        program.keep_used_addresses();
         Self {
-            addresses: program.addresses.clone(),
+            allocation: Allocation::new(&program),
             header: program.header as usize,
             shared: program.shared as usize,
             guard: program.guard,
-            allocation: Allocation::new(program),
+            addresses: program.addresses,
         }
     }
 
@@ -85,18 +88,17 @@ impl BlockProgram {
             self.addresses.iter().map(|address| &index[self.header + address.column as usize * count..][..count]).collect();
         let mut addresses = vec![[0; LANES]; self.addresses.len()];
         for start in items.clone().step_by(LANES) {
-            let lanes = LANES.min(items.end - start);
-            if start + LANES <= count {
-                let indices = Columns { columns: &indices, start };
-                self.block(&mut registers, &mut addresses, indices, Columns { columns: &views, start }, &mut memory, start..start + lanes);
+            let block = start..items.end.min(start + LANES);
+            let (short_indices, short_views);
+            let (indices, views) = if start + LANES <= count {
+                (Columns::Memory { columns: &indices, start }, Columns::Memory { columns: &views, start })
             } else {
-                let (views, indices) = (padded(&views, start), padded(&indices, start));
-                let views: Vec<&[R]> = views.iter().map(|column| &column[..]).collect();
-                let indices: Vec<&[u32]> = indices.iter().map(|column| &column[..]).collect();
-                let indices = Columns { columns: &indices, start: 0 };
-                let views = Columns { columns: &views, start: 0 };
-                self.block(&mut registers, &mut addresses, indices, views, &mut memory, start..start + lanes);
-            }
+                short_indices = indices.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
+                short_views = views.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
+                (Columns::Padded(&short_indices), Columns::Padded(&short_views))
+            };
+            self.addresses(&mut addresses, indices, &memory.bases);
+            self.block(&mut registers, &addresses, views, &mut memory, block);
         }
     }
 
@@ -113,22 +115,24 @@ impl BlockProgram {
         registers
     }
 
+    /// Wraps as it does on a GPU; where it leads is checked by the gathers.
+    fn addresses(&self, addresses: &mut [[u32; LANES]], indices: Columns<u32>, bases: &[u32]) {
+        for (number, (lanes, address)) in addresses.iter_mut().zip(&self.addresses).enumerate() {
+            let indices = indices.block(number);
+            for lane in 0..LANES {
+                lanes[lane] = indices[lane].wrapping_mul(address.stride).wrapping_add(bases[number]);
+            }
+        }
+    }
+
     fn block<R: Real>(
         &self,
         registers: &mut Registers<R>,
-        addresses: &mut [[u32; LANES]],
-        indices: Columns<u32>,
+        addresses: &[[u32; LANES]],
         views: Columns<R>,
         memory: &mut Memory<R>,
-        items: std::ops::Range<usize>,
+        items: Range<usize>,
     ) {
-        for (number, (block, address)) in addresses.iter_mut().zip(&self.addresses).enumerate() {
-            let (indices, base) = (indices.block(number), memory.bases[number]);
-            for lane in 0..LANES {
-                // Wraps as it does on a GPU; where it leads is checked by the gather.
-                block[lane] = indices[lane].wrapping_mul(address.stride).wrapping_add(base);
-            }
-        }
         for step in &self.allocation.steps {
             match *step {
                 Step::Gather { out, source, address, component } => {
@@ -140,8 +144,7 @@ impl BlockProgram {
                 }
                 Step::CopyJacobian { out, column } => {
                     let column = &memory.jacobian[column as usize * memory.count..][..memory.count];
-                    let last = column.len() - 1;
-                    *registers.output(out) = std::array::from_fn(|lane| column[(items.start + lane).min(last)]);
+                    *registers.output(out) = padded(column, items.start);
                 }
                 Step::Unary { out, operation, operand } => {
                     let (out, a) = registers.split(out, [operand], views);
