@@ -295,7 +295,3 @@ fn rotate_xyz(graph: &mut Graph, angles: &[Expr], v: &[Expr]) -> Vec<Expr> {
     }
     turned
 }
-
-#[cfg(test)]
-#[path = "tape_tests.rs"]
-mod tests;

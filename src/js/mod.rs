@@ -11,7 +11,7 @@ use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
 use crate::problem::{Column, Slot, TermSpec, Weight};
-use crate::session::{Progress, Session, SolveMode};
+use crate::session::{Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
 use values::{Numbers, field, reals, refuse, to_js, words};
@@ -234,6 +234,22 @@ impl Engine {
     #[wasm_bindgen(js_name = freeSolver)]
     pub fn free_solver(&mut self, solver: u32) {
         self.session.free_solver(solver);
+    }
+
+    /// A task: the milliseconds of an evaluation or a product.
+    pub fn measure(&mut self, solver: u32, what: &str, repeats: u32) -> Result<u32, JsValue> {
+        let what = if what == "product" { Measured::Product } else { Measured::Evaluation };
+        self.session.measure(solver, what, repeats).map_err(refuse)
+    }
+
+    /// A task: the milliseconds of a copy.
+    #[wasm_bindgen(js_name = measureCopy)]
+    pub fn measure_copy(&mut self, bytes: f64, repeats: u32) -> Result<u32, JsValue> {
+        self.session.measure_copy(bytes, repeats).map_err(refuse)
+    }
+
+    pub fn traffic(&mut self, solver: u32) -> Result<JsValue, JsValue> {
+        to_js(&self.session.traffic(solver).map_err(refuse)?)
     }
 
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {

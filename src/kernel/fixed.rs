@@ -53,6 +53,7 @@ fixed! {
     Cost = cost [STATE: W, PARTIALS: R];
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
 }
 
 impl Fixed {

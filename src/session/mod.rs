@@ -3,9 +3,11 @@
 //! A [`Session`] is one device and the problems on it. What takes time is a *task*: [`Session::resume`] goes on with it
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
+mod measure;
 mod solvers;
 mod task;
 
+pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 
 use crate::device::{Device, Kind, Slice};
@@ -173,11 +175,14 @@ impl Session {
     }
 
     fn start_task(&mut self, problem: u32, task: Task) -> Result<u32, Error> {
-        let id = self.next_task;
-        self.entry(problem)?.0.running = Some(id);
+        self.entry(problem)?.0.running = Some(self.next_task);
+        Ok(self.add_task(task))
+    }
+
+    fn add_task(&mut self, task: Task) -> u32 {
+        self.tasks.insert(self.next_task, task);
         self.next_task += 1;
-        self.tasks.insert(id, task);
-        Ok(id)
+        self.next_task - 1
     }
 
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::solve::Inner;
 
 impl Session {
-    fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
+    pub(super) fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
         self.solvers.get_mut(solver as usize).and_then(Option::as_mut).ok_or(Error::Disposed("solver"))
     }
 

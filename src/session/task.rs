@@ -1,5 +1,6 @@
 //! Tasks: what takes longer than one call.
 
+use super::measure::Measure;
 use super::{Entry, Session, SolverEntry};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Signal, Slice, binding::*};
@@ -33,6 +34,7 @@ pub(super) enum Task {
     Solve { problem: u32, solver: u32, mode: SolveMode, play: Option<Play>, readback: Vec<f64>, stepped: bool, compiling: Option<f64> },
     Read { problem: u32, play: Play },
     Costs(Costs),
+    Measure(Measure),
 }
 
 impl Task {
@@ -51,10 +53,11 @@ impl Task {
         }
     }
 
-    fn problem(&self) -> u32 {
+    fn problem(&self) -> Option<u32> {
         match self {
-            Self::Solve { problem, .. } | Self::Read { problem, .. } => *problem,
-            Self::Costs(costs) => costs.problem,
+            Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
+            Self::Costs(costs) => Some(costs.problem),
+            Self::Measure(measure) => measure.problem,
         }
     }
 }
@@ -133,6 +136,7 @@ impl Session {
                 Playing::Finished(values) => Progress::Values(values),
             }),
             Task::Costs(costs) => self.resume_costs(costs, deadline),
+            Task::Measure(measure) => self.resume_measure(measure, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished = matches!(progress, Ok(Progress::Yielded | Progress::Waiting(_) | Progress::Iteration(_)));
@@ -245,11 +249,13 @@ impl Session {
     }
 
     fn end(&mut self, task: Task) {
-        if let Some(Some(entry)) = self.problems.get_mut(task.problem() as usize) {
+        if let Some(Some(entry)) = task.problem().and_then(|problem| self.problems.get_mut(problem as usize)) {
             entry.running = None;
         }
-        if let Task::Costs(costs) = task {
-            costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
+        match task {
+            Task::Costs(costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
+            Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
+            Task::Solve { .. } | Task::Read { .. } => {}
         }
     }
 }

@@ -115,6 +115,10 @@ impl Levenberg {
         })
     }
 
+    pub fn workspace(&self) -> &Workspace {
+        &self.work
+    }
+
     pub fn buffers(&self) -> [BufferId; 12] {
         self.work.buffers()
     }

@@ -13,4 +13,4 @@ mod workspace;
 pub use levenberg::{Inner, Levenberg, Next};
 pub use options::{Options, Settings};
 pub use report::{Iteration, Report, Termination};
-pub use workspace::{Workspace, evaluate};
+pub use workspace::{Workspace, dispatch, evaluate};

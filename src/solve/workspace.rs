@@ -249,7 +249,8 @@ pub fn evaluate(kernel: KernelId, chunk: &Chunk, given: &[(usize, Slice)]) -> Co
     dispatch(kernel, chunk.count, &[], &bindings)
 }
 
-fn dispatch(kernel: KernelId, count: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
+/// A dispatch with its slots and words in their places.
+pub fn dispatch(kernel: KernelId, count: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
     let mut bindings = [None; COUNT];
     for &(slot, slice) in bound {
         bindings[slot] = Some(slice);

@@ -1,6 +1,7 @@
 //! For every static kernel: its input at a size, and what it must write, worked out anew in plain f64.
 
 pub mod blocks;
+mod copy;
 mod gather;
 mod levenberg;
 mod pcg;
@@ -8,7 +9,6 @@ mod pcg;
 use crate::harness::Case;
 use crate::value::{Random, Value};
 use leastwise::kernel::Fixed;
-use std::ops::Range;
 
 /// Widths of variables, and above [`ALL_WIDTHS_UP_TO`] items only the usual one.
 const WIDTHS: [usize; 5] = [1, 2, 3, 6, 7];
@@ -19,7 +19,7 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
     let widths = if size <= ALL_WIDTHS_UP_TO { &WIDTHS[..] } else { &[3] };
     let wide = |random: &mut Random, make: &dyn Fn(&Tables, &mut Random) -> Case, items: Items| {
         let with = |&width: &usize| {
-            let mut case = make(&Tables::new(size, width, group, items), random);
+            let mut case = make(&Tables::new(size, width, group, items, random), random);
             case.name += &format!("width {width}");
             case
         };
@@ -36,12 +36,13 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::PcgAlpha => pcg::alpha(size, random),
         Fixed::PcgUpdate => wide(random, &pcg::update, Items::Variables),
         Fixed::PcgBeta => pcg::beta(size, random),
-        Fixed::Trial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements), random)],
+        Fixed::Trial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements, random), random)],
         Fixed::Model => vec![levenberg::model(size, random)],
         Fixed::Sum => vec![levenberg::sum(size, group, random)],
         Fixed::Cost => vec![levenberg::cost(size, random)],
         Fixed::Accept => levenberg::accept(size, random),
-        Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements), random)],
+        Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Copy => vec![copy::copy(size, random)],
     }
 }
 
@@ -59,7 +60,9 @@ pub struct Table {
     pub arena: usize,
     pub vector: usize,
     pub block: usize,
+    /// The first of its partials, and how many there are.
     pub partial: usize,
+    pub spread: Spread,
 }
 
 impl Table {
@@ -82,21 +85,21 @@ pub struct Tables {
     pub partials: usize,
     /// Between kinds of partials.
     pub distance: usize,
-    pub group: usize,
 }
 
 impl Tables {
-    pub fn new(size: usize, width: usize, group: usize, items: Items) -> Self {
-        let mut tables = Self { list: Vec::new(), arena_len: 9, vector_len: 2, blocks_len: 1, partials: 0, distance: 0, group };
+    pub fn new(size: usize, width: usize, group: usize, items: Items, random: &mut Random) -> Self {
+        let mut tables = Self { list: Vec::new(), arena_len: 9, vector_len: 2, blocks_len: 1, partials: 0, distance: 0 };
         for (size, width) in [(3, 2), (size, width), (66, 1)] {
             let variables = if items == Items::Elements { size.div_ceil(width) } else { size };
             let items = if items == Items::Elements { variables * width } else { variables };
             let Self { arena_len: arena, vector_len: vector, blocks_len: block, partials: partial, .. } = tables;
-            let table = Table { items, width, arena, vector, block, partial };
+            let spread = Spread::new(items, group, random);
+            let table = Table { items, width, arena, vector, block, partial, spread };
             tables.arena_len += variables * width + 7;
             tables.vector_len += variables * width + 5;
             tables.blocks_len += variables * table.packed() + 3;
-            tables.partials += items.div_ceil(group);
+            tables.partials += spread.groups;
             tables.list.push(table);
         }
         tables.distance = tables.partials + 3;
@@ -104,9 +107,43 @@ impl Tables {
     }
 }
 
-/// The workgroups of a dispatch, numbered, with their items.
-pub fn groups(count: usize, size: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
-    (0..count.div_ceil(size)).map(move |group| (group, group * size..count.min((group + 1) * size)))
+/// How a reduction's elements are spread over workgroups, whose lanes take every `lanes`-th.
+#[derive(Clone, Copy)]
+pub struct Spread {
+    elements: usize,
+    pub groups: usize,
+    group: usize,
+}
+
+/// Small limits allow no more workgroups in a row, and reductions have no second one.
+const MAX_GROUPS: usize = 256;
+
+impl Spread {
+    /// As one workgroup, as solvers do it, or as one round of all lanes; then the last workgroup has nothing to do.
+    pub fn new(elements: usize, group: usize, random: &mut Random) -> Self {
+        let groups = match random.below(3) {
+            _ if elements > ALL_WIDTHS_UP_TO => elements.div_ceil(group),
+            0 => 1,
+            1 => elements.div_ceil(8 * group),
+            _ => elements.div_ceil(group) + 1,
+        };
+        Self { elements, groups: groups.clamp(1, MAX_GROUPS), group }
+    }
+
+    /// Items of the dispatch.
+    pub fn lanes(self) -> u32 {
+        (self.groups * self.group) as u32
+    }
+
+    /// The workgroups, with the elements of each.
+    pub fn each(self) -> impl Iterator<Item = (usize, impl Iterator<Item = usize>)> {
+        let Self { elements, groups, group } = self;
+        let of = move |number: usize| {
+            let firsts = (number * group..elements).step_by(groups * group);
+            firsts.flat_map(move |first| first..elements.min(first + group))
+        };
+        (0..groups).map(move |number| (number, of(number)))
+    }
 }
 
 /// Entry (r, c) of a packed symmetric block.

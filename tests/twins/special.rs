@@ -55,7 +55,8 @@ fn compensated_sums_survive_the_compiler() {
             let buffer = bench.device.allocate(Kind::Real, len as u32, "a buffer").expect("a small buffer");
             Slice { buffer, offset: 0, len: len as u32 }
         };
-        let partials = column.len() / group as usize + 3;
+        let groups = |elements: u32| elements.div_ceil(8 * group);
+        let partials = groups(column.len() as u32) as usize + 3;
         let (values, sums, state) = (buffer(column.len()), buffer(2 * partials), buffer(STATE_LEN as usize));
         let upload = |slice: Slice, data: Vec<f64>| Command::UploadReals { buffer: slice.buffer, offset: 0, data };
         let mut before = vec![0.0; STATE_LEN as usize];
@@ -66,8 +67,9 @@ fn compensated_sums_survive_the_compiler() {
         for (offset, end) in [(0, 1024), (1024, 1088), (1088, column.len() as u32)] {
             let mut bindings = [None; SLOTS];
             (bindings[VECTOR_IN], bindings[PARTIALS]) = (Some(Slice { offset, len: end - offset, ..values }), Some(sums));
-            commands.push(bench.command(Fixed::Sum, end - offset, false, &[first, partials as u32], bindings));
-            first += (end - offset).div_ceil(group);
+            let words = [first, partials as u32, end - offset];
+            commands.push(bench.command(Fixed::Sum, groups(end - offset) * group, false, &words, bindings));
+            first += groups(end - offset);
         }
         for kernel in [Fixed::Cost, Fixed::Accept] {
             let mut bindings = [None; SLOTS];
@@ -89,11 +91,10 @@ fn inverted_blocks_are_inverses() {
     let seed = seed();
     let mut random = Random::new(seed, "inverses");
     for mut bench in every_bench() {
-        let group = bench.device.limits().group_size as usize;
         let epsilon = if bench.device.precision() == Precision::F64 { f64::EPSILON } else { f32::EPSILON.into() };
         let mut worst = 0.0f64;
         for width in [1, 2, 3, 6, 7] {
-            let tables = Tables::new(300, width, group, Items::Variables);
+            let tables = Tables::new(300, width, bench.group_size(), Items::Variables, &mut random);
             let case = blocks::invert_blocks(&tables, &mut random);
             let outcome = bench.run(&case, false).0;
             let inverse = without_margins(&outcome[0].1);

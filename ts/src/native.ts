@@ -58,6 +58,9 @@ export interface NativeOptions {
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 
+/** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
+export interface NativeTraffic { readonly evaluation: number; readonly product: number; readonly inner: number; readonly step: number; readonly jacobian: number }
+
 /** Limits that the tests force: bytes a binding, invocations a group, groups a dimension. */
 export interface NativeLimits { readonly bindingBytes?: number; readonly groupSize?: number; readonly groupsPerDimension?: number }
 
@@ -102,6 +105,16 @@ export interface NativeEngine {
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
   freeSolver(solver: number): void;
+
+  /**
+   * For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products
+   * (JᵀWJ + λD)p, in one submission, less those of an empty submission. The solver can go on afterwards.
+   */
+  measure(solver: number, what: "evaluation" | "product", repeats: number): number;
+  /** The same for our own kernel copying `bytes` bytes: the bandwidth to compare with. */
+  measureCopy(bytes: number, repeats: number): number;
+  /** The bytes that operations must move: each buffer that one reads counts once, and once more if it writes it. */
+  traffic(solver: number): NativeTraffic;
 
   /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
   resume(task: number, budgetMs: number): Progress;

@@ -1,4 +1,4 @@
-use super::{Tables, groups, total};
+use super::{Spread, Tables, total};
 use crate::harness::{Case, random_state};
 use crate::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
@@ -16,9 +16,9 @@ pub fn trial(tables: &Tables, random: &mut Random) -> Case {
     case.poisoned(VECTOR_OUT, tables.arena_len);
     case.poisoned(PARTIALS, 5 * tables.distance);
     for table in &tables.list {
-        let words = [tables.distance, table.arena, table.vector, table.partial].map(|word| word as u32);
-        case.dispatch(table.items as u32, &words);
-        for (group, items) in groups(table.items, tables.group) {
+        let words = [tables.distance, table.arena, table.vector, table.partial, table.items].map(|word| word as u32);
+        case.dispatch(table.spread.lanes(), &words);
+        for (group, items) in table.spread.each() {
             let mut sums = [Value::default(); 5];
             for i in items {
                 let [s, d, g, r] = [&step, &scale, &gradient, &residual].map(|vector| Value::from(vector[table.vector + i]));
@@ -54,14 +54,14 @@ pub fn model(size: usize, random: &mut Random) -> Case {
 pub fn sum(size: usize, group: usize, random: &mut Random) -> Case {
     let column = random.vector(size);
     let mut case = Case::new(Fixed::Sum, "");
-    let partials = size.div_ceil(group);
-    let distance = 2 * partials + 3;
+    let [all, half] = [size, size / 2].map(|elements| (elements, Spread::new(elements, group, random)));
+    let distance = all.1.groups + half.1.groups + 3;
     case.reals(VECTOR_IN, column.clone());
     case.poisoned(PARTIALS, 2 * distance);
-    for (count, first) in [(size, 0), (size / 2, partials)] {
-        case.dispatch(count as u32, &[first as u32, distance as u32]);
-        for (group, items) in groups(count, group) {
-            let sum = total(&column[items]);
+    for ((elements, spread), first) in [(all, 0), (half, all.1.groups)] {
+        case.dispatch(spread.lanes(), &[first as u32, distance as u32, elements as u32]);
+        for (group, items) in spread.each() {
+            let sum: Value = items.map(|i| Value::from(column[i])).sum();
             case.expect(PARTIALS, first + group, sum);
             case.expect(PARTIALS, distance + first + group, Value { value: 0.0, size: sum.size });
         }

@@ -1,4 +1,4 @@
-use super::{Tables, entry, groups, total};
+use super::{Spread, Tables, entry, total};
 use crate::harness::{Case, random_state};
 use crate::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
@@ -16,9 +16,9 @@ pub fn start(tables: &Tables, random: &mut Random) -> Case {
     case.poisoned(PARTIALS, 2 * tables.distance);
     for table in &tables.list {
         let mut words = table.words().to_vec();
-        words.push(tables.distance as u32);
-        case.dispatch(table.items as u32, &words);
-        for (group, variables) in groups(table.items, tables.group) {
+        words.extend([tables.distance as u32, table.items as u32]);
+        case.dispatch(table.spread.lanes(), &words);
+        for (group, variables) in table.spread.each() {
             let mut rz = Value::default();
             let mut largest = 0.0f64;
             for variable in variables {
@@ -86,14 +86,15 @@ pub fn direction(size: usize, random: &mut Random) -> Vec<Case> {
 
 pub fn curvature(size: usize, group: usize, random: &mut Random) -> Case {
     let (p, q) = (random.vector(size), random.vector(size));
+    let spread = Spread::new(size, group, random);
     let mut case = Case::new(Fixed::PcgCurvature, "");
-    case.dispatch(size as u32, &[]);
+    case.dispatch(spread.lanes(), &[size as u32]);
     case.reals(DATA, p.clone());
     case.reals(VECTOR_IN, q.clone());
     case.reals(STATE, random_state(random, &[(SOLVED, 0.0)]));
-    case.poisoned(PARTIALS, size.div_ceil(group) + 2);
+    case.poisoned(PARTIALS, spread.groups + 2);
     case.stop = GUARD;
-    for (group, items) in groups(size, group) {
+    for (group, items) in spread.each() {
         case.expect(PARTIALS, group, items.map(|i| Value::from(p[i]) * q[i].into()).sum::<Value>());
     }
     case
@@ -130,8 +131,8 @@ pub fn update(tables: &Tables, random: &mut Random) -> Case {
     case.reals(JACOBIAN, residual.clone());
     case.reals(STATE, state);
     for table in &tables.list {
-        case.dispatch(table.items as u32, &table.words());
-        for (group, variables) in groups(table.items, tables.group) {
+        case.dispatch(table.spread.lanes(), &[&table.words()[..], &[table.items as u32]].concat());
+        for (group, variables) in table.spread.each() {
             let mut rz = Value::default();
             for variable in variables {
                 let (vector, block) = (table.vector + variable * table.width, table.block + variable * table.packed());

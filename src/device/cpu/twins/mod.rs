@@ -4,12 +4,14 @@
 //! time slices nor on how the work was divided.
 
 mod blocks;
+mod copy;
 mod gather;
 mod levenberg;
 mod pcg;
 mod reduce;
 
 pub use blocks::{damping, invert_blocks};
+pub use copy::copy;
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, sum, trial};
 pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};

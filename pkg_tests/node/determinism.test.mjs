@@ -1,0 +1,40 @@
+// The same machine and input give the same bits: in one process and in fresh ones.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open } from "./support.mjs";
+
+for (const backend of BACKENDS) {
+  test(`three fresh processes on ${backend} give the same bits`, async () => {
+    const runs = [];
+    for (let k = 0; k < 3; k++) runs.push(await inFreshProcess("fresh/solve.mjs", [backend]));
+    assert.match(runs[0], /^[0-9a-f]{64} converged \d+$/);
+    assert.deepEqual(runs, [runs[0], runs[0], runs[0]]);
+  });
+
+  test(`three solves in one process on ${backend} give the same bits`, async (t) => {
+    const lw = await open(t, { backend });
+    const runs = [];
+    for (let k = 0; k < 3; k++) {
+      const { problem, x } = arap(lw, arapMesh(icosphere(2)));
+      const report = await problem.solve({ maxIterations: 8 });
+      runs.push({ values: await x.read(), iterations: report.iterations.map(({ ms, ...numbers }) => numbers) });
+      if (k === 1) problem.dispose();                   // what lives beside a problem changes nothing either
+    }
+    assert.deepEqual(runs[1], runs[0]);
+    assert.deepEqual(runs[2], runs[0]);
+  });
+}
+
+test("the f32 CPU backend is a backend of its own precision", async (t) => {
+  const costs = {};
+  for (const precision of ["f32", "f64"]) {
+    const lw = await open(t, { backend: "cpu", precision });
+    assert.equal(lw.precision, precision);
+    const { problem } = arap(lw, arapMesh(icosphere(1)));
+    const report = await problem.solve({ costTolerance: 1e-7, maxIterations: 100 });
+    assert.equal(report.precision, precision);
+    costs[precision] = report.cost;
+  }
+  assert.notEqual(costs.f32, costs.f64);
+  assert.ok(Math.abs(costs.f32 / costs.f64 - 1) < 1e-3, JSON.stringify(costs));
+});

@@ -1,0 +1,280 @@
+// Bad input: every error, whole. Nothing that was made before it is lost.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { column, init, LeastwiseError, select, sin, sum, vec } from "leastwise";
+import { edges, weld } from "leastwise/mesh";
+import { arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
+
+const line = () => ({ shape: 3, values: [0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0] });
+
+/** A problem with four points, that solves. */
+async function four(t, backend = "cpu") {
+  const lw = await open(t, { backend });
+  const problem = lw.problem();
+  const x = problem.variables("x", line());
+  const term = problem.residuals("pull", { of: [x], data: { to: [1, 1, 1] } }, ([p], { to }) => p.sub(to));
+  return { lw, problem, x, term };
+}
+
+/** After an error, the problem is what it was. */
+async function stillSolves({ problem, x }) {
+  const report = await problem.solve();
+  assert.equal(report.converged, true, String(report));
+  for (const value of await x.read()) assert.ok(Math.abs(value - 1) < 1e-3, `${value}`);
+}
+
+for (const backend of BACKENDS) {
+  test(`indices on ${backend}: out of range, negative, not whole; the term, slot and instance are named`, async (t) => {
+    const it = await four(t, backend);
+    const { problem, x } = it;
+    const pair = ([a, b]) => a.sub(b);
+    refuses(() => problem.residuals("far", { over: [0, 1, 2, 4], of: [x, x] }, pair), "index-out-of-range",
+      'term "far": slot 1 of instance 1 has index 4, but "x" has 4 instances (0 to 3)', { term: "far", slot: 1, instance: 1 });
+    refuses(() => problem.residuals("minus", { over: Int32Array.of(0, 1, -1, 2), of: [x, x] }, pair), "index-out-of-range",
+      'term "minus": slot 0 of instance 1 has index -1, which is no index (0, 1, 2, …)', { term: "minus", slot: 0, instance: 1 });
+    refuses(() => problem.residuals("half", { of: [x, x.at([0, 0, 0, 0.5])] }, pair), "index-out-of-range",
+      'term "half": slot 1 of instance 3 has index 0.5, which is no index (0, 1, 2, …)', { term: "half", slot: 1, instance: 3 });
+    refuses(() => problem.residuals("count", { over: 5, of: [x] }, ([a]) => a), "index-out-of-range",
+      'term "count": slot 0 of instance 4 has index 4, but "x" has 4 instances (0 to 3)', { term: "count", slot: 0, instance: 4 });
+    refuses(() => x.write([1, 2, 3], { at: [4] }), "index-out-of-range", '"x": index 4 is out of range: it has 4 instances (0 to 3)');
+    refuses(() => x.write([1, 2, 3], { at: [-1] }), "index-out-of-range", '"x": at[0] is -1, which is no index');
+    await stillSolves(it);
+  });
+
+  test(`lengths on ${backend}: tables, data, weights, index columns, reads`, async (t) => {
+    const it = await four(t, backend);
+    const { problem, x, term } = it;
+    refuses(() => problem.variables("odd", { shape: 3, values: [1, 2] }), "data-length", '"odd": values has 2 values, but a positive multiple of 3 (its shape) are needed');
+    refuses(() => problem.constants("none", { shape: 3, values: [] }), "data-length", '"none": values has 0 values, but a positive multiple of 3 (its shape) are needed');
+    refuses(() => problem.variables("counted", { shape: 3, values: [1, 2, 3], count: 2 }), "data-length", '"counted": values has 3 values, but 6 are needed (2 instances of 3)');
+    refuses(() => problem.residuals("data", { of: [x], data: { d: new Float32Array(3) } }, ([a], { d }) => a.mul(d)), "data-length",
+      'term "data": data column "d" has 3 values, but 4 (4 instances of 1) are needed', { term: "data" });
+    refuses(() => problem.residuals("wide", { of: [x], data: { d: column(new Float32Array(4), 3) } }, ([a], { d }) => a.sub(d)), "data-length",
+      'term "wide": data column "d" has 4 values, but 12 (4 instances of 3) are needed', { term: "wide" });
+    refuses(() => problem.residuals("weighed", { of: [x], weight: new Float32Array(5) }, ([a]) => a), "data-length",
+      'term "weighed": weight has 5 values, but 4 (4 instances of 1) are needed', { term: "weighed" });
+    refuses(() => problem.residuals("rows", { over: [0, 1, 2], of: [x, x] }, ([a, b]) => a.sub(b)), "data-length",
+      'term "rows": `over` has 3 indices, which is not a multiple of its 2 columns (the highest column that a slot takes is 1)', { term: "rows" });
+    refuses(() => problem.residuals("columns", { of: [x.at([0, 1]), x.at([0])] }, ([a, b]) => a.sub(b)), "data-length",
+      'term "columns": the index column of slot 1 ("x") has 1 entries, but the term has 2 instances', { term: "columns", slot: 1 });
+    refuses(() => x.write([1, 2]), "data-length", '"x": values has 2 values, but 12 (4 instances of 3) are needed');
+    await rejects(x.read(new Float32Array(3)), "data-length", '"x".read(out): out has 3 values, but 12 are needed (4 instances of 3)');
+    refuses(() => term.set({ to: [1, 2] }), "invalid-option",
+      'term "pull": data column "to" was made as 3 shared by all instances; another layout would be another kernel: make a new term', { term: "pull" });
+    await stillSolves(it);
+  });
+
+  test(`values that are not finite on ${backend}: tables, data, weights, numbers in the residual, the residual itself`, async (t) => {
+    const it = await four(t, backend);
+    const { problem, x, term } = it;
+    refuses(() => problem.variables("v", { shape: 2, values: [0, 1, NaN, 3] }), "non-finite", '"v" is not finite: value 2 is NaN', { instance: 1 });
+    refuses(() => problem.constants("c", { shape: 2, values: [0, 1, 1, Infinity] }), "non-finite", '"c" is not finite: value 3 is inf', { instance: 1 });
+    refuses(() => problem.residuals("d", { of: [x], data: { d: Float32Array.of(1, 2, NaN, 4) } }, ([a], { d }) => a.mul(d)), "non-finite",
+      'term "d": data column "d" is not finite: value 2 is NaN', { term: "d", instance: 2 });
+    refuses(() => problem.residuals("w", { of: [x], weight: NaN }, ([a]) => a), "non-finite", 'term "w": weight is not finite: value 0 is NaN', { term: "w" });
+    refuses(() => problem.residuals("number", { of: [x] }, ([a]) => a.mul(1 / 0)), "non-finite",
+      'the residual "number" uses the number Infinity: numbers in an expression must be finite', { term: "number" });
+    refuses(() => x.write([1, 2, NaN], { at: [2] }), "non-finite", '"x" is not finite: value 2 is NaN', { instance: 0 });
+    refuses(() => term.set({ to: [1, NaN, 1] }), "non-finite", 'term "pull": data column "to" is not finite: value 1 is NaN', { term: "pull" });
+    const zero = problem.variables("zero", { shape: 1, values: [1, 2, 0] });
+    const blown = problem.residuals("blown", { of: [zero], data: { one: 1 } }, ([a], { one }) => a.div(a).add(one));
+    await rejects(problem.solve(), "non-finite",
+      'term "blown": the residual of instance 2 is not finite at the start values; change them, or guard the expression with select()', { term: "blown", instance: 2 });
+    blown.dispose();
+    await stillSolves(it);
+  });
+
+  test(`two calls at once on ${backend}: the second is refused, the first goes on`, async (t) => {
+    const lw = await open(t, { backend });
+    const { problem, x, handles, rigid } = arap(lw, arapMesh(icosphere(backend === "cpu" ? 4 : 1)));     // large enough for a time slice
+    const other = problem.solver();
+    const first = problem.solve({ maxIterations: 3 });
+    const busy = "this problem is already being solved or read: wait for the running call, or stop it with its signal";
+    await rejects(problem.solve(), "busy", busy);
+    await rejects(x.read(), "busy", busy);
+    await rejects(handles.cost(), "busy", busy);
+    await rejects(other.step(), "busy", busy);
+    await rejects(other.report(), "busy", busy);
+    refuses(() => problem.solver(), "busy", busy);
+    refuses(() => other.advance(), "busy", busy);
+    refuses(() => { rigid.enabled = false; }, "busy", busy);
+    refuses(() => rigid.dispose(), "busy", busy);
+    refuses(() => problem.variables("late", { shape: 1, values: [1] }), "busy", busy);
+    assert.equal(rigid.enabled, true);
+    assert.equal((await first).iterations.length, 3);
+    assert.equal((await problem.solve({ maxIterations: 1 })).iterations.length, 1);
+  });
+
+  test(`what was disposed can't be used on ${backend}`, async (t) => {
+    const { lw, problem, x, term } = await four(t, backend);
+    const solver = problem.solver();
+    solver.dispose();
+    solver.dispose();
+    const noSolver = "this solver was disposed: it can't be used any more";
+    await rejects(solver.step(), "disposed", noSolver);
+    await rejects(solver.report(), "disposed", noSolver);
+    refuses(() => solver.advance(), "disposed", noSolver);
+    const other = problem.residuals("other", { of: [x] }, ([a]) => a);
+    other.dispose();
+    other.dispose();
+    const noTerm = 'term "other" was disposed: it can\'t be used any more';
+    await rejects(other.cost(), "disposed", noTerm, { term: "other" });
+    refuses(() => other.set({ weight: 2 }), "disposed", noTerm, { term: "other" });
+    refuses(() => { other.enabled = false; }, "disposed", noTerm, { term: "other" });
+    const left = problem.solver();
+    problem.dispose();
+    problem.dispose();
+    const noProblem = "this problem was disposed: it can't be used any more";
+    for (const work of [() => problem.variables("v", line()), () => problem.residuals("t", { of: [x] }, ([a]) => a), () => problem.solver(), () => x.write(line().values), () => x.buffer, () => left.advance()]) {
+      if (backend === "cpu" && String(work) === "() => x.buffer") continue;       // undefined there
+      refuses(work, "disposed", noProblem);
+    }
+    for (const promise of [problem.solve(), x.read(), term.cost(), left.step()]) await rejects(promise, "disposed", noProblem);
+    const kept = lw.problem();
+    const y = kept.variables("y", line());
+    lw.dispose();
+    lw.dispose();
+    const noEngine = "this engine was disposed: call init() for a new one";
+    refuses(() => lw.problem(), "disposed", noEngine);
+    refuses(() => kept.variables("v", line()), "disposed", noProblem);
+    await rejects(y.read(), "disposed", noEngine);
+  });
+}
+
+test("an empty term and an empty problem", async (t) => {
+  const it = await four(t);
+  const { lw, problem, x } = it;
+  refuses(() => problem.residuals("empty", { over: [], of: [x, x] }, ([a, b]) => a.sub(b)), "empty-term",
+    'term "empty" has no instances: leave it out, or disable it with term.enabled = false', { term: "empty" });
+  refuses(() => problem.residuals("nobody", { of: [x.at(new Uint32Array(0))] }, ([a]) => a), "empty-term",
+    'term "nobody" has no instances: leave it out, or disable it with term.enabled = false', { term: "nobody" });
+  const empty = lw.problem();
+  await rejects(empty.solve(), "empty-term", "the problem has no variables: add some before solving");
+  empty.variables("v", line());
+  await rejects(empty.solve(), "empty-term", "the problem has no enabled residual terms: add some before solving");
+  await stillSolves(it);
+});
+
+test("a function that returns no residual", async (t) => {
+  const it = await four(t);
+  const { problem, x } = it;
+  const advice = "return a scalar, a vector, or an array of them (is a `return` missing?)";
+  const returns = { undefined: undefined, "a number": 0, null: null, "a promise": Promise.resolve(), "an empty array": [], "a Object": {}, "a string": "r", "a Bool": "bool" };
+  for (const [name, value] of Object.entries(returns)) {
+    refuses(() => problem.residuals("t", { of: [x] }, ([a]) => (value === "bool" ? a.x.gt(0) : value)), "no-residual", `the residual "t" returned ${name}: ${advice}`, { term: "t" });
+  }
+  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => [a, undefined]), "no-residual", `the residual "t" returned undefined: ${advice}`, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, async ([a]) => a), "no-residual", `the residual "t" returned a promise: ${advice}`, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }), "no-residual", 'term "t": the residual must be a function, not undefined', { term: "t" });
+  // A bug in the function is the caller's: it comes out as it is.
+  assert.throws(() => problem.residuals("t", { of: [x] }, () => { throw new RangeError("mine"); }), new RangeError("mine"));
+  await stillSolves(it);
+});
+
+test("variables of another problem, expressions of another function", async (t) => {
+  const it = await four(t);
+  const { lw, problem, x } = it;
+  const y = lw.problem().variables("y", line());
+  refuses(() => problem.residuals("t", { of: [x, y] }, ([a, b]) => a.sub(b)), "foreign-variable", 'term "t": slot 1 is "y" of another problem', { term: "t", slot: 1 });
+  refuses(() => problem.residuals("t", { of: { x, y: y.at([0, 1, 2, 3]) } }, ({ x, y }) => x.sub(y)), "foreign-variable", 'term "t": slot y is "y" of another problem', { term: "t", slot: 1 });
+  let kept;
+  problem.residuals("keeps", { of: [x] }, ([a]) => { kept = a; return a; }).dispose();
+  const of = 'every residual only knows the arguments of its own function';
+  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => a.sub(kept)), "foreign-expression", `the residual "t" uses an expression of "keeps": ${of}`, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, () => kept), "foreign-expression", `the residual "t" returned an expression of "keeps": ${of}`, { term: "t" });
+  refuses(() => kept.norm(), "foreign-expression",
+    'an expression of the residual "keeps" was used after its function had returned: a residual is traced once, so nothing may keep its expressions', { term: "keeps" });
+  await stillSolves(it);
+});
+
+test("JavaScript's operators do not trace: the message says what does", async (t) => {
+  const it = await four(t);
+  const { problem, x } = it;
+  const message = 'the residual "t" used an expression as a JavaScript number or string (an operator such as + or <, Math.*, a template string, sorting): it has no value while it is traced. '
+    + "Use methods and functions instead: a.add(b) for a + b, sin(a) for Math.sin(a), select(a.lt(b), x, y) for a < b ? x : y";
+  const uses = [(a) => a.x + 1, (a) => a.x * 2, (a) => -a.x, (a) => a + a, (a) => (a.x < a.y ? a.x : a.y), (a) => a.x == 1, (a) => Math.sin(a.x), (a) => Math.max(a.x, a.y),
+    (a) => `${a.x}`, (a) => String(a), (a) => Number(a.x), (a) => [a.x, a.y].sort()[0], (a) => JSON.stringify(a), (a) => a.x.gt(0) + 1, (a) => isNaN(a.x), (a) => a.x ** 2];
+  for (const use of uses) refuses(() => problem.residuals("t", { of: [x] }, ([a]) => use(a)), "untraceable", message, { term: "t" });
+  await stillSolves(it);
+});
+
+test("shapes that do not go together, for callers without types", async (t) => {
+  const it = await four(t);
+  const { problem, x } = it;
+  const s = problem.variables("s", { shape: 1, values: [1, 2, 3, 4] });
+  const v2 = problem.constants("v2", { shape: 2, values: [1, 2, 3, 4, 5, 6, 7, 8] });
+  const cases = [
+    [([a, b]) => a.add(b), "the residual \"t\": add of 3 and 1 scalars does not go together"],
+    [([a, b]) => b.sub(a), "the residual \"t\": sub of 1 and 3 scalars does not go together"],
+    [([a, , c]) => a.dot(c), "the residual \"t\": dot of 3 and 2 scalars does not go together"],
+    [([a]) => a.at(3), "the residual \"t\" asks for element 3 of a vector of 3 (0 to 2)"],
+    [([a]) => a.at(0.5), "the residual \"t\" asks for element 0.5 of a vector of 3 (0 to 2)"],
+    [([a]) => a.x.sub(undefined), "the residual \"t\" combines an expression with undefined: only numbers and expressions go together"],
+    [([a]) => a.mul("2"), "the residual \"t\" combines an expression with a string: only numbers and expressions go together"],
+    [([a, b]) => select(b.gt(0), a, b), "the residual \"t\": select() of 3 and 1 scalars does not go together"],
+    [([a, b]) => sum([a, b]), "the residual \"t\": sum() of 3 and 1 scalars does not go together"],
+  ];
+  for (const [residual, message] of cases) refuses(() => problem.residuals("t", { of: [x, s, v2] }, residual), "shape", message, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, () => sum([])), "shape", "sum() of nothing: give at least one expression");
+  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => select(true, a, a)), "shape", "select() needs a condition such as a.gt(b), not a boolean");
+  refuses(() => problem.residuals("t", { of: [x, [1, 2]] }, ([a]) => a), "shape", 'term "t": slot 1 is an array, but must be a variable or constant, or its .at(…)', { term: "t", slot: 1 });
+  refuses(() => problem.residuals("t", { of: [v2] }, ([a]) => a), "shape", '"t": no slot is a variable, so there is nothing to solve for');
+  refuses(() => problem.residuals("t", { of: [x], data: { d: "text" } }, ([a]) => a), "shape",
+    'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, or column(values, width)', { term: "t" });
+  refuses(() => problem.variables("v", { shape: 0, values: [1] }), "shape", '"v": the shape is the number of scalars an instance (1, 2, 3, …), not a number (0)');
+  refuses(() => problem.variables("v", { shape: 2000, values: new Float32Array(2000) }), "shape", '"v": an instance has 1 to 1024 scalars, not 2000');
+  refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
+  refuses(() => column([1, 2], 0), "shape", "column(values, 0): the second argument is the number of scalars an instance, 1 or more");
+  refuses(() => x.at(-1), "shape", '"x".at(-1): a column of `over` is 0, 1, 2, …');
+  await stillSolves(it);
+});
+
+test("options that cannot be", async (t) => {
+  const it = await four(t);
+  const { problem, x, term } = it;
+  await rejects(problem.solve({ method: "newton" }), "invalid-option", 'method: "newton" is not one of "lm"');
+  await rejects(problem.solve({ linear: "dense" }), "invalid-option", 'linear: "dense" is not one of "auto", "pcg"');
+  await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
+  await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
+  await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
+    'solve options have no "maxIteration" (they have: method, linear, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+  await rejects(problem.solver({ maxIterations: 0 }).step(), "invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
+  refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance({ iterations: -1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
+  refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');
+  refuses(() => problem.residuals("t", { over: 1.5, of: [x] }, ([a]) => a), "invalid-option", 'term "t": `over` is 1.5, but a number of instances is 0, 1, 2, …', { term: "t" });
+  refuses(() => problem.residuals("t", {}, ([a]) => a), "invalid-option", 'term "t": `of` must list the variables and constants that the residual takes', { term: "t" });
+  refuses(() => term.set({ retsu: 1 }), "invalid-option", 'term "pull" has no data column "retsu" (it has: to)', { term: "pull" });
+  refuses(() => term.set({ weight: Float32Array.of(1, 2, 3, 4) }), "invalid-option",
+    'term "pull": weight is one number for all instances: give an array when the term is made to have one for each');
+  await rejects(init({ backend: "metal" }), "invalid-option", 'backend: "metal" is not one of "auto", "webgpu", "cpu"');
+  await rejects(init({ backend: "cpu", precision: "f16" }), "invalid-option", 'precision: "f16" is not one of "f32", "f64"');
+  await rejects(init({ backend: "webgpu", precision: "f64" }), "invalid-option", 'WebGPU has no f64: use precision "f32", or backend "cpu"');
+  await rejects(init({ backend: "cpu", device: {} }), "invalid-option", 'a device was given, but backend "cpu" uses none');
+  await stillSolves(it);
+});
+
+test("meshes that are none", () => {
+  refuses(() => edges([0, 1]), "data-length", "triangles has 2 indices, which is not a multiple of 3");
+  refuses(() => edges([0, 1, -2]), "index-out-of-range", "triangle 0 has the vertices 0, 1, -2: indices are integers from 0 to 67108863");
+  refuses(() => edges([0, 1, 2], { map: Uint32Array.of(0, 1) }), "index-out-of-range",
+    "triangle 0 has the vertices 0, 1, 2: indices are integers from 0 to 67108863 that the map knows (0 to 1)");
+  refuses(() => weld([1, 2]), "data-length", "positions has 2 numbers, which is not a multiple of 3");
+});
+
+test("an error is an Error", () => {
+  try {
+    edges([0]);
+  } catch (error) {
+    assert.ok(error instanceof Error && error instanceof LeastwiseError);
+    assert.equal(error.name, "LeastwiseError");
+    assert.match(error.stack, /errors\.test\.mjs/);
+    assert.equal(Object.hasOwn(error, "term") && error.term !== undefined, false);
+    return;
+  }
+  assert.fail("edges([0]) did not throw");
+});
+
+test("plain numbers need no tracing", () => {
+  refuses(() => sin(1), "shape", "an operation needs at least one expression among its arguments: with numbers alone use Math");
+  refuses(() => vec(1, 2), "shape", "vec() needs at least one expression among its arguments: with numbers alone use Math");
+});

@@ -1,0 +1,35 @@
+// Small devices: 1 MiB a binding, 64 invocations a workgroup, 256 workgroups a dimension.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open, refuses } from "./support.mjs";
+
+const SMALL = { bindingBytes: 1 << 20, groupSize: 64, groupsPerDimension: 256 };
+
+for (const backend of BACKENDS) {
+  test(`${backend} with small limits: a term in several chunks, the same answer`, async (t) => {
+    const mesh = arapMesh(icosphere(4));                // 15,360 directed edges: 12 stored numbers each are beyond one binding
+    const costs = [];
+    for (const limits of [undefined, SMALL]) {
+      const lw = await open(t, { backend, ...(limits && { limits }) });
+      const it = arap(lw, mesh);
+      const report = await it.problem.solve({ maxIterations: 4 });
+      assert.equal(report.iterations.length, 4);
+      const cost = arapCost(mesh, await it.x.read(), await it.turn.read());
+      closeTo(report.cost, cost, 1e-4, "the report's cost, against f64");
+      costs.push(cost);
+      assert.equal((await it.rigid.worst(1e6)).length, it.rigid.count, "every instance of every chunk is found");
+      lw.dispose();
+    }
+    closeTo(costs[1], costs[0], 1e-3, "small limits, against the device's own");
+  });
+
+  test(`${backend} with small limits: what does not fit says so`, async (t) => {
+    const lw = await open(t, { backend, limits: SMALL });
+    const problem = lw.problem();
+    refuses(() => problem.variables("x", { shape: 3, values: new Float32Array(3 << 20) }), "limits",
+      '"x": all variables and constants together exceed one buffer binding (1048576 bytes)');
+    const x = problem.variables("x", { shape: 1, values: [1] });
+    problem.residuals("t", { of: [x] }, ([a]) => a);
+    assert.equal((await problem.solve()).converged, true);
+  });
+}

@@ -1,0 +1,217 @@
+//! Measuring: how long one operation of a solve takes on this device, and what it has to move for that.
+//!
+//! An operation is repeated within one submission, and the time of a submission that does nothing is taken off. On a
+//! GPU the clock starts when everything is submitted: it is the device that is measured, not the encoding.
+
+use super::Session;
+use super::task::{Progress, Task};
+use crate::clock::now_ms;
+use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Recording, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::{Fixed, Instruction, Load, Program};
+use crate::problem::{Chunk, Problem, Term};
+use crate::solve::{Workspace, linear::pcg, state};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What [`Session::measure`] can time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measured {
+    /// r and J of all enabled terms.
+    Evaluation,
+    /// q = (JᵀWJ + λD) p.
+    Product,
+}
+
+/// The compulsory bytes of operations, as they are scheduled here.
+///
+/// A buffer that an operation reads counts once, however often its kernels gather from it, and once more if the
+/// operation writes it; so what one kernel hands to the next is written and read. State and partial sums are not counted.
+#[derive(serde::Serialize, Clone, Copy, PartialEq, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Traffic {
+    pub evaluation: f64,
+    pub product: f64,
+    /// One iteration of conjugate gradients, its product included.
+    pub inner: f64,
+    /// One Levenberg–Marquardt step without its inner iterations.
+    pub step: f64,
+    /// What the terms keep for r and J.
+    pub jacobian: f64,
+}
+
+/// A measurement on its way.
+pub(super) struct Measure {
+    pub problem: Option<u32>,
+    /// Buffers of its own.
+    pub buffers: Vec<BufferId>,
+    /// What prepares, then nothing, then the repetitions; each reads one element back, so that its end is known.
+    recordings: VecDeque<Recording>,
+    repeats: u32,
+    play: Option<Play>,
+    /// When the current recording was started or, on a GPU, submitted.
+    started_ms: Option<f64>,
+    /// How long the recordings took.
+    ms: Vec<f64>,
+}
+
+impl Measure {
+    fn new(problem: Option<u32>, prepare: Vec<Command>, body: Vec<Command>, repeats: u32, flag: Slice) -> Self {
+        let repeated: Vec<Command> = (0..repeats).flat_map(|_| body.iter().cloned()).collect();
+        let recordings = [prepare, Vec::new(), repeated].map(|mut commands| {
+            commands.push(Command::Read { slice: Slice { len: 1, ..flag } });
+            Recording { commands }
+        });
+        Self { problem, buffers: Vec::new(), recordings: recordings.into(), repeats, play: None, started_ms: None, ms: Vec::new() }
+    }
+
+    /// Milliseconds of one repetition.
+    fn result(&self) -> f64 {
+        match self.ms[..] {
+            [_, nothing, repeated] => (repeated - nothing).max(0.0) / f64::from(self.repeats),
+            _ => f64::NAN,
+        }
+    }
+}
+
+impl Session {
+    /// A task whose one value is the milliseconds of one repetition. The solver can go on afterwards as if nothing had been.
+    pub fn measure(&mut self, solver: u32, what: Measured, repeats: u32) -> Result<u32, Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        let entry = self.solvers[solver as usize].as_ref().ok_or(Error::Disposed("solver"))?;
+        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let work = entry.solver.workspace();
+        let mut prepare = owner.problem.take_uploads();
+        // Neither kernel may find that there is nothing to do; a step starts all of these anew.
+        for (element, value) in [(state::LINEARIZED, 0.0), (state::SOLVED, 0.0), (state::BETA, 0.5)] {
+            prepare.push(Command::UploadReals { buffer: work.state.buffer, offset: element, data: vec![value] });
+        }
+        let body = operation(work, &owner.problem, what)?;
+        let measure = Measure::new(Some(problem), prepare, body, repeats, work.state);
+        self.start_task(problem, Task::Measure(measure))
+    }
+
+    /// The same for a copy of `bytes` bytes by our own kernel, which reads and writes as many.
+    pub fn measure_copy(&mut self, bytes: f64, repeats: u32) -> Result<u32, Error> {
+        let [copy] = self.device.kernels(&[Fixed::Copy.source()])?[..] else { return Err(Error::Disposed("kernel")) };
+        let (limits, real) = (self.device.limits(), self.device.precision().bytes());
+        let most = limits.binding_bytes.min(limits.buffer_bytes).min(4 * real * limits.max_items()) / (4 * real);
+        let (mut left, mut body) = ((bytes as u64).div_ceil(4 * real).max(1), Vec::new());
+        let mut buffers: Vec<BufferId> = Vec::new();
+        while left > 0 {
+            let items = left.min(most) as u32;
+            for label in ["copy: source", "copy: target"] {
+                match self.device.allocate(Kind::Real, 4 * items, label) {
+                    Ok(buffer) => buffers.push(buffer),
+                    Err(error) => {
+                        buffers.into_iter().for_each(|buffer| self.device.free(buffer));
+                        return Err(error.into());
+                    }
+                }
+            }
+            let slice = |place: usize| Slice { buffer: buffers[place], offset: 0, len: 4 * items };
+            let bound = [(VECTOR_IN, slice(buffers.len() - 2)), (VECTOR_OUT, slice(buffers.len() - 1))];
+            body.push(crate::solve::dispatch(copy, items, &[], &bound));
+            left -= u64::from(items);
+        }
+        let flag = Slice { buffer: buffers[0], offset: 0, len: 1 };
+        let measure = Measure { buffers, ..Measure::new(None, body.clone(), body, repeats, flag) };
+        Ok(self.add_task(Task::Measure(measure)))
+    }
+
+    pub(super) fn resume_measure(&mut self, measure: &mut Measure, deadline: f64) -> Result<Progress, Error> {
+        loop {
+            if let Some(signal) = self.device.compiled()? {
+                return Ok(Progress::Waiting(signal));
+            }
+            let play = match &mut measure.play {
+                Some(play) => play,
+                None => {
+                    let Some(recording) = measure.recordings.pop_front() else { return Ok(Progress::Values(vec![measure.result()])) };
+                    measure.started_ms = matches!(self.device, Device::Cpu(_)).then(now_ms);
+                    measure.play.insert(self.device.start(recording))
+                }
+            };
+            match self.device.resume(play, deadline)? {
+                Playing::Yielded => return Ok(Progress::Yielded),
+                Playing::Waiting(signal) => {
+                    measure.started_ms.get_or_insert_with(now_ms);
+                    return Ok(Progress::Waiting(signal));
+                }
+                Playing::Finished(_) => {
+                    let now = now_ms();
+                    measure.ms.push(now - measure.started_ms.unwrap_or(now));
+                    measure.play = None;
+                }
+            }
+        }
+    }
+
+    /// What the solver's operations must move.
+    pub fn traffic(&mut self, solver: u32) -> Result<Traffic, Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        let real = self.device.precision().bytes() as f64;
+        let problem = &self.entry(problem)?.0.problem;
+        let arena = f64::from(problem.arenas()?.0.len) * real;
+        let (vector, blocks) = (f64::from(problem.vector_len()) * real, f64::from(problem.blocks_len()) * real);
+        let mut all = Traffic { evaluation: arena, ..Traffic::default() };
+        for (term, chunk) in problem.enabled_terms().flat_map(|term| term.chunks.iter().map(move |chunk| (term, chunk))) {
+            all = all.with(term, chunk, real);
+        }
+        // z, D, and both ways p and q.
+        all.product += 6.0 * vector;
+        // Besides: the preconditioner, z, and both ways s and r.
+        all.inner = all.product + blocks + 5.0 * vector;
+        // Both ways the blocks and their inverses, g, D, s and r; z; the trial point both ways and the new point.
+        all.step += all.evaluation + 4.0 * blocks + 9.0 * vector + 3.0 * arena;
+        Ok(all)
+    }
+}
+
+impl Traffic {
+    /// With what a chunk adds, apart from vectors.
+    fn with(self, term: &Term, chunk: &Chunk, real: f64) -> Self {
+        let programs = &term.programs;
+        let column = f64::from(chunk.count) * real;
+        let handed = |columns: u32| 2.0 * f64::from(columns) * column;
+        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
+        let jacobian = f64::from(programs.stored) * column;
+        Self {
+            evaluation: self.evaluation + loads(&programs.linearize, chunk, real) + jacobian,
+            product: self.product + loads(&programs.product, chunk, real) + handed(programs.contributions) + lists,
+            // Both energies, g and the diagonal blocks; r and J are read once more.
+            step: self.step + jacobian + handed(2 + programs.contributions + programs.diagonals) + lists,
+            jacobian: self.jacobian + jacobian,
+            ..self
+        }
+    }
+}
+
+/// Bytes of the columns that a program loads: of J and the data, and of the index table for what it gathers.
+fn loads(program: &Program, chunk: &Chunk, real: f64) -> f64 {
+    let columns: BTreeSet<(bool, u32)> = program
+        .instructions
+        .iter()
+        .filter_map(|instruction| match instruction {
+            Instruction::Load(Load::Jacobian(column)) => Some((true, *column)),
+            Instruction::Load(Load::Data(column)) => Some((false, *column)),
+            _ => None,
+        })
+        .collect();
+    let indices: BTreeSet<u32> = program.addresses.iter().map(|address| address.column).collect();
+    f64::from(chunk.count) * (columns.len() as f64 * real + indices.len() as f64 * 4.0)
+}
+
+fn operation(work: &Workspace, problem: &Problem, what: Measured) -> Result<Vec<Command>, Error> {
+    let mut commands = Vec::new();
+    match what {
+        Measured::Product => pcg::product(work, problem, &mut commands),
+        Measured::Evaluation => {
+            let point = problem.arenas()?.0;
+            for term in problem.enabled_terms() {
+                commands.extend(term.chunks.iter().map(|chunk| work.generated(term.kernels.linearize, chunk, point, work.step)));
+            }
+        }
+    }
+    Ok(commands)
+}
