@@ -1,5 +1,6 @@
 // Whether the trial point is taken, and the next damping (Nielsen 1999; Madsen, Nielsen & Tingleff 2004, section 3.2).
-// One workgroup.
+// A step whose promise is below what the precision resolves leaves the damping alone: at rest, live steps are rejected for
+// ever, and the next edit must not find λ at its limit. One workgroup.
 //
 // words0: number of partials, distance between the sums and their low parts
 
@@ -28,10 +29,19 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             damping *= max(1.0 / 3.0, 1.0 - t * t * t);
             state[GROWTH] = 2.0;
             state[COST] += change;
-        } else {
+        } else if (!is_finite(model) || abs(model) > state[EPSILON] * abs(state[COST])) {
             damping *= state[GROWTH];
             state[GROWTH] = min(2.0 * state[GROWTH], 1e6);
         }
+        // A step that the model judged badly was solved too loosely as well: what is cheap to move has moved, what is
+        // stiff has not. A good one may be solved more loosely next time.
+        var forcing = state[FORCING];
+        if (gain < 0.5) {
+            forcing *= 0.25;
+        } else if (gain > 0.9) {
+            forcing *= 2.0;
+        }
+        state[FORCING] = clamp(forcing, 0.01, 0.1);
         state[DAMPING] = clamp(damping, 1e-15, 1e15);
         state[CHANGE] = change;
         state[GAIN] = gain;

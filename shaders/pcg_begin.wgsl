@@ -21,7 +21,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[GRADIENT_MAX] = top;
         state[BETA] = 0.0;
         state[INNER] = 0.0;
-        state[QUADRATIC] = 0.0;
         state[SOLVED] = select(real(1.0), real(0.0), is_finite(sum) && sum > 0.0);
     }
 }

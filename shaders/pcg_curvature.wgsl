@@ -17,7 +17,7 @@ fn main(
         return;
     }
     var product: real = 0.0;
-    for (var i = item(id); i < params.words0.x; i += params.count) {
+    for (var i = first_element(id); i < params.words0.x; i += params.count) {
         product += p[i] * q[i];
     }
     let sum = group_sum(lane, product);

@@ -20,7 +20,7 @@ fn main(
 ) {
     var rz: real = 0.0;
     var largest: real = 0.0;
-    for (var i = item(id); i < params.words1.y; i += params.count) {
+    for (var i = first_element(id); i < params.words1.y; i += params.count) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

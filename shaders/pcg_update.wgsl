@@ -24,7 +24,7 @@ fn main(
         return;
     }
     var rz: real = 0.0;
-    for (var i = item(id); i < params.words1.x; i += params.count) {
+    for (var i = first_element(id); i < params.words1.x; i += params.count) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

@@ -6,6 +6,13 @@ const fan_in: u32 = 16u;
 var<workgroup> scratch: array<real, group_size>;
 var<workgroup> scratch_low: array<real, group_size>;
 
+// The first element of an invocation that takes every `params.count`-th one. What a 2-D grid has beyond its count
+// takes none.
+fn first_element(id: vec3<u32>) -> u32 {
+    let i = item(id);
+    return select(0xffffffffu, i, i < params.count);
+}
+
 fn group_sum(lane: u32, value: real) -> real {
     scratch[lane] = value;
     workgroupBarrier();

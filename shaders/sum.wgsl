@@ -13,7 +13,7 @@ fn main(
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
     var part = Exact(0.0, 0.0);
-    for (var i = item(id); i < params.words0.z; i += params.count) {
+    for (var i = first_element(id); i < params.words0.z; i += params.count) {
         part = exact_add(part, Exact(column[i], 0.0));
     }
     let sum = group_sum_exact(lane, part);

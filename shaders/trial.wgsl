@@ -24,7 +24,7 @@ fn main(
     var sr: real = 0.0;
     var ss: real = 0.0;
     var xx: real = 0.0;
-    for (var i = item(id); i < params.words1.x; i += params.count) {
+    for (var i = first_element(id); i < params.words1.x; i += params.count) {
         let v = params.words0.z + i;
         let s = step[v];
         let x = point[params.words0.y + i];

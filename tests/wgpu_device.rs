@@ -14,7 +14,7 @@ use leastwise::device::{
 const RAGGED: [u32; 8] = [1, 3, 63, 64, 65, 257, 1000, 16_385];
 
 fn gpu(limits: Option<Limits>) -> Device {
-    Device::Wgpu(WgpuDevice::open_blocking(limits).expect("these tests need a WebGPU adapter: see the top of this file"))
+    Device::Wgpu(Box::new(WgpuDevice::open_blocking(limits).expect("these tests need a WebGPU adapter: see the top of this file")))
 }
 
 /// A GPU with its own limits, one with small ones, and a CPU with the same small ones.

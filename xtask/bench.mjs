@@ -9,6 +9,6 @@ import { setup } from "./setup.mjs";
 await entry(import.meta, async () => {
   await setup({ forTests: false });
   const sources = await scratchProject("bench", { tarball: await build(), packages: ["webgpu"], sources: "benches" });
-  await passThrough("bench", process.execPath, ["--expose-gc", join(sources, "run.mjs"), ...process.argv.slice(2)],
+  await passThrough("bench", process.execPath, [join(sources, "run.mjs"), ...process.argv.slice(2)],
     { cwd: dirname(sources), env: gpuEnvironment() });
 });

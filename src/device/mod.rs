@@ -160,7 +160,7 @@ pub enum Play {
 /// One of the backends.
 pub enum Device {
     Cpu(cpu::CpuDevice),
-    Wgpu(wgpu::WgpuDevice),
+    Wgpu(Box<wgpu::WgpuDevice>),
 }
 
 impl Device {

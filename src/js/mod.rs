@@ -60,7 +60,7 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
 pub async fn open_web_gpu(forced: JsValue) -> Result<Engine, JsValue> {
     let limits = limits(forced, Limits::WEBGPU)?;
     let device = WgpuDevice::open(limits).await.map_err(|error| refuse(error.into()))?;
-    Ok(Engine { session: Session::new(Device::Wgpu(device)) })
+    Ok(Engine { session: Session::new(Device::Wgpu(Box::new(device))) })
 }
 
 /// What the last panic said; a panic leaves the whole module unusable.

@@ -48,7 +48,7 @@ impl Reals<'_> {
             Self::F64(values) => values.to_vec(),
         };
         // Beyond f32's range a value would be infinite on a GPU.
-        match values.iter().position(|value| !(value.abs() <= f64::from(f32::MAX))) {
+        match values.iter().position(|value| !value.is_finite() || value.abs() > f64::from(f32::MAX)) {
             Some(position) => Err((position, values[position])),
             None => Ok(values),
         }

@@ -208,7 +208,7 @@ impl Session {
                 }
                 *play = None;
             }
-            match method.advance(unknowns, &mut self.device, readback)? {
+            match method.advance(unknowns, &self.device, readback)? {
                 Next::Run(recording) => *play = Some(self.device.start(recording)),
                 Next::Iteration(iteration) => {
                     *stepped = true;

@@ -15,8 +15,8 @@ use crate::problem::{Problem, Table};
 
 /// λ of the first step (Ceres' initial radius of 10⁴).
 const FIRST_DAMPING: f64 = 1e-4;
-/// η of the inner solver (Ceres' default).
-const FORCING: f64 = 0.1;
+/// η of the first step's inner solver; `accept` moves it between 0.01 and 0.1 by how well the model did.
+const FORCING: f64 = 0.01;
 /// Rejections in a row after which there is no progress to be had.
 const MAX_REJECTIONS: u32 = 12;
 
@@ -202,6 +202,7 @@ impl Levenberg {
             upload(state::DAMPING, FIRST_DAMPING);
             upload(state::GROWTH, 2.0);
             upload(state::FORCING, FORCING);
+            upload(state::EPSILON, self.epsilon());
         }
         upload(state::LINEARIZED, 0.0);
     }
@@ -292,8 +293,7 @@ impl Levenberg {
         let converged = |reason: String| Some((Termination::Converged, reason));
         self.rejections = if step.accepted { 0 } else { self.rejections + 1 };
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
-        let epsilon = if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        let noise = epsilon * step.cost.abs();
+        let noise = self.epsilon() * step.cost.abs();
         self.ending = if step.gradient_norm <= s.gradient_tolerance {
             converged(format!("gradient: max |gᵢ| = {:.3e} ≤ gradientTolerance = {:e}", step.gradient_norm, s.gradient_tolerance))
         } else if step.accepted && -step.cost_change <= s.cost_tolerance * step.cost {
@@ -321,6 +321,11 @@ impl Levenberg {
         } else {
             None
         };
+    }
+
+    /// What the arithmetic resolves of 1.
+    fn epsilon(&self) -> f64 {
+        if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
     }
 
     /// Limits that end a solve between steps.

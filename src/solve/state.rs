@@ -33,9 +33,9 @@ state! {
     RZ_START = 15, "rᵀM⁻¹r before the first inner iteration.";
     INNER = 16, "Inner iterations of this step.";
     FORCING = 17, "η: how well the linear system is to be solved.";
-    QUADRATIC = 18, "The quadratic model's value at the inner iterate.";
-    STEPS = 19, "Steps tried.";
-    ALWAYS = 20, "Always 0: the guard of kernels that are not guarded.";
+    STEPS = 18, "Steps tried.";
+    ALWAYS = 19, "Always 0: the guard of kernels that are not guarded.";
+    EPSILON = 20, "What the arithmetic resolves of 1.";
 }
 
 /// Elements of the state buffer.

@@ -185,7 +185,7 @@ pub fn cpu_with(precision: Precision, limits: Limits) -> Session {
 
 /// No adapter is a failure: install software Vulkan (`npm run setup`).
 pub fn gpu(limits: Option<Limits>) -> Session {
-    Session::new(Device::Wgpu(WgpuDevice::open_blocking(limits).expect("a WebGPU adapter")))
+    Session::new(Device::Wgpu(Box::new(WgpuDevice::open_blocking(limits).expect("a WebGPU adapter"))))
 }
 
 /// Runs a task to its end; iterations go to `each`.

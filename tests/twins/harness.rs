@@ -157,7 +157,7 @@ impl Bench {
     /// Whatever adapter there is; none is a failure.
     pub fn gpu(limits: Limits) -> Self {
         let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
-        Self::new("wgpu", Device::Wgpu(device))
+        Self::new("wgpu", Device::Wgpu(Box::new(device)))
     }
 
     /// The reference, its f32 form, and the GPU, all with the GPU's workgroups (a software adapter's are small).

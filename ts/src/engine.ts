@@ -102,13 +102,13 @@ export class EngineOf implements Engine {
   #disposed = false;
 
   constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
-    this.#tasks = new Tasks(native, panic);
     this.#open = origin.open;
     this.backend = origin.backend;
     this.reason = origin.reason;
     this.precision = origin.precision;
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
+    this.#tasks = new Tasks(native, panic, this.device);
     this.lost = new Promise((resolve) => {
       void origin.open?.device.lost.then(({ reason, message }) => {
         if (this.#disposed) return;

@@ -1,5 +1,5 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { firstNonIndex, floats, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
+import { firstNonIndex, floats, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import type { Value } from "./expression.js";
 import { SlotOf, type Slot, type TableIdentity } from "./slots.js";
@@ -82,6 +82,9 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     const view = this.tasks.call((native) => native.viewTable(this.problemHandle(), this.handle, this.width));
     return view as DeviceView | undefined;
   }
+
+  /** The `GPUDevice` of `buffer`. */
+  get device(): Device | undefined { return this.tasks.device; }
 
   /** Its memory belongs to the problem and goes with it. */
   dispose(): void {}

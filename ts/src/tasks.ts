@@ -1,4 +1,5 @@
 /** Running the engine's tasks: yielding on the CPU, waiting for the GPU. */
+import type { Device } from "./arrays.js";
 import { asError, LeastwiseError } from "./errors.js";
 import type { NativeEngine, NativeIteration, Progress } from "./native.js";
 
@@ -9,7 +10,7 @@ const SLICE_MS = 8;
 export class Tasks {
   #dead: LeastwiseError | undefined;
 
-  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined) {}
+  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined) {}
 
   /** Calls into the engine. */
   call<T>(work: (native: NativeEngine) => T): T {

@@ -85,12 +85,12 @@ pub fn cost(size: usize, random: &mut Random) -> Case {
 
 pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
     // The gain ratio that is wanted, the sign of the model, λ and ν.
-    let one = |name: &str, gain: f64, sign: f64, damping: f64, growth: f64, random: &mut Random| {
+    let case = |name: &str, gain: f64, sign: f64, damping: f64, growth: f64, epsilon: f64, random: &mut Random| {
         let high: Vec<f64> = random.positive(size).iter().map(|value| -gain.signum() * value).collect();
         let (partials, change) = compensated(&high, random);
         let model = f64::from((sign * change.value.abs().max(0.5) / gain.abs()) as f32);
         let [damping, growth] = [damping, growth].map(|value| f64::from(value as f32));
-        let state = random_state(random, &[(MODEL, model), (DAMPING, damping), (GROWTH, growth)]);
+        let state = random_state(random, &[(MODEL, model), (DAMPING, damping), (GROWTH, growth), (EPSILON, epsilon), (FORCING, 0.05)]);
         let [cost, steps] = [COST, STEPS].map(|element| Value::from(state[element as usize]));
         let mut case = Case::reduction(Fixed::Accept, name, &[size as u32, size as u32 + 2], state);
         case.reals(PARTIALS, partials);
@@ -104,15 +104,27 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
             let factor = one - t * t * t;
             case.expect_state(&[(GROWTH, 2.0.into()), (COST, cost + change)]);
             Value::from(damping) * if factor.value > 1.0 / 3.0 { factor } else { (1.0 / 3.0).into() }
+        } else if model.abs() <= epsilon * cost.value.abs() {
+            case.expect_state(&[(GROWTH, growth.into())]);
+            damping.into()
         } else {
             case.expect_state(&[(GROWTH, (2.0 * growth).min(1e6).into())]);
             Value::from(damping) * growth.into()
         };
         let next = Value { value: next.value.clamp(1e-15, 1e15), size: next.size.clamp(1e-15, 1e15) };
         case.expect_state(&[(DAMPING, next), (CHANGE, change), (GAIN, ratio), (STEPS, steps + one)]);
+        let forcing = match ratio.value {
+            low if low < 0.5 => 0.0125,
+            high if high > 0.9 => 0.1,
+            _ => 0.05,
+        };
+        case.expect_state(&[(FORCING, forcing.into())]);
         let flag = |set: bool| Value::from(f64::from(u8::from(set)));
         case.expect_state(&[(ACCEPTED, flag(accepted)), (LINEARIZED, flag(!accepted))]);
         case
+    };
+    let one = |name: &str, gain: f64, sign: f64, damping: f64, growth: f64, random: &mut Random| {
+        case(name, gain, sign, damping, growth, 0.0, random)
     };
     vec![
         one("a step as good as the model", 0.97, 1.0, 1e-4, 2.0, random),
@@ -121,6 +133,7 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         one("hardly a gain", 1e-5, 1.0, 1e-4, 4.0, random),
         one("a step uphill", -1.0, 1.0, 1e14, 64.0, random),
         one("a model that promises nothing", 0.9, -1.0, 1e-4, 8e5, random),
+        case("at rest", -1e6, 1.0, 1e-4, 8.0, 1e9, random),
     ]
 }
 

@@ -4,6 +4,7 @@ use super::super::{Bindings, Work};
 use crate::device::binding::{STATE, VECTOR_IN, VECTOR_OUT};
 use crate::kernel::NEGATIVE;
 use crate::real::Real;
+use std::ops::Range;
 
 /// total\[v\] += the contributions of the instances that v takes part in, in the order of the incidence list.
 pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
@@ -16,54 +17,78 @@ pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     if items.is_empty() {
         return;
     }
-    let map = &incidence[map as usize..(map as usize + (width << bits)).min(incidence.len())];
-    let slots = decode(map, width, stride as usize);
-    let entries = &incidence[entries as usize..];
-    let slot_mask = (1u32 << bits) - 1;
-    let mut sums = vec![R::ZERO; width];
-    for row in items.start / width..=(items.end - 1) / width {
-        let (start, end) = (incidence[starts as usize + row], incidence[starts as usize + row + 1]);
-        let entries = &entries[start as usize..end as usize];
-        let first = base as usize + incidence[ids as usize + row] as usize * width;
-        // A row may begin in the workgroup before or end in the next one.
-        let mine = items.start.saturating_sub(row * width)..(items.end - row * width).min(width);
-        sums.fill(R::ZERO);
-        for &entry in entries {
-            let instance = (entry >> bits) as usize;
-            for term in &slots[(entry & slot_mask) as usize] {
-                sums[term.component] += term.of(columns, instance);
+    let list = List {
+        starts: &incidence[starts as usize..],
+        ids: &incidence[ids as usize..],
+        entries: &incidence[entries as usize..],
+        bits,
+        map: &incidence[map as usize..(map as usize + (width << bits)).min(incidence.len())],
+        columns,
+        stride: stride as usize,
+    };
+    let total = &mut total[base as usize..];
+    // Components do not meet, so as many are summed at a time as fit the processor's registers.
+    for first in (0..width).step_by(3) {
+        match width - first {
+            1 => list.sum::<1>(total, width, first, &items),
+            2 => list.sum::<2>(total, width, first, &items),
+            _ => list.sum::<3>(total, width, first, &items),
+        }
+    }
+}
+
+/// An incidence list and the columns that it leads to.
+struct List<'a, R> {
+    starts: &'a [u32],
+    ids: &'a [u32],
+    entries: &'a [u32],
+    bits: u32,
+    map: &'a [u32],
+    columns: &'a [R],
+    stride: usize,
+}
+
+/// Where `W` components of a slot's contribution are: empty where there is none.
+struct Contribution<'a, R, const W: usize> {
+    columns: [&'a [R]; W],
+    signs: [R; W],
+}
+
+impl<'a, R: Real> List<'a, R> {
+    fn contribution<const W: usize>(&self, codes: &[u32]) -> Contribution<'a, R, W> {
+        let column = |code: u32| {
+            // Words past the last slot are decoded too, and never used: whatever they say must not overflow.
+            let start = ((code & !NEGATIVE) as usize).wrapping_sub(1).wrapping_mul(self.stride);
+            self.columns.get(start..start.wrapping_add(self.stride)).unwrap_or_default()
+        };
+        Contribution {
+            columns: std::array::from_fn(|k| if codes[k] == 0 { &[][..] } else { column(codes[k]) }),
+            signs: std::array::from_fn(|k| if codes[k] & NEGATIVE == 0 { R::ONE } else { -R::ONE }),
+        }
+    }
+
+    /// Components `first .. first + W` of the rows that have some of `items`.
+    fn sum<const W: usize>(&self, total: &mut [R], width: usize, first: usize, items: &Range<usize>) {
+        let slots: Vec<_> = self.map.chunks_exact(width).map(|codes| self.contribution::<W>(&codes[first..])).collect();
+        let slot_mask = (1u32 << self.bits) - 1;
+        for row in items.start / width..items.end.div_ceil(width) {
+            let entries = &self.entries[self.starts[row] as usize..self.starts[row + 1] as usize];
+            let mut sums = [R::ZERO; W];
+            for &entry in entries {
+                let (slot, instance) = (&slots[(entry & slot_mask) as usize], (entry >> self.bits) as usize);
+                for ((sum, column), sign) in sums.iter_mut().zip(slot.columns).zip(slot.signs) {
+                    if let Some(&value) = column.get(instance) {
+                        *sum += sign * value;
+                    }
+                }
+            }
+            let to = &mut total[self.ids[row] as usize * width + first..][..W];
+            for (k, (to, sum)) in to.iter_mut().zip(sums).enumerate() {
+                // A row may begin in the workgroup before or end in the next one.
+                if items.contains(&(row * width + first + k)) {
+                    *to += sum;
+                }
             }
         }
-        let to = &mut total[first + mine.start..first + mine.end];
-        to.iter_mut().zip(&sums[mine]).for_each(|(to, sum)| *to += *sum);
     }
-}
-
-/// One non-zero entry of the column map.
-struct Contribution {
-    component: usize,
-    /// Where its column begins.
-    column: usize,
-    negative: bool,
-}
-
-impl Contribution {
-    fn of<R: Real>(&self, columns: &[R], instance: usize) -> R {
-        let value = columns[self.column + instance];
-        if self.negative { -value } else { value }
-    }
-}
-
-fn decode(map: &[u32], width: usize, stride: usize) -> Vec<Vec<Contribution>> {
-    let slot = |codes: &[u32]| {
-        let coded = codes.iter().enumerate().filter(|(_, code)| **code != 0);
-        coded
-            .map(|(component, code)| Contribution {
-                component,
-                column: ((code & !NEGATIVE) as usize - 1) * stride,
-                negative: code & NEGATIVE != 0,
-            })
-            .collect()
-    };
-    map.chunks(width).map(slot).collect()
 }

@@ -84,14 +84,21 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         damping = damping * if factor > least { factor } else { least };
         state[GROWTH as usize] = R::from_f64(2.0);
         state[COST as usize] += change;
-    } else {
+    } else if !model.is_finite() || model.abs() > state[EPSILON as usize] * state[COST as usize].abs() {
         damping = damping * state[GROWTH as usize];
         let growth = state[GROWTH as usize] + state[GROWTH as usize];
         state[GROWTH as usize] = if growth < R::from_f64(1e6) { growth } else { R::from_f64(1e6) };
     }
-    let (lowest, highest) = (R::from_f64(1e-15), R::from_f64(1e15));
-    damping = if damping > lowest { damping } else { lowest };
-    state[DAMPING as usize] = if damping < highest { damping } else { highest };
+    // A step that the model judged badly was solved too loosely as well: what is cheap to move has moved, what is stiff
+    // has not. A good one may be solved more loosely next time.
+    let mut forcing = state[FORCING as usize];
+    if gain < R::from_f64(0.5) {
+        forcing = forcing * R::from_f64(0.25);
+    } else if gain > R::from_f64(0.9) {
+        forcing = forcing * R::from_f64(2.0);
+    }
+    state[FORCING as usize] = clamp(forcing, R::from_f64(0.01), R::from_f64(0.1));
+    state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
     state[CHANGE as usize] = change;
     state[GAIN as usize] = gain;
     state[ACCEPTED as usize] = if accepted { R::ONE } else { R::ZERO };
@@ -106,4 +113,9 @@ pub fn commit<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         let items = arena + items.start..arena + items.end;
         bindings.write(VECTOR_OUT)[items.clone()].copy_from_slice(&bindings.read(VECTOR_IN)[items]);
     }
+}
+
+fn clamp<R: Real>(value: R, lowest: R, highest: R) -> R {
+    let raised = if value > lowest { value } else { lowest };
+    if raised < highest { raised } else { highest }
 }

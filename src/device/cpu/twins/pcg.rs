@@ -42,7 +42,6 @@ pub fn pcg_begin<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     state[GRADIENT_MAX as usize] = largest.iter().fold(R::ZERO, |top, &value| larger(top, value));
     state[BETA as usize] = R::ZERO;
     state[INNER as usize] = R::ZERO;
-    state[QUADRATIC as usize] = R::ZERO;
     state[SOLVED as usize] = if rz.is_finite() && rz > R::ZERO { R::ZERO } else { R::ONE };
 }
 
@@ -134,13 +133,9 @@ pub fn pcg_beta<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     }
     let rz = strided_sum(work, work.params.words[0], |i| partials[i]);
     let before = state[RZ as usize];
-    let decrease = R::from_f64(0.5) * state[ALPHA as usize] * before;
-    let inner = state[INNER as usize] + R::ONE;
-    let quadratic = state[QUADRATIC as usize] - decrease;
     let forcing = state[FORCING as usize];
-    let solved = rz <= forcing * forcing * state[RZ_START as usize] || inner * decrease <= forcing * quadratic.abs();
-    state[INNER as usize] = inner;
-    state[QUADRATIC as usize] = quadratic;
+    let solved = rz <= forcing * forcing * state[RZ_START as usize];
+    state[INNER as usize] += R::ONE;
     state[BETA as usize] = rz / before;
     state[RZ as usize] = rz;
     state[SOLVED as usize] = if rz.is_finite() && rz > R::ZERO && !solved { R::ZERO } else { R::ONE };

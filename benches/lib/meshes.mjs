@@ -1,0 +1,68 @@
+// Meshes to measure on, as flat arrays.
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+
+/** An icosahedron subdivided `level` times, on the unit sphere: 10·4^level + 2 vertices. */
+export function icosphere(level) {
+  const count = 10 * 4 ** level + 2;
+  const positions = new Float64Array(3 * count);
+  const t = (1 + Math.sqrt(5)) / 2;
+  const corners = [[-1, t, 0], [1, t, 0], [-1, -t, 0], [1, -t, 0], [0, -1, t], [0, 1, t], [0, -1, -t], [0, 1, -t], [t, 0, -1], [t, 0, 1], [-t, 0, -1], [-t, 0, 1]];
+  let used = 0;
+  const add = (x, y, z) => {
+    const length = Math.hypot(x, y, z);
+    positions.set([x / length, y / length, z / length], 3 * used);
+    return used++;
+  };
+  for (const corner of corners) add(...corner);
+  let triangles = Uint32Array.from([
+    0, 11, 5, 0, 5, 1, 0, 1, 7, 0, 7, 10, 0, 10, 11, 1, 5, 9, 5, 11, 4, 11, 10, 2, 10, 7, 6, 7, 1, 8,
+    3, 9, 4, 3, 4, 2, 3, 2, 6, 3, 6, 8, 3, 8, 9, 4, 9, 5, 2, 4, 11, 6, 2, 10, 8, 6, 7, 9, 8, 1]);
+  for (let step = 0; step < level; step++) {
+    const middles = new Map();
+    const middle = (a, b) => {
+      const key = Math.min(a, b) * count + Math.max(a, b);
+      let found = middles.get(key);
+      if (found === undefined) {
+        found = add(...[0, 1, 2].map((k) => positions[3 * a + k] + positions[3 * b + k]));
+        middles.set(key, found);
+      }
+      return found;
+    };
+    const finer = new Uint32Array(4 * triangles.length);
+    for (let at = 0; at < triangles.length; at += 3) {
+      const [a, b, c] = triangles.subarray(at, at + 3);
+      const [ab, bc, ca] = [middle(a, b), middle(b, c), middle(c, a)];
+      finer.set([a, ab, ca, b, bc, ab, c, ca, bc, ab, bc, ca], 4 * at);
+    }
+    triangles = finer;
+  }
+  return { positions, triangles };
+}
+
+/** A gzipped OFF file of triangles. */
+export function readOff(path) {
+  const words = gunzipSync(readFileSync(path)).toString("utf8").replaceAll(/#.*/g, "").split(/\s+/).filter(Boolean);
+  if (words[0] !== "OFF") throw new Error(`${path} does not begin with OFF`);
+  const [vertices, faces] = [Number(words[1]), Number(words[2])];
+  const numbers = Float64Array.from(words.slice(4), Number);
+  const positions = numbers.slice(0, 3 * vertices);
+  const triangles = new Uint32Array(3 * faces);
+  for (let face = 0; face < faces; face++) {
+    const at = 3 * vertices + 4 * face;
+    if (numbers[at] !== 3) throw new Error(`${path}: face ${face} has ${numbers[at]} corners, not 3`);
+    triangles.set(numbers.subarray(at + 1, at + 4), 3 * face);
+  }
+  return { positions, triangles };
+}
+
+/** Moved so that every axis begins at 0, and divided by the height (the extent in y). */
+export function normalised({ positions, triangles }) {
+  const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
+  positions.forEach((value, i) => {
+    low[i % 3] = Math.min(low[i % 3], value);
+    high[i % 3] = Math.max(high[i % 3], value);
+  });
+  const height = high[1] - low[1];
+  return { positions: positions.map((value, i) => (value - low[i % 3]) / height), triangles };
+}

@@ -1,0 +1,79 @@
+// The problems that are measured: each makes one of an engine and a mesh, and gives how many instances its terms have
+// and how long they took — `problem.residuals` alone: tracing, differentiating, writing kernels, and the structure.
+import { performance } from "node:perf_hooks";
+import { column, rotateXYZ } from "leastwise";
+import { edges } from "leastwise/mesh";
+import { normalised } from "./meshes.mjs";
+
+function timer() {
+  let ms = 0;
+  return {
+    get ms() { return ms; },
+    time: (work) => {
+      const started = performance.now();
+      work();
+      ms += performance.now() - started;
+    },
+  };
+}
+
+/** |xᵢ − xⱼ| − rest for every edge: one row, 1×6. The rest lengths are wrong by up to a fifth, so there is something to do. */
+export function springs(lw, { positions, triangles }) {
+  const table = edges(triangles);
+  const rest = new Float64Array(table.length / 2);
+  for (let e = 0; e < rest.length; e++) {
+    const [i, j] = [3 * table[2 * e], 3 * table[2 * e + 1]];
+    const length = Math.hypot(positions[i] - positions[j], positions[i + 1] - positions[j + 1], positions[i + 2] - positions[j + 2]);
+    rest[e] = length * (1 + 0.2 * Math.sin(e));
+  }
+  const problem = lw.problem();
+  const x = problem.variables("position", { shape: 3, values: positions });
+  const trace = timer();
+  trace.time(() => problem.residuals("springs", { over: table, of: [x, x], data: { rest: column(rest, 1) } },
+    ([a, b], data) => a.sub(b).norm().sub(data.rest)));
+  return { problem, traceMs: trace.ms, instances: [rest.length] };
+}
+
+/** As-rigid-as-possible: the mesh's foot pinned, its top moved to the side. */
+export function arap(lw, mesh) {
+  const { rest, table, handles, targets } = arapData(mesh);
+  const problem = lw.problem();
+  const x = problem.variables("position", { shape: 3, values: rest });
+  const turn = problem.variables("rotation", { shape: 3, values: new Float64Array(rest.length) });
+  const constants = problem.constants("rest", { shape: 3, values: rest });
+  const trace = timer();
+  trace.time(() => problem.residuals("arap", { over: table, of: [x, x, turn.at(0), constants.at(0), constants.at(1)] },
+    ([a, b, w, a0, b0]) => a.sub(b).sub(rotateXYZ(w, a0.sub(b0)))));
+  trace.time(() => problem.residuals("handles", { of: [x.at(handles)], data: { target: column(targets, 3) }, weight: 5 },
+    ([p], { target }) => p.sub(target)));
+  return { problem, x, turn, traceMs: trace.ms, instances: [table.length / 2, handles.length] };
+}
+
+export function arapData(mesh) {
+  const { positions: rest, triangles } = normalised(mesh);
+  const all = Array.from({ length: rest.length / 3 }, (_, i) => i);
+  const isTop = (i) => rest[3 * i + 1] > 0.95;
+  const handles = Uint32Array.from(all.filter((i) => rest[3 * i + 1] < 0.05 || isTop(i)));
+  const targets = new Float64Array(3 * handles.length);
+  handles.forEach((i, n) => targets.set([rest[3 * i] + (isTop(i) ? 0.3 : 0), rest[3 * i + 1], rest[3 * i + 2]], 3 * n));
+  return { rest, table: edges(triangles, { directed: true }), handles, targets };
+}
+
+/** ½Σr² of ARAP in plain double precision, sharing nothing with the engine. */
+export function arapCost({ rest, table, handles, targets }, x, angles) {
+  let sum = 0;
+  for (let e = 0; e < table.length; e += 2) {
+    const [i, j] = [3 * table[e], 3 * table[e + 1]];
+    const [a, b, c] = [0, 1, 2].map((k) => rest[i + k] - rest[j + k]);
+    const [cx, cy, cz] = [0, 1, 2].map((k) => Math.cos(angles[i + k]));
+    const [sx, sy, sz] = [0, 1, 2].map((k) => Math.sin(angles[i + k]));
+    const [y, z] = [cx * b - sx * c, sx * b + cx * c];                // Rx
+    const [u, w] = [cy * a + sy * z, -sy * a + cy * z];               // Ry
+    const turned = [cz * u - sz * y, sz * u + cz * y, w];             // Rz
+    for (let k = 0; k < 3; k++) sum += (x[i + k] - x[j + k] - turned[k]) ** 2;
+  }
+  handles.forEach((vertex, n) => {
+    for (let k = 0; k < 3; k++) sum += 5 * (x[3 * vertex + k] - targets[3 * n + k]) ** 2;
+  });
+  return sum / 2;
+}

@@ -1,0 +1,94 @@
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`.
+// Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
+import { fork } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isSoftware, machine } from "./lib/machine.mjs";
+import { LEGEND, head, short, tableRow } from "./lib/table.mjs";
+import { targetLine, targets } from "./lib/targets.mjs";
+
+const BACKENDS = [["cpu", "f64"], ["cpu", "f32"], ["webgpu", "f32"]];
+
+function options(args) {
+  const given = { quick: false, filter: /./, limit: 30 };
+  for (const arg of args) {
+    const [name, value] = arg.split("=", 2);
+    if (name === "--quick") given.quick = true;
+    else if (name === "--filter" && value) given.filter = new RegExp(value);
+    else if (name === "--limit" && Number(value) > 0) given.limit = Number(value);
+    else throw new Error(`bench has no "${arg}": it has --quick, --filter=REGEX (of problem/vertices/backend precision), --limit=SECONDS of a row; or armadillo`);
+  }
+  return given;
+}
+
+/** A row's process: what it measured before it ended, or was ended. */
+function measure(job, limit) {
+  return new Promise((resolve) => {
+    const result = {};
+    let stage = "start";
+    let finished = false;
+    const child = fork(join(import.meta.dirname, "row.mjs"), [JSON.stringify(job)]);
+    const timer = setTimeout(() => {
+      result.cut = `cut after ${limit} s, in: ${stage}`;
+      child.kill("SIGKILL");
+    }, limit * 1000);
+    child.on("message", ({ stage: next, done, error, ...measured }) => {
+      if (next) stage = next;
+      if (done) finished = true;
+      if (error) result.cut = `failed in ${stage}: ${error}`;
+      Object.assign(result, measured);
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      if (!finished) result.cut ??= `ended in ${stage} (${signal ?? `exit code ${code}`})`;
+      resolve(result);
+    });
+  });
+}
+
+async function bench(args) {
+  const { quick, filter, limit } = options(args);
+  const started = performance.now();
+  const host = machine();
+  const effort = quick ? { sampleMs: 10, warmMs: 200, budgetMs: 200, steps: 3 } : { sampleMs: 10, warmMs: 300, budgetMs: 500, steps: 5 };
+  console.log(`${host.cpu}, ${host.cores} cores, ${host.memoryGiB} GiB, last-level cache ${host.lastLevelCache.bytes / 2 ** 20} MiB (${host.lastLevelCache.from}); node ${host.node}; ${host.commit}; one thread`);
+  if (host.loadAverage > 0.5) console.log(`NOTE: other programs keep this machine busy (load average ${host.loadAverage.toFixed(1)}): times are too long by that.`);
+
+  const jobs = ["springs", "arap"].flatMap((what) => (quick ? [3, 4, 5] : [3, 4, 5, 6, 7]).flatMap((level) =>
+    BACKENDS.map(([backend, precision]) => ({ what, level, vertices: 10 * 4 ** level + 2, backend, precision }))));
+  const chosen = jobs.filter(({ what, vertices, backend, precision }) => filter.test(`${what}/${vertices}/${backend} ${precision}`));
+  const copies = new Map();
+  for (const [backend, precision] of BACKENDS.filter(([b, p]) => chosen.some((job) => job.backend === b && job.precision === p))) {
+    const found = await measure({ what: "copy", backend, precision, bytes: 8 * host.lastLevelCache.bytes, sampleMs: 100, warmMs: 500, budgetMs: 1000 }, limit);
+    const copy = found.copy && { ...found.copy, software: isSoftware(found.copy.adapter) };
+    if (copy) copies.set(`${backend} ${precision}`, copy);
+    const notes = [found.cut, copy?.software && "a software adapter: shares marked * mean nothing", copy && !copy.enough && "SMALLER than 8 caches: memory ran out"].filter(Boolean);
+    console.log(`copy on ${backend} ${precision}${copy ? `, ${copy.adapter}: ${copy.bytes / 2 ** 20} MiB arrays, ${short(copy.gbPerSecond)} GB/s read and written` : ""}${notes.length ? ` (${notes.join("; ")})` : ""}`);
+  }
+
+  console.log(`\n${head()}`);
+  const rows = [];
+  for (const job of chosen) {
+    const row = { ...job, threads: 1, ...(await measure({ ...job, ...effort }, limit)), copy: copies.get(`${job.backend} ${job.precision}`) };
+    rows.push(row);
+    console.log(tableRow(row));
+  }
+  const checks = targets(rows);
+  console.log(`\n${LEGEND}\n\n${checks.map(targetLine).join("\n")}`);
+  const cut = rows.filter((row) => row.cut);
+  if (cut.length) console.log(`\n${cut.length} of ${rows.length} rows are incomplete (limit ${limit} s a row; --limit=SECONDS changes it):\n${cut.map((row) => `  ${row.what} ${row.vertices} ${row.backend} ${row.precision}: ${row.cut}`).join("\n")}`);
+
+  mkdirSync("results", { recursive: true });
+  const path = `results/${host.date.slice(0, 19).replaceAll(":", "")}.json`;
+  writeFileSync(path, `${JSON.stringify({ machine: host, command: ["npm run bench --", ...args].join(" "), effort, seconds: (performance.now() - started) / 1000, rows, targets: checks }, null, 1)}\n`);
+  console.log(`\n${((performance.now() - started) / 1000).toFixed(0)} s; as JSON: ${join(process.cwd(), path)}`);
+}
+
+const [first, ...rest] = process.argv.slice(2);
+try {
+  if (first === "armadillo") await (await import("./armadillo.mjs")).armadillo(rest);
+  else await bench(first === undefined ? [] : [first, ...rest]);
+} catch (error) {
+  console.error(error.message);
+  process.exit(1);
+}

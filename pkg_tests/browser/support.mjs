@@ -1,0 +1,82 @@
+// What the browser tests share: pages built by Vite from the packed tarball, and a Chromium that has WebGPU.
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { build, preview } from "vite";
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+/** The scratch project: the nearest folder with an installed package. Files that tests write go there. */
+export const project = above((folder) => existsSync(join(folder, "node_modules/leastwise/package.json")),
+  "no folder above has the packed package installed: run the tests through `npm test`");
+
+/** The repository. */
+const repository = above((folder) => existsSync(join(folder, "www/vite.config.ts")) && existsSync(join(folder, "ts/src")), "the sources of www/ are in no folder above");
+
+function above(wanted, otherwise) {
+  for (let folder = here; ; folder = dirname(folder)) {
+    if (wanted(folder)) return folder;
+    if (folder === dirname(folder)) throw new Error(otherwise);
+  }
+}
+
+/** Builds a page with Vite and serves the result until the test is over. Gives its address. */
+export async function serve(t, root) {
+  const outDir = join(project, "built", root.replaceAll(/\W+/g, "-"));
+  await build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2000 } });
+  const server = await preview({ root, logLevel: "warn", build: { outDir }, preview: { port: 0, host: "127.0.0.1" } });
+  t.after(() => server.close());
+  return server.resolvedUrls.local[0];
+}
+
+/** A page of these tests, by the name of its folder. */
+export const ownPage = (name) => join(here, name);
+
+/** The live page, copied into the project, so that it finds the packed package there. */
+export function livePage() {
+  const copy = join(project, "www");
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(join(repository, "www"), copy, { recursive: true, filter: (path) => !/[\\/](node_modules|dist)$/.test(path) });
+  return copy;
+}
+
+// Compositor and WebGPU on the same software Vulkan device: on different ones, a canvas cannot be shown and the device is lost.
+const SOFTWARE = ["--use-webgpu-adapter=swiftshader", "--use-vulkan=swiftshader", "--use-angle=swiftshader", "--enable-features=Vulkan", "--ignore-gpu-blocklist"];
+const FLAGS = ["--enable-unsafe-webgpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** Chromium for one test, closed at its end. It must have a WebGPU adapter unless `webgpu` is false. */
+export async function browse(t, { webgpu = true } = {}) {
+  const software = process.env.LEASTWISE_GPU !== "hardware";
+  const executablePath = process.env.LEASTWISE_CHROMIUM;
+  assert.ok(executablePath, "LEASTWISE_CHROMIUM does not say where the browser is: run the tests through `npm test`");
+  const args = webgpu ? [...FLAGS, ...(software ? SOFTWARE : [])] : [...FLAGS.slice(1), "--disable-features=WebGPU,WebGPUService", "--enable-unsafe-swiftshader"];
+  const browser = await chromium.launch({ executablePath, headless: true, chromiumSandbox: false, args: ["--headless=new", ...args] });
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** A tab that keeps what went wrong in it: uncaught errors, and what was logged as an error or names a GPU's validation. */
+export async function openTab(browser, url, options = {}) {
+  const tab = await browser.newPage({ viewport: { width: 960, height: 640 }, ...options });
+  tab.setDefaultTimeout(120_000);
+  const problems = [];
+  tab.on("pageerror", (error) => problems.push(`uncaught: ${error.stack ?? error}`));
+  tab.on("crash", () => problems.push("the tab crashed"));
+  tab.on("console", (message) => {
+    if (message.type() === "error" || /\[Invalid|validation|destroyed|GPUValidationError/i.test(message.text())) problems.push(`console ${message.type()}: ${message.text()}`);
+  });
+  await tab.goto(url);
+  return { tab, problems };
+}
+
+/** Saves what the tab shows, and says where. */
+export async function photograph(t, tab, name) {
+  const folder = join(project, "screenshots");
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${name}.png`);
+  await tab.screenshot({ path });
+  t.diagnostic(`screenshot: ${path}`);
+  return path;
+}

@@ -1,0 +1,55 @@
+// What is in the tarball.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
+import * as leastwise from "leastwise";
+import * as mesh from "leastwise/mesh";
+
+const root = dirname(dirname(fileURLToPath(import.meta.resolve("leastwise"))));
+const files = readdirSync(root, { recursive: true }).map(String).filter((name) => statSync(join(root, name)).isFile());
+const text = (name) => readFileSync(join(root, name), "utf8");
+const manifest = JSON.parse(text("package.json"));
+
+test("the module is under 300 KB, compressed", () => {
+  const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
+  assert.ok(bytes < 300 * 1024, `${bytes} bytes`);
+});
+
+test("what is exported", () => {
+  assert.deepEqual(Object.keys(leastwise).sort(), ["LeastwiseError", "column", "cos", "init", "mat3", "rotateXYZ", "select", "sin", "sqrt", "sum", "vec"]);
+  assert.deepEqual(Object.keys(mesh).sort(), ["edges", "weld"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./three", "./package.json"]);
+  for (const entry of Object.values(manifest.exports)) {
+    for (const path of typeof entry === "string" ? [entry] : Object.values(entry)) assert.ok(files.includes(path.replace("./", "")), path);
+  }
+});
+
+test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
+  for (const name of files) {
+    assert.match(name, /^(dist\/([a-z]+|wasm\/leastwise|wasm\/leastwise_bg)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);
+    const bytes = readFileSync(join(root, name)).toString("latin1");
+    for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
+  }
+  assert.equal(manifest.license, "MIT OR Apache-2.0");
+  assert.deepEqual(manifest.dependencies ?? {}, {}, "it needs no other package");
+});
+
+test("no module has an effect when it is loaded, or names a package that is not there", () => {
+  assert.equal(manifest.sideEffects, false);
+  for (const name of files.filter((name) => name.endsWith(".js"))) {
+    for (const [, from] of text(name).matchAll(/^(?:import|export)\b[^;]*?\bfrom "([^"]+)"/gm)) {
+      assert.ok(from.startsWith("./"), `${name} imports ${from}`);
+      assert.ok(files.includes(relative(root, join(root, dirname(name), from))), `${name} imports ${from}, which is not in the package`);
+    }
+  }
+});
+
+test("the published types name no type of WebGPU's own", () => {
+  for (const name of files.filter((name) => name.endsWith(".d.ts") && !name.includes("wasm/"))) {
+    const code = text(name).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, "").replaceAll(/"[^"]*"/g, "");
+    assert.doesNotMatch(code, /\bGPU[A-Z]\w*/, name);
+  }
+});

@@ -1,0 +1,156 @@
+// Compiled, never run: what the types must accept, infer and refuse. `run.mjs` says with which compilers.
+import { column, cos, init, LeastwiseError, mat3, rotateXYZ, select, sin, sqrt, sum, vec } from "leastwise";
+import type { Bool, Constants, DeviceView, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
+import { edges, weld } from "leastwise/mesh";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+function is<T extends true>(_proof?: T): void {}
+
+declare const positions: F32, triangles: Uint32Array, pinned: Uint32Array, targets: F32;
+declare const renderer: { setAnimationLoop(f: () => void): void };
+
+export async function deformMesh() {
+  const lw = await init();
+  const problem = lw.problem();
+  const x = problem.variables("position", { shape: 3, values: positions });
+  const turn = problem.variables("rotation", { shape: 3, values: new Float32Array(positions.length) });
+  const rest = problem.constants("rest", { shape: 3, values: positions });
+  problem.residuals("arap", { over: edges(triangles, { directed: true }), of: [x, x, turn.at(0), rest.at(0), rest.at(1)] },
+    ([a, b, w, a0, b0]) => a.sub(b).sub(rotateXYZ(w, a0.sub(b0))));
+  const handles = problem.residuals("handles", { of: [x.at(pinned)], data: { target: column(targets, 3) }, weight: 5 },
+    ([p], { target }) => p.sub(target));
+  const solver = problem.solver({ linear: "pcg" });
+  renderer.setAnimationLoop(() => { handles.set({ target: targets }); solver.advance({ iterations: 2, budgetMs: 8 }); });
+}
+
+export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string> {
+  using problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1, 2, 3] });
+  using term = problem.residuals("t", { of: { x } }, ({ x }) => x.sub(1));
+  const report = await problem.solve({
+    method: "lm", linear: "auto", maxIterations: 10, timeLimitMs: 100, costTolerance: 1e-6, gradientTolerance: 1e-10, stepTolerance: 1e-8, signal,
+    onIteration: (it) => (it.cost < 1e-9 && it.accepted ? "stop" : undefined),
+  });
+  await problem.solve({ onIteration: (it) => console.log(it.index, it.gainRatio) });
+  is<Same<typeof report, Report>>();
+  const f32 = await x.read(), f64 = await x.read(new Float64Array(3));
+  is<Same<typeof f32, F32>>();
+  const upload: ArrayBufferView = f64;
+  is<Same<typeof x.buffer, DeviceView | undefined>>();
+  term.enabled = false;
+  const [first] = await term.worst(1);
+  return `${report} ${upload.byteLength} ${first?.instance} ${await term.cost()} ${report.time.traceMs} ${report.costByTerm.t}`;
+}
+
+export function errors(thrown: unknown): ErrorCode | undefined {
+  if (!(thrown instanceof LeastwiseError)) return undefined;
+  const where: [string | undefined, number | undefined, number | undefined] = [thrown.term, thrown.instance, thrown.slot];
+  // @ts-expect-error no such code
+  if (thrown.code === "bussy") return undefined;
+  return where.length === 3 && thrown.code === "busy" ? "busy" : thrown.code;
+}
+
+export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, bytes: Uint16Array) {
+  const p = lw.problem();
+  const s = p.variables("s", { shape: 1, values: floats }), v2 = p.variables("v2", { shape: 2, values: floats });
+  const v3 = p.variables("v3", { shape: 3, values: floats }), v4 = p.variables("v4", { shape: 4, values: doubles }), v7 = p.variables("v7", { shape: 7, values: [1, 2, 3, 4, 5, 6, 7] });
+  const k3 = p.constants("k3", { shape: 3, values: floats });
+  is<Same<typeof v3, Variables<Vec3>>>(); is<Same<typeof k3, Constants<Vec3>>>();
+  const term = p.residuals("t", { over: idx, of: [s, v2, v3, v4, v7, k3.at(0), v3.at(idx)],
+    data: { rest: floats, gain: 2, up: [0, 1, 0], normal: column(floats, 3), tint: column([1, 2], 2) } },
+    ([a, b, c, d, e, f, g], data) => {
+      is<Same<typeof a, Scalar>>(); is<Same<typeof b, Vec2>>(); is<Same<typeof c, Vec3>>(); is<Same<typeof d, Vec4>>();
+      is<Same<typeof e, Vec<7>>>(); is<Same<typeof f, Vec3>>(); is<Same<typeof g, Vec3>>();
+      is<Same<typeof data.rest, Scalar>>(); is<Same<typeof data.gain, Scalar>>(); is<Same<typeof data.up, Vec3>>();
+      is<Same<typeof data.normal, Vec3>>(); is<Same<typeof data.tint, Vec2>>();
+      const scaled = c.mul(a), masked = c.mul(c), length = c.norm(), third = e.at(2), plane = c.xy, area = b.cross(b), up = c.cross(data.up);
+      is<Same<typeof scaled, Vec3>>(); is<Same<typeof masked, Vec3>>(); is<Same<typeof length, Scalar>>(); is<Same<typeof third, Scalar>>();
+      is<Same<typeof plane, Vec2>>(); is<Same<typeof area, Scalar>>(); is<Same<typeof up, Vec3>>();
+      const two = vec(1, a), three = vec(a, 1, 2), four = vec(a, a, a, 1), rows = mat3(c, c, c), turned = rows.mul(c);
+      is<Same<typeof two, Vec2>>(); is<Same<typeof three, Vec3>>(); is<Same<typeof four, Vec4>>(); is<Same<typeof rows, Mat3>>(); is<Same<typeof turned, Vec3>>();
+      const all = sum([c, up]), total = sum([a, third]), when = a.gt(0).and(a.le(b.x).not()).or(a.lt(2)), either = select(when, c, up), number = select(a.ge(1), a, 0), other = select(a.ge(1), 0, a);
+      is<Same<typeof all, Vec3>>(); is<Same<typeof total, Scalar>>(); is<Same<typeof when, Bool>>(); is<Same<typeof either, Vec3>>(); is<Same<typeof number, Scalar>>(); is<Same<typeof other, Scalar>>();
+      const wave = sin(a).add(cos(1)).mul(sqrt(a.square())).div(2).neg();
+      is<Same<typeof wave, Scalar>>();
+      // @ts-expect-error a misspelt data column
+      data.weihgt;
+      // @ts-expect-error vector + scalar
+      c.add(a);
+      // @ts-expect-error scalar − vector
+      a.sub(c);
+      // @ts-expect-error 3-vector with 2-vector
+      c.dot(b);
+      // @ts-expect-error 7-vector with 3-vector
+      e.add(c);
+      // @ts-expect-error no z on a 2-vector
+      b.z;
+      // @ts-expect-error JavaScript operators do not trace
+      a * 2;
+      // @ts-expect-error nor does Math
+      Math.sin(a);
+      // @ts-expect-error a number has no place for a vector
+      sin(c);
+      // @ts-expect-error a select with branches of different kinds
+      select(a.gt(0), c, a);
+      // @ts-expect-error a condition is an expression
+      select(true, a, a);
+      // @ts-expect-error nor is a condition a number
+      a.add(when);
+      // @ts-expect-error a matrix of three rows
+      mat3(c, c);
+      // @ts-expect-error expressions are immutable
+      c.length = 3;
+      return [c.norm().sub(data.rest), b.mul(data.gain)];
+    });
+  is<Same<typeof term.count, number>>();
+  // @ts-expect-error not numbers
+  p.variables("map", { shape: 3, values: new Map() });
+  // @ts-expect-error no shape
+  p.variables("none", { values: floats });
+  const list: number[] = [...floats];
+  // @ts-expect-error a plain array is a shared vector, never a column: scalar − vector
+  p.residuals("list", { over: idx, of: [v3, v3], data: { rest: list } }, ([a, b], { rest }) => a.sub(b).norm().sub(rest));
+  // @ts-expect-error one scalar and one vector variable
+  p.residuals("kinds", { over: idx, of: [v3, s] }, ([a, b]) => a.sub(b));
+  term.set({ rest: floats, gain: 3, up: [1, 0, 0], normal: floats, tint: column(floats, 2), weight: 2 });
+  term.set({ rest: doubles, weight: floats });
+  // @ts-expect-error no such column
+  term.set({ retsu: floats });
+  // @ts-expect-error a shared number cannot become a column (it would be another kernel)
+  term.set({ gain: floats });
+  // @ts-expect-error nor a column a shared number
+  term.set({ rest: 1 });
+  // @ts-expect-error nor a column of two one of three
+  term.set({ tint: column(floats, 3) });
+  // @ts-expect-error a residual must return an expression
+  p.residuals("void", { of: [v3] }, ([a]) => { a.norm(); });
+  // @ts-expect-error a plain number is not a residual
+  p.residuals("number", { of: [v3] }, () => 0);
+  // @ts-expect-error a condition is not a residual
+  p.residuals("bool", { of: [v3] }, ([a]) => a.x.gt(0));
+  // @ts-expect-error a residual function is synchronous
+  p.residuals("async", { of: [v3] }, async ([a]) => a);
+  // @ts-expect-error only two slots
+  p.residuals("slots", { of: [v3, v3] }, ([a, b, c]) => a.sub(b).sub(c));
+  // @ts-expect-error numbers are no slots
+  p.residuals("numbers", { of: [[1, 2, 3]] }, ([a]) => a);
+  // @ts-expect-error an asynchronous scope would free at the wrong time
+  lw.scope(async () => 1);
+  const scoped = lw.scope(() => lw.problem());
+  is<Same<typeof scoped, typeof p>>();
+  // @ts-expect-error no such backend
+  void init({ backend: "metal" });
+  // @ts-expect-error no such method
+  void p.solve({ method: "newton" });
+  // @ts-expect-error a misspelt option
+  void p.solve({ maxIteration: 3 });
+  // @ts-expect-error only "stop" stops
+  void p.solve({ onIteration: () => "halt" });
+  p.residuals("u16", { over: bytes, of: { a: v3, b: v3 } }, ({ a, b }) => a.sub(b));       // three's 16-bit index arrays, named slots
+  const dim: number = floats[0]!; const any = p.variables("dynamic", { shape: dim, values: floats });
+  p.residuals("dynamic", { of: [any, any.at(idx)] }, ([a, b]) => a.sub(b).norm());         // sizes known at run time only
+  const { values, toWelded } = weld(floats);
+  v3.write(values, { at: toWelded });
+  edges(bytes, { map: toWelded });
+  edges([0, 1, 2]);
+}
