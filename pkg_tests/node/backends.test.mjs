@@ -148,6 +148,11 @@ test("scope(): frees what was made inside and not returned", async (t) => {
   kept.variables("x", { shape: 1, values: [1] });
   assert.throws(() => lw.scope(() => { lost = lw.problem(); throw new RangeError("mine"); }), new RangeError("mine"));
   refuses(() => lost.solver(), "disposed", "this problem was disposed: it can't be used any more");
+  await rejects(lw.scope(() => kept.variables("u", { shape: 1, values: [2] })).read(new Float32Array(2)), "data-length",
+    '"u".read(out): out has 2 values, but 1 are needed (1 instances of 1)');
+  refuses(() => lw.scope(async () => { lost = lw.problem(); }), "invalid-option",
+    "scope(work): work must be synchronous, because what it made is freed when it returns; it returned a promise");
+  refuses(() => lost.solver(), "disposed", "this problem was disposed: it can't be used any more");
   kept.dispose();
 });
 
@@ -197,6 +202,8 @@ test("a lost device: lw.lost tells, and every call says so", async () => {
   await rejects(x.read(), "device-lost", error.message);
   await rejects(problem.solve(), "device-lost", error.message);
   refuses(() => lw.problem(), "device-lost", error.message);
+  problem.dispose();                                    // what is lost anyway can be let go of
+  lw.dispose();
 });
 
 test("engines share one module and nothing else", async (t) => {

@@ -57,6 +57,9 @@ for (const backend of BACKENDS) {
       'term "rows": `over` has 3 indices, which is not a multiple of its 2 columns (the highest column that a slot takes is 1)', { term: "rows" });
     refuses(() => problem.residuals("columns", { of: [x.at([0, 1]), x.at([0])] }, ([a, b]) => a.sub(b)), "data-length",
       'term "columns": the index column of slot 1 ("x") has 1 entries, but the term has 2 instances', { term: "columns", slot: 1 });
+    const five = problem.constants("five", { shape: 3, values: new Float32Array(15) });
+    refuses(() => problem.residuals("uneven", { of: [x, five] }, ([a, b]) => a.sub(b)), "data-length",
+      'term "uneven": slot 1 ("five") has 5 instances, but the term has 4: slots without indices take instance i for instance i', { term: "uneven", slot: 1 });
     refuses(() => x.write([1, 2]), "data-length", '"x": values has 2 values, but 12 (4 instances of 3) are needed');
     await rejects(x.read(new Float32Array(3)), "data-length", '"x".read(out): out has 3 values, but 12 are needed (4 instances of 3)');
     refuses(() => term.set({ to: [1, 2] }), "invalid-option",
@@ -73,7 +76,9 @@ for (const backend of BACKENDS) {
       'term "d": data column "d" is not finite: value 2 is NaN', { term: "d", instance: 2 });
     refuses(() => problem.residuals("w", { of: [x], weight: NaN }, ([a]) => a), "non-finite", 'term "w": weight is not finite: value 0 is NaN', { term: "w" });
     refuses(() => problem.residuals("number", { of: [x] }, ([a]) => a.mul(1 / 0)), "non-finite",
-      'the residual "number" uses the number Infinity: numbers in an expression must be finite', { term: "number" });
+      'the residual "number" uses the number Infinity: numbers in an expression must be finite, and at most 3.4e38', { term: "number" });
+    refuses(() => problem.residuals("number", { of: [x] }, ([a]) => a.mul(1e39)), "non-finite",
+      'the residual "number" uses the number 1e+39: numbers in an expression must be finite, and at most 3.4e38', { term: "number" });
     refuses(() => x.write([1, 2, NaN], { at: [2] }), "non-finite", '"x" is not finite: value 2 is NaN', { instance: 0 });
     refuses(() => term.set({ to: [1, NaN, 1] }), "non-finite", 'term "pull": data column "to" is not finite: value 1 is NaN', { term: "pull" });
     const zero = problem.variables("zero", { shape: 1, values: [1, 2, 0] });
@@ -124,12 +129,13 @@ for (const backend of BACKENDS) {
     const left = problem.solver();
     problem.dispose();
     problem.dispose();
+    term.dispose();
     const noProblem = "this problem was disposed: it can't be used any more";
     for (const work of [() => problem.variables("v", line()), () => problem.residuals("t", { of: [x] }, ([a]) => a), () => problem.solver(), () => x.write(line().values), () => x.buffer, () => left.advance()]) {
       if (backend === "cpu" && String(work) === "() => x.buffer") continue;       // undefined there
       refuses(work, "disposed", noProblem);
     }
-    for (const promise of [problem.solve(), x.read(), term.cost(), left.step()]) await rejects(promise, "disposed", noProblem);
+    for (const promise of [problem.solve(), x.read(), left.step()]) await rejects(promise, "disposed", noProblem);
     const kept = lw.problem();
     const y = kept.variables("y", line());
     lw.dispose();
@@ -210,6 +216,8 @@ test("shapes that do not go together, for callers without types", async (t) => {
     [([a]) => a.at(3), "the residual \"t\" asks for element 3 of a vector of 3 (0 to 2)"],
     [([a]) => a.at(0.5), "the residual \"t\" asks for element 0.5 of a vector of 3 (0 to 2)"],
     [([a]) => a.x.sub(undefined), "the residual \"t\" combines an expression with undefined: only numbers and expressions go together"],
+    [([a, b]) => b.add(b.gt(0)), "the residual \"t\" combines an expression with a Bool: only numbers and expressions go together"],
+    [([a, , , d]) => a.sub(d), "the residual \"t\" combines an expression with undefined: only numbers and expressions go together"],
     [([a]) => a.mul("2"), "the residual \"t\" combines an expression with a string: only numbers and expressions go together"],
     [([a, b]) => select(b.gt(0), a, b), "the residual \"t\": select() of 3 and 1 scalars does not go together"],
     [([a, b]) => sum([a, b]), "the residual \"t\": sum() of 3 and 1 scalars does not go together"],
@@ -243,6 +251,16 @@ test("options that cannot be", async (t) => {
   refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');
   refuses(() => problem.residuals("t", { over: 1.5, of: [x] }, ([a]) => a), "invalid-option", 'term "t": `over` is 1.5, but a number of instances is 0, 1, 2, …', { term: "t" });
   refuses(() => problem.residuals("t", {}, ([a]) => a), "invalid-option", 'term "t": `of` must list the variables and constants that the residual takes', { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x.at(0), x.at(1)] }, ([a, b]) => a.sub(b)), "invalid-option",
+    'term "t": slot 0 takes column 0 of `over`, but the term has no index table: give `over`, or an index column of the slot\'s own', { term: "t", slot: 0 });
+  refuses(() => problem.residuals("t", { over: [0, 1], of: [x.at([0])] }, ([a]) => a), "invalid-option",
+    'term "t": `over` is given, but every slot has an index column of its own: leave it out', { term: "t" });
+  refuses(() => problem.residuals("pull", { of: [x] }, ([a]) => a), "invalid-option",
+    'term "pull": the problem already has a term of this name, and reports tell terms apart by it', { term: "pull" });
+  refuses(() => problem.residuals("t", { of: [x], data: { weight: 2 } }, ([a], { weight }) => a.mul(weight)), "invalid-option",
+    'term "t": a data column can\'t be called "weight", because term.set({ weight }) sets the term\'s weight', { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => sum(Array.from({ length: 70_000 }, () => a))), "tape",
+    'the residual "t": one operation takes 70000 operands, but 65535 are possible', { term: "t" });
   refuses(() => term.set({ retsu: 1 }), "invalid-option", 'term "pull" has no data column "retsu" (it has: to)', { term: "pull" });
   refuses(() => term.set({ weight: Float32Array.of(1, 2, 3, 4) }), "invalid-option",
     'term "pull": weight is one number for all instances: give an array when the term is made to have one for each');
@@ -274,7 +292,20 @@ test("an error is an Error", () => {
   assert.fail("edges([0]) did not throw");
 });
 
-test("plain numbers need no tracing", () => {
-  refuses(() => sin(1), "shape", "an operation needs at least one expression among its arguments: with numbers alone use Math");
-  refuses(() => vec(1, 2), "shape", "vec() needs at least one expression among its arguments: with numbers alone use Math");
+test("functions of expressions outside of a residual function", () => {
+  const rest = "outside of a residual function: expressions exist only while one is traced; with numbers alone use Math";
+  refuses(() => sin(1), "foreign-expression", `an operation ${rest}`);
+  refuses(() => vec(1, 2), "foreign-expression", `vec() ${rest}`);
+});
+
+test("one bad argument harms nothing but its own call", async (t) => {
+  const it = await four(t);
+  const { problem } = it;
+  refuses(() => problem.variables("big", { shape: 1, values: new BigInt64Array(2) }), "invalid-option",
+    "an argument is of a kind that the engine does not take: Cannot convert a BigInt value to a number");
+  refuses(() => problem.variables(5, { shape: 1, values: [1] }), "invalid-option", "the name of a variable or constant must be a string, not a number");
+  refuses(() => problem.residuals(undefined, { of: [it.x] }, ([a]) => a), "invalid-option", "the name of a term must be a string, not undefined");
+  await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option",
+    'an argument is of a kind that the engine does not take: invalid type: string "x", expected u32');
+  await stillSolves(it);
 });

@@ -83,6 +83,7 @@ const OPERATIONS = {
   "square, sqrt, neg": [(a, b, s) => sqrt(s.square().add(a.x.neg())), (a, b, s) => [Math.sqrt(s * s - a[0])]],
   "sin, cos": [(a, b, s) => sin(s).add(cos(a.x.mul(2))), (a, b, s) => [Math.sin(s) + Math.cos(2 * a[0])]],
   "rotateXYZ": [(a, b, s) => rotateXYZ(a, b).sub(vec(s, 2, 3)), (a, b, s) => turned(a, b).map((x, i) => x - [s, 2, 3][i])],
+  "numbers alone": [(a) => [mat3(vec(1, 2, 3), vec(4, 5, 6), vec(7, 8, 9)).mul(a), a.x.mul(sin(1)), sqrt(2)], (a) => [dot([1, 2, 3], a), dot([4, 5, 6], a), dot([7, 8, 9], a), a[0] * Math.sin(1), Math.SQRT2]],
   "mat3": [(a, b, s) => mat3(a, b, vec(s, 1, 2)).mul(b), (a, b, s) => [a, b, [s, 1, 2]].map((row) => dot(row, b))],
   "sum of vectors": [(a, b, s) => sum([a, b, vec(s, s, 1)]), (a, b, s) => [a[0] + b[0] + s, a[1] + b[1] + s, a[2] + b[2] + 1]],
   "sum of scalars": [(a, b, s) => sum([a.x, b.x, s]), (a, b, s) => [a[0] + b[0] + s]],

@@ -1,5 +1,5 @@
 // Compiles the type tests against the installed package as different consumers would: TypeScript 5.9 and 7, with and
-// without @webgpu/types, resolving as bundlers and as Node do.
+// without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
 // Nothing is skipped: `strict`, and `skipLibCheck: false`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,10 +20,11 @@ const resolutions = {
   bundler: { module: "ESNext", moduleResolution: "Bundler" },
   node: { module: "NodeNext", moduleResolution: "NodeNext" },
 };
-const browser = ["ES2022", "ESNext.Disposable", "DOM"];
+const browser = ["ES2022", "DOM"];
 // From version 6 on, TypeScript's own DOM types have WebGPU, which @webgpu/types then declares once more: what the two
 // have against each other is not ours, everything else is.
 const hosts = {
+  "Node alone": { lib: ["ES2022"], types: ["node"], files: () => ["api.ts", "without-webgpu.ts"] },
   "browser": { lib: browser, types: [], files: ({ hasWebGpu }) => ["api.ts", hasWebGpu ? "with-webgpu.ts" : "without-webgpu.ts"] },
   "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
 };

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The arrays and GPU types that cross the public surface. */
 
 // Names of the host's GPU types are taken from the consumer's own globals; the package references no @webgpu/types.

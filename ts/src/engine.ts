@@ -141,6 +141,10 @@ export class EngineOf implements Engine {
     let returned: unknown;
     try {
       returned = work();
+      if (typeof returned === "object" && returned !== null && "then" in returned) {
+        returned = undefined;
+        throw new LeastwiseError("invalid-option", "scope(work): work must be synchronous, because what it made is freed when it returns; it returned a promise");
+      }
     } finally {
       const kept = new Set(Array.isArray(returned) ? returned : typeof returned === "object" && returned !== null ? [returned, ...Object.values(returned)] : []);
       for (const problem of this.#problems) if (!before.has(problem) && !kept.has(problem)) problem.dispose();
@@ -161,7 +165,7 @@ export class EngineOf implements Engine {
     if (this.#disposed) return;
     for (const problem of [...this.#problems]) problem.dispose();
     this.#disposed = true;
-    this.#tasks.call((native) => native.dispose());
+    this.#tasks.release((native) => native.dispose());
     if (this.#open?.ours) this.#open.device.destroy();
     this.#tasks.kill(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
   }

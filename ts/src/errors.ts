@@ -52,5 +52,9 @@ export function asError(thrown: unknown, panic: () => string | undefined): Least
   }
   const said = panic();
   const what = said ?? (thrown instanceof Error ? thrown.message : String(thrown));
+  // Neither a panic nor a trap: the glue could not make anything of an argument, and the engine never saw it.
+  if (said === undefined && !(thrown instanceof WebAssembly.RuntimeError)) {
+    return new LeastwiseError("invalid-option", `an argument is of a kind that the engine does not take: ${what}`);
+  }
   return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`);
 }

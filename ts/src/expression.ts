@@ -6,7 +6,7 @@
  */
 import { LeastwiseError } from "./errors.js";
 import { Opcode } from "./opcodes.js";
-import { Trace } from "./trace.js";
+import { runningTrace, Trace } from "./trace.js";
 
 declare const tag: unique symbol;
 
@@ -177,8 +177,9 @@ export function describe(what: unknown): string {
 
 function traceOf(operands: readonly unknown[], what: string): Trace {
   const found = operands.find((operand) => operand instanceof Expression);
-  if (!found) throw new LeastwiseError("shape", `${what} needs at least one expression among its arguments: with numbers alone use Math`);
-  return (found as Expression).trace;
+  const trace = found ? (found as Expression).trace : runningTrace();
+  if (!trace) throw new LeastwiseError("foreign-expression", `${what} outside of a residual function: expressions exist only while one is traced; with numbers alone use Math`);
+  return trace;
 }
 
 function scalar(opcode: Opcode, operands: readonly (Expression | number)[]): Scalar {
@@ -200,6 +201,10 @@ function vector<N extends number>(opcode: Opcode, operands: readonly (Expression
 
 /** For callers without types: sizes that do not go together are named here, before the engine sees them. */
 function widths(opcode: Opcode, operands: readonly (Expression | number)[], trace: Trace): void {
+  const odd = operands.findIndex((operand) => !(typeof operand === "number" || operand instanceof Scalar || operand instanceof Vec || operand instanceof Mat3));
+  if (odd >= 0) {
+    throw new LeastwiseError("shape", `the residual "${trace.term}" combines an expression with ${describe(operands[odd])}: only numbers and expressions go together`, { term: trace.term });
+  }
   const sizes = operands.map((operand) => (operand instanceof Vec ? operand.length : 1));
   const [a = 1, b = a] = sizes;
   const scales = opcode === Opcode.Mul || opcode === Opcode.Div || opcode === Opcode.MatVec;
@@ -225,7 +230,7 @@ function pack(items: readonly Num[]): Vec<number> {
   return wrap(trace, apply(Opcode.Pack, items, trace), items.length) as unknown as Vec<number>;
 }
 
-/** A vector of its components; at least one is an expression. */
+/** A vector of its components. */
 export function vec(x: Num, y: Num): Vec2;
 export function vec(x: Num, y: Num, z: Num): Vec3;
 export function vec(x: Num, y: Num, z: Num, w: Num): Vec4;

@@ -32,6 +32,7 @@ export interface Problem extends Disposable {
 /** @internal */
 export class ProblemOf implements Problem {
   readonly #handle: number;
+  readonly #terms = new Set<string>();
   #traceMs = 0;
   #disposed = false;
 
@@ -55,6 +56,7 @@ export class ProblemOf implements Problem {
   #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): Table<V> & { readonly constant: C } {
     const problem = this.#alive();
     const { shape, values, count } = options;
+    if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of a variable or constant must be a string, not ${describe(name)}`);
     if (!Number.isInteger(shape) || shape < 1) throw new LeastwiseError("shape", `"${name}": the shape is the number of scalars an instance (1, 2, 3, …), not ${describe(shape)}${typeof shape === "number" ? ` (${shape})` : ""}`);
     if (typeof values !== "object" || values === null || typeof values.length !== "number") throw new LeastwiseError("shape", `"${name}": values must be an array of numbers, not ${describe(values)}`);
     if (count !== undefined && count * shape !== values.length) {
@@ -67,10 +69,13 @@ export class ProblemOf implements Problem {
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D> {
     const started = performance.now();
     const problem = this.#alive();
+    if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of a term must be a string, not ${describe(name)}`);
+    if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const traced = trace(name, options as TermOptions<Slots, Columns>, residual as never, this);
     const handle = this.tasks.call((native) => native.term(problem, traced.native));
     this.#traceMs += performance.now() - started;
-    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns);
+    this.#terms.add(name);
+    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, () => this.#terms.delete(name));
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
@@ -92,7 +97,7 @@ export class ProblemOf implements Problem {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.call((native) => native.freeProblem(this.#handle));
+    this.tasks.release((native) => native.freeProblem(this.#handle));
     this.forget(this);
   }
 

@@ -98,7 +98,7 @@ export class SolverOf implements Solver {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.call((native) => native.freeSolver(this.#handle));
+    this.tasks.release((native) => native.freeSolver(this.#handle));
   }
 
   [Symbol.dispose](): void { this.dispose(); }

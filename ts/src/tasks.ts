@@ -25,6 +25,16 @@ export class Tasks {
     }
   }
 
+  /** Calls into the engine to free something. Where its owner, the engine or the device is gone, so is it. */
+  release(work: (native: NativeEngine) => void): void {
+    if (this.#dead) return;
+    try {
+      this.call(work);
+    } catch (thrown) {
+      if (!(thrown instanceof LeastwiseError && (thrown.code === "disposed" || thrown.code === "device-lost"))) throw thrown;
+    }
+  }
+
   /** From now on every call fails with this error. */
   kill(error: LeastwiseError): void {
     this.#dead ??= error;

@@ -63,12 +63,15 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   });
   const layout = indexColumns(name, slots, options.over);
 
+  if (options.data && "weight" in options.data) {
+    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, where);
+  }
   const columns = Object.entries(options.data ?? {}).map(([column, values]) => ({ name: column, plain: plain(values, name, column) }));
   const run = new Trace(name);
   const arguments_ = slots.map((slot, source) => wrap(run, run.write(Opcode.Input, [source]), slot.table.width));
   const data = Object.fromEntries(columns.map((column, k) => [column.name, wrap(run, run.write(Opcode.Input, [slots.length + k]), column.plain.width)]));
   const of = keys ? Object.fromEntries(keys.map((key, k) => [key, arguments_[k]])) : arguments_;
-  const returned = residual(of as never, data as never);
+  const returned = run.run(() => residual(of as never, data as never));
   const results = outputs(returned, run);
   const { weight } = options;
   return {
@@ -89,9 +92,16 @@ function indexColumns(name: string, slots: readonly SlotOf<unknown>[], over: num
   const table = typeof over === "object" ? over : undefined;
   // A bare slot at position k takes column k of a table; without one it is instance i itself.
   const columnOf = slots.map((slot, k) => slot.column ?? (table ? k : undefined));
+  const lost = table ? -1 : columnOf.findIndex((column) => typeof column === "number");
+  if (lost >= 0) {
+    throw new LeastwiseError("invalid-option", `term "${name}": slot ${lost} takes column ${columnOf[lost]} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: lost });
+  }
   const widest = columnOf.reduce<number>((most, column) => (typeof column === "number" ? Math.max(most, column + 1) : most), 0);
   if (table && widest > 0 && table.length % widest !== 0) {
     throw new LeastwiseError("data-length", `term "${name}": \`over\` has ${table.length} indices, which is not a multiple of its ${widest} columns (the highest column that a slot takes is ${widest - 1})`, { term: name });
+  }
+  if (table && widest === 0) {
+    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is given, but every slot has an index column of its own: leave it out`, { term: name });
   }
   const lengths = slots.map((_slot, k) => {
     const column = columnOf[k];
@@ -99,10 +109,14 @@ function indexColumns(name: string, slots: readonly SlotOf<unknown>[], over: num
   });
   const identity = slots.find((_slot, k) => columnOf[k] === undefined);
   const count = typeof over === "number" ? over
-    : table && widest > 0 ? table.length / widest
+    : table ? table.length / widest
     : lengths.find((length) => length !== undefined) ?? identity?.table.count ?? 0;
   if (!Number.isInteger(count) || count < 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is ${count}, but a number of instances is 0, 1, 2, …`, { term: name });
+  }
+  const uneven = typeof over === "number" ? -1 : slots.findIndex((slot, k) => columnOf[k] === undefined && slot.table.count !== count);
+  if (uneven >= 0) {
+    throw new LeastwiseError("data-length", `term "${name}": slot ${uneven} ("${slots[uneven]!.table.name}") has ${slots[uneven]!.table.count} instances, but the term has ${count}: slots without indices take instance i for instance i`, { term: name, slot: uneven });
   }
   const indices: Uint32Array[] = [];
   const known = new Map<unknown, number>();
@@ -147,7 +161,7 @@ export class TermOf<D> implements Term<D> {
   #enabled = true;
   #disposed = false;
 
-  constructor(readonly name: string, readonly count: number, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly columns: Traced["columns"]) {}
+  constructor(readonly name: string, readonly count: number, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly columns: Traced["columns"], private readonly forget: () => void) {}
 
   #problem(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });
@@ -198,8 +212,9 @@ export class TermOf<D> implements Term<D> {
 
   dispose(): void {
     if (this.#disposed) return;
-    this.tasks.call((native) => native.freeTerm(this.problemHandle(), this.handle));
+    this.tasks.release((native) => native.freeTerm(this.problemHandle(), this.handle));
     this.#disposed = true;
+    this.forget();
   }
 
   [Symbol.dispose](): void { this.dispose(); }

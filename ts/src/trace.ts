@@ -6,6 +6,13 @@
 import { LeastwiseError } from "./errors.js";
 import { Opcode } from "./opcodes.js";
 
+/** The trace whose function is running: plain numbers have no other way to it. */
+let running: Trace | undefined;
+
+export function runningTrace(): Trace | undefined {
+  return running;
+}
+
 /** One run of one function. */
 export class Trace {
   #words = new Uint32Array(256);
@@ -20,6 +27,9 @@ export class Trace {
     if (!this.#open) {
       throw new LeastwiseError("foreign-expression", `an expression of the residual "${this.term}" was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
     }
+    if (operands.length > 0xffff) {
+      throw new LeastwiseError("tape", `the residual "${this.term}": one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
+    }
     const end = this.#length + 1 + operands.length;
     if (end > this.#words.length) {
       const longer = new Uint32Array(Math.max(end, this.#words.length * 2));
@@ -32,9 +42,21 @@ export class Trace {
     return this.#values++;
   }
 
+  /** Runs the function that this is the trace of. */
+  run<T>(work: () => T): T {
+    const outer = running;
+    running = this;
+    try {
+      return work();
+    } finally {
+      running = outer;
+    }
+  }
+
   literal(value: number): number {
-    if (!Number.isFinite(value)) {
-      throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite`, { term: this.term });
+    // Beyond f32's range a number would be infinite on a GPU.
+    if (!(Math.abs(value) <= 3.4028234663852886e38)) {
+      throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
     }
     const bits = new Uint32Array(new Float64Array([value]).buffer);
     return this.write(Opcode.Literal, [bits[0]!, bits[1]!]);

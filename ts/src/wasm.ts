@@ -1,8 +1,10 @@
 /** Loading the engine's module: once a process, however many engines there are. */
 import type { NativeModule } from "./native.js";
 
+// As in `arrays.ts`: Node's types alone do not have this one.
+type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer T } } } ? T : never;
 /** Where the module may come from. */
-export type WasmSource = URL | Response | BufferSource | WebAssembly.Module;
+export type WasmSource = URL | Response | ArrayBuffer | ArrayBufferView | WasmModule;
 
 interface Glue extends NativeModule { default(input: { module_or_path: unknown }): Promise<unknown> }
 

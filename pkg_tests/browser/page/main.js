@@ -1,27 +1,28 @@
 // A page as a user would write it. The test calls what it puts on `window`.
-import bunny from "bunny";
 import { init } from "leastwise";
 import { arap, arapMesh, icosphere } from "../../problems.mjs";
 
-const meshes = { bunny, icosphere: icosphere(2) };
-
-/** Solves once; gives the result as plain values. `busy` is the longest time in which the page could not answer. */
-window.solve = async (backend, mesh, options) => {
+/** Solves a sphere once; gives the result as plain values. `busy` is the longest time in which the page could not answer. */
+window.solve = async (backend, subdivisions, options) => {
   const lw = await init({ backend });
-  const { problem, x, turn } = arap(lw, arapMesh(meshes[mesh]));
-  let busy = 0, last = performance.now();
-  const beat = setInterval(() => { busy = Math.max(busy, performance.now() - last); last = performance.now(); }, 1);
+  const { problem, x, turn } = arap(lw, arapMesh(icosphere(subdivisions)));
+  let busy = 0, turns = 0, last = performance.now();
+  const beat = setInterval(() => {
+    busy = Math.max(busy, performance.now() - last);
+    last = performance.now();
+    turns++;
+  }, 1);
   const report = await problem.solve(options);
   clearInterval(beat);
   const result = {
-    backend: lw.backend, adapter: lw.adapter, reason: lw.reason, report: report.toJSON(), table: String(report), busy,
+    backend: lw.backend, reason: lw.reason, report: report.toJSON(), table: String(report), busy, turns,
     positions: [...await x.read()], angles: [...await turn.read()], shared: x.buffer?.buffer instanceof GPUBuffer,
   };
   lw.dispose();
-  return { ...result, objects: lw.device ? (await lw.device.lost).reason : "none" };
+  return { ...result, device: lw.device ? (await lw.device.lost).reason : "none" };
 };
 
-/** What "auto" does where the page has no adapter. */
+/** What "auto" and "webgpu" do where there is no adapter. */
 window.withoutAdapter = async () => {
   const { requestAdapter } = GPU.prototype;
   GPU.prototype.requestAdapter = async () => null;
@@ -34,7 +35,7 @@ window.withoutAdapter = async () => {
   }
 };
 
-/** Whether opening an engine left `navigator.gpu` as it was. */
+/** Whether opening an engine left the page's globals as they were. */
 window.untouched = async () => {
   const before = navigator.gpu;
   const lw = await init({ backend: "webgpu" });
