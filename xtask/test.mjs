@@ -50,7 +50,7 @@ const stages = [
     project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" });
   }],
   ["type tests", () => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project) })],
-  ["package in Node", () => nodeTests(project, "node", gpuEnvironment())],
+  ["package in Node", () => nodeTests(project, "node", { ...gpuEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") })],
   ["package in the browser", () => nodeTests(project, "browser", browserEnvironment())],
   ["demo", () => demo(tarball)],
 ];

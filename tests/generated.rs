@@ -1,0 +1,104 @@
+//! The kernels of representative terms, whole: as golden files that readers can look at, through naga, and on to Dawn
+//! (`target/wgsl/`, compiled by the package's tests in Node).
+//!
+//! `LEASTWISE_BLESS=1 cargo test --test generated` writes the golden files anew.
+
+mod support;
+
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, Precision};
+use leastwise::expr::tape::Opcode;
+use leastwise::kernel::{Program, wgsl};
+use leastwise::problem::{Column, Problem, Reals, Slot, TermSpec, Weight};
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+use support::Tape;
+
+/// A term of two vertices, with its programs by name.
+fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> Vec<(&'static str, Program)> {
+    let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
+    let mut problem = Problem::new();
+    let values = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
+    let tables = [true, true, false].map(|moving| problem.add_table(&device, "t", 3, Reals::F64(&values), moving).unwrap());
+    let mut tape = Tape::default();
+    let output = build(&mut tape);
+    let spec = TermSpec {
+        name: "term".into(),
+        count: 1,
+        indices: vec![vec![0], vec![1]],
+        slots: slots.iter().map(|&(table, column)| Slot { table: tables[table], column }).collect(),
+        columns: columns
+            .iter()
+            .map(|name| Column { name: name.to_string(), width: 1, shared: false, values: Reals::F64(&[1.0]) })
+            .collect(),
+        weight: Weight::Shared(1.0),
+        tape: &tape.words,
+        outputs: &[output],
+    };
+    let term = problem.add_term(&mut device, spec).unwrap();
+    let all = &problem.term(term).unwrap().programs;
+    vec![
+        ("linearize", all.linearize.clone()),
+        ("energy", all.energy.clone()),
+        ("change", all.change.clone()),
+        ("gradient", all.gradient.clone()),
+        ("product", all.product.clone()),
+        ("diagonal", all.diagonal.clone()),
+    ]
+}
+
+fn spring() -> Vec<(&'static str, Program)> {
+    let residual = |tape: &mut Tape| {
+        let [a, b, rest] = [0, 1, 2].map(|source| tape.input(source));
+        let edge = tape.op(Opcode::Sub, &[a, b]);
+        let length = tape.op(Opcode::Norm, &[edge]);
+        tape.op(Opcode::Sub, &[length, rest])
+    };
+    programs(residual, &[(0, 0), (0, 1)], &["rest"])
+}
+
+fn arap() -> Vec<(&'static str, Program)> {
+    let residual = |tape: &mut Tape| {
+        let [a, b, angles, a0, b0] = [0, 1, 2, 3, 4].map(|source| tape.input(source));
+        let now = tape.op(Opcode::Sub, &[a, b]);
+        let before = tape.op(Opcode::Sub, &[a0, b0]);
+        let turned = tape.op(Opcode::RotateXYZ, &[angles, before]);
+        tape.op(Opcode::Sub, &[now, turned])
+    };
+    programs(residual, &[(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)], &[])
+}
+
+#[test]
+fn generated_kernels_are_the_golden_ones_and_valid() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let prelude = include_str!("../shaders/prelude.wgsl");
+    std::fs::create_dir_all(format!("{root}/target/wgsl")).unwrap();
+    for (term, programs) in [("spring", spring()), ("arap", arap())] {
+        for (name, program) in programs {
+            let text = wgsl::write(&program);
+            let golden = format!("{root}/tests/golden/{term}_{name}.wgsl");
+            if std::env::var_os("LEASTWISE_BLESS").is_some() {
+                std::fs::write(&golden, &text).unwrap();
+            }
+            assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), text, "{term}_{name}: LEASTWISE_BLESS=1 writes it anew");
+            let module = format!("alias real = f32;\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
+            let parsed = naga::front::wgsl::parse_str(&module).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&module)));
+            Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&parsed).unwrap();
+            std::fs::write(format!("{root}/target/wgsl/generated_{term}_{name}.wgsl"), module).unwrap();
+        }
+    }
+}
+
+/// What DESIGN.md promises of constant and antisymmetric entries.
+#[test]
+fn constant_entries_are_not_stored_and_opposite_ones_once() {
+    let count = |programs: &[(&str, Program)], which: &str| {
+        programs.iter().find(|(name, _)| *name == which).map(|(_, program)| program.stores.len()).unwrap()
+    };
+    let spring = spring();
+    assert_eq!(count(&spring, "linearize"), 1 + 3, "r and one end's three entries: the other end has their negatives");
+    assert_eq!(count(&spring, "product"), 3, "what one end gets, the other gets with the opposite sign");
+    let arap = arap();
+    assert_eq!(count(&arap, "linearize"), 3 + 8, "r and the rotation's entries but the one that is 0: positions have ±1");
+    assert_eq!(count(&arap, "product"), 3 + 3);
+    assert_eq!(count(&arap, "diagonal"), 1 + 6, "both ends have the weight times the identity");
+}

@@ -1,0 +1,22 @@
+@group(0) @binding(2) var<storage, read> data: array<real>;
+@group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
+@group(0) @binding(6) var<storage, read> jacobian: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let v0: real = 0.5;
+    let v1: real = data[0];
+    let v2: real = v1 * v0;
+    let v3: real = jacobian[params.count + i];
+    let v4: real = v3 * v3;
+    let v5: real = jacobian[i];
+    let v6: real = v5 * v5 + v4;
+    let v7: real = jacobian[2u * params.count + i];
+    let v8: real = v7 * v7 + v6;
+    let v9: real = v8 * v2;
+    vector_out[i] = v9;
+}

@@ -1,0 +1,39 @@
+@group(0) @binding(1) var<storage, read> arena: array<real>;
+@group(0) @binding(2) var<storage, read> data: array<real>;
+@group(0) @binding(3) var<storage, read> index: array<u32>;
+@group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
+@group(0) @binding(6) var<storage, read> jacobian: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let a0 = index[1] + index[4u + params.count + i] * 3u;
+    let a1 = index[0] + index[4u + i] * 3u;
+    let v0: real = data[0];
+    let v1: real = 0.5;
+    let v2: real = v1 * v0;
+    let v3: real = jacobian[i];
+    let v4: real = arena[a0 + 1u];
+    let v5: real = arena[a1 + 1u];
+    let v6: real = v5 - v4;
+    let v7: real = v6 * v6;
+    let v8: real = arena[a0 + 0u];
+    let v9: real = arena[a1 + 0u];
+    let v10: real = v9 - v8;
+    let v11: real = v10 * v10 + v7;
+    let v12: real = arena[a0 + 2u];
+    let v13: real = arena[a1 + 2u];
+    let v14: real = v13 - v12;
+    let v15: real = v14 * v14 + v11;
+    let v16: real = sqrt(v15);
+    let v17: real = data[1u + i];
+    let v18: real = v17 - v16;
+    let v19: real = v18 - v3;
+    let v20: real = v18 + v3;
+    let v21: real = v20 * v19;
+    let v22: real = v21 * v2;
+    vector_out[i] = v22;
+}
