@@ -67,7 +67,9 @@ impl WgpuDevice {
 
 /// Our limits, of the device's and the wanted ones the smaller.
 fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limits {
-    let largest = if software { SOFTWARE_GROUP_SIZE } else { MAX_GROUP_SIZE };
+    // Who asks for limits gets them, slow or not.
+    let emulated = software && wanted.is_none();
+    let largest = if emulated { SOFTWARE_GROUP_SIZE } else { MAX_GROUP_SIZE };
     let group = largest.min(device.max_compute_invocations_per_workgroup).min(device.max_compute_workgroup_size_x);
     let has = Limits {
         binding_bytes: device.max_storage_buffer_binding_size.min(device.max_buffer_size),
@@ -75,7 +77,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
         group_size: group,
         groups_per_dimension: device.max_compute_workgroups_per_dimension,
         offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),
-        elements_per_lane: if software { 64 } else { 8 },
+        elements_per_lane: if emulated { 64 } else { 8 },
     };
     let wanted = wanted.unwrap_or(has);
     let group = has.group_size.min(wanted.group_size).max(1);
@@ -86,7 +88,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
         groups_per_dimension: has.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
         // Both are powers of two, so the larger one is a multiple of the other.
         offset_alignment: has.offset_alignment.max(wanted.offset_alignment),
-        elements_per_lane: has.elements_per_lane,
+        elements_per_lane: wanted.elements_per_lane,
     }
 }
 
