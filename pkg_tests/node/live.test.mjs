@@ -77,7 +77,7 @@ for (const backend of BACKENDS) {
     closeTo(await judged(it), stopped.cost, 1e-4, "the values that stay");
 
     const during = new AbortController();
-    const aborted = await it.problem.solve({ signal: during.signal, onIteration: ({ index }) => { if (index === 1) during.abort(); } });
+    const aborted = await it.problem.solve({ costTolerance: 0, signal: during.signal, onIteration: ({ index }) => { if (index === 0) during.abort(); } });
     assert.deepEqual([aborted.termination, aborted.reason], ["stopped", "aborted: This operation was aborted"]);
     assert.ok(aborted.iterations.length <= 3, `${aborted.iterations.length} iterations`);
     assert.ok(aborted.cost <= stopped.cost);
