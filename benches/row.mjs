@@ -6,7 +6,7 @@ import { icosphere } from "./lib/meshes.mjs";
 import { arap, springs } from "./lib/problems.mjs";
 import { finish, median, openEngine, step, timed } from "./lib/engine.mjs";
 
-const { what, backend, precision, level, bytes, steps, ...effort } = JSON.parse(process.argv[2]);
+const { what, backend, precision, level, bytes, steps, traceOnly, ...effort } = JSON.parse(process.argv[2]);
 const send = (message) => new Promise((resolve) => { process.send(message, resolve); });
 const stage = (name) => send({ stage: name });
 
@@ -30,6 +30,7 @@ async function row({ lw, native, kernels }) {
   await stage("trace");
   const { problem, traceMs, instances } = (what === "springs" ? springs : arap)(lw, mesh);
   await send({ adapter: lw.adapter, traceMs: traceMs - kernels.ms });
+  if (traceOnly) return;
 
   await stage("pipelines");
   const before = kernels.ms;

@@ -37,11 +37,11 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         // stiff has not. A good one may be solved more loosely next time.
         var forcing = state[FORCING];
         if (gain < 0.5) {
-            forcing *= 0.25;
-        } else if (gain > 0.9) {
+            forcing *= 0.3;
+        } else if (gain > 0.75) {
             forcing *= 2.0;
         }
-        state[FORCING] = clamp(forcing, 0.01, 0.1);
+        state[FORCING] = clamp(forcing, 1e-3, 0.1);
         state[DAMPING] = clamp(damping, 1e-15, 1e15);
         state[CHANGE] = change;
         state[GAIN] = gain;

@@ -18,7 +18,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane == 0u) {
         state[RZ] = sum;
         state[RZ_START] = sum;
-        state[GRADIENT_MAX] = top;
+        // max() may drop a NaN; the sum never does, and the host must see it.
+        state[GRADIENT_MAX] = select(sum, top, is_finite(sum));
         state[BETA] = 0.0;
         state[INNER] = 0.0;
         state[SOLVED] = select(real(1.0), real(0.0), is_finite(sum) && sum > 0.0);

@@ -15,7 +15,7 @@ pub enum Error {
     #[error("{what} is not finite: value {position} is {value}")]
     NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
     #[error(
-        "term \"{term}\": the residual of instance {instance} is not finite at the start values; change them, or guard the expression with select()"
+        "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
     NonFiniteResidual { term: String, instance: u32 },
     #[error("term \"{0}\" has no instances: leave it out, or disable it with term.enabled = false")]

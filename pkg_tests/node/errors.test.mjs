@@ -16,8 +16,16 @@ async function four(t, backend = "cpu") {
   return { lw, problem, x, term };
 }
 
-/** After an error, the problem is what it was. */
-async function stillSolves({ problem, x }) {
+const held = (lw) => ({ live: lw.memory().live, objects: lw.memory().objects });
+
+/** After an error, the problem is what it was, and nothing more is held: not even of a term that was refused last of all. */
+async function stillSolves({ lw, problem, x }) {
+  const before = held(lw);
+  refuses(() => problem.residuals("late", { of: [x], data: { d: Float32Array.of(1, 2, NaN, 4) } }, ([a], { d }) => a.mul(d)), "non-finite",
+    'term "late": data column "d" is not finite: value 2 is NaN', { term: "late", instance: 2 });
+  assert.deepEqual(held(lw), before, "memory after a column that was refused");
+  refuses(() => problem.residuals("late", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "late": weight must not be negative, but value 0 is');
+  assert.deepEqual(held(lw), before, "memory after a weight that was refused");
   const report = await problem.solve();
   assert.equal(report.converged, true, String(report));
   for (const value of await x.read()) assert.ok(Math.abs(value - 1) < 1e-3, `${value}`);
@@ -84,7 +92,7 @@ for (const backend of BACKENDS) {
     const zero = problem.variables("zero", { shape: 1, values: [1, 2, 0] });
     const blown = problem.residuals("blown", { of: [zero], data: { one: 1 } }, ([a], { one }) => a.div(a).add(one));
     await rejects(problem.solve(), "non-finite",
-      'term "blown": the residual of instance 2 is not finite at the start values; change them, or guard the expression with select()', { term: "blown", instance: 2 });
+      'term "blown": the residual of instance 2 is not finite at the current values; change them, or guard the expression with select()', { term: "blown", instance: 2 });
     blown.dispose();
     await stillSolves(it);
   });
@@ -234,6 +242,9 @@ test("shapes that do not go together, for callers without types", async (t) => {
   refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
   refuses(() => column([1, 2], 0), "shape", "column(values, 0): the second argument is the number of scalars an instance, 1 or more");
   refuses(() => x.at(-1), "shape", '"x".at(-1): a column of `over` is 0, 1, 2, …');
+  for (const [column, said] of [[undefined, "undefined"], [null, "null"], ["0", "a string"], [{}, "a Object"], [true, "a boolean"]]) {
+    refuses(() => x.at(column), "shape", `"x".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${said}`);
+  }
   await stillSolves(it);
 });
 
@@ -263,13 +274,93 @@ test("options that cannot be", async (t) => {
     'the residual "t": one operation takes 70000 operands, but 65535 are possible', { term: "t" });
   refuses(() => term.set({ retsu: 1 }), "invalid-option", 'term "pull" has no data column "retsu" (it has: to)', { term: "pull" });
   refuses(() => term.set({ weight: Float32Array.of(1, 2, 3, 4) }), "invalid-option",
-    'term "pull": weight is one number for all instances: give an array when the term is made to have one for each');
+    'term "pull": weight is one number for all instances: give an array when the term is made to have one for each', { term: "pull" });
   await rejects(init({ backend: "metal" }), "invalid-option", 'backend: "metal" is not one of "auto", "webgpu", "cpu"');
   await rejects(init({ backend: "cpu", precision: "f16" }), "invalid-option", 'precision: "f16" is not one of "f32", "f64"');
   await rejects(init({ backend: "webgpu", precision: "f64" }), "invalid-option", 'WebGPU has no f64: use precision "f32", or backend "cpu"');
   await rejects(init({ backend: "cpu", device: {} }), "invalid-option", 'a device was given, but backend "cpu" uses none');
   await stillSolves(it);
 });
+
+test("options of another kind, for callers without types", async (t) => {
+  const it = await four(t);
+  const { problem, x, term } = it;
+  for (const [given, said] of [[null, "null"], ["2", "a string"], [true, "a boolean"], [{}, "a Object"]]) {
+    const place = (name) => [`term "${name}": weight must be a number, or an array with one for each instance, not ${said}`, { term: name }];
+    refuses(() => problem.residuals("t", { of: [x], weight: given }, ([a]) => a), "invalid-option", ...place("t"));
+    refuses(() => term.set({ weight: given }), "invalid-option", ...place("pull"));
+    refuses(() => problem.residuals("t", { over: given, of: [x, x] }, ([a, b]) => a.sub(b)), "invalid-option",
+      `term "t": \`over\` must be a number of instances or an array of indices, not ${said}`, { term: "t" });
+  }
+  for (const [given, said] of [[null, "null"], ["lm", "a string"]]) {
+    await rejects(problem.solve(given), "invalid-option", `solve options must be an object, not ${said}`);
+    refuses(() => problem.solver(given), "invalid-option", `solve options must be an object, not ${said}`);
+  }
+  for (const option of ["maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"]) {
+    await rejects(problem.solve({ [option]: "5" }), "invalid-option", `${option} must be a number that is not negative, not a string`);
+    refuses(() => problem.solver({ [option]: null }), "invalid-option", `${option} must be a number that is not negative, not null`);
+  }
+  refuses(() => problem.solver().advance({ budgetMs: "8" }), "invalid-option", "advance({ iterations: 1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
+  const whose = { "a variable or constant": (name) => problem.variables(name, { shape: 1, values: [1] }), "a term": (name) => problem.residuals(name, { of: [x] }, ([a]) => a) };
+  for (const [of, make] of Object.entries(whose)) {
+    refuses(() => make(""), "invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
+    refuses(() => make(5), "invalid-option", `the name of ${of} must be a string, not a number`);
+    refuses(() => make(null), "invalid-option", `the name of ${of} must be a string, not null`);
+  }
+  refuses(() => whose["a term"]("__proto__"), "invalid-option", 'a term can\'t be called "__proto__"', { term: "__proto__" });
+  await stillSolves(it);
+});
+
+test("a count of instances is held against the tables before anything of that length is made", async (t) => {
+  const it = await four(t);
+  const { problem, x } = it;
+  const five = problem.constants("five", { shape: 3, values: new Float32Array(15) });
+  const started = performance.now();
+  const heap = process.memoryUsage().arrayBuffers;
+  refuses(() => problem.residuals("many", { over: 1e8, of: [five, x] }, ([a, b]) => a.sub(b)), "index-out-of-range",
+    'term "many": slot 0 of instance 5 has index 5, but "five" has 5 instances (0 to 4)', { term: "many", slot: 0, instance: 5 });
+  refuses(() => problem.residuals("many", { over: 5, of: [five, x] }, ([a, b]) => a.sub(b)), "index-out-of-range",
+    'term "many": slot 1 of instance 4 has index 4, but "x" has 4 instances (0 to 3)', { term: "many", slot: 1, instance: 4 });
+  refuses(() => problem.residuals("most", { over: 2 ** 33, of: [x] }, ([a]) => a), "limits", 'term "most": 8589934592 instances are more than a term can have (4294967295)', { term: "most" });
+  refuses(() => problem.residuals("most", { over: { length: 2 ** 33 }, of: [x] }, ([a]) => a), "limits", 'term "most": 8589934592 instances are more than a term can have (4294967295)', { term: "most" });
+  assert.ok(process.memoryUsage().arrayBuffers - heap < 1e7, "no index column was made");
+  assert.ok(performance.now() - started < 1000, "at once");
+  // Fewer than there are is no mistake.
+  const some = problem.residuals("some", { over: 3, of: [five, x] }, ([a, b]) => a.sub(b));
+  assert.equal(some.count, 3);
+  some.dispose();
+  await stillSolves(it);
+});
+
+for (const backend of BACKENDS) {
+  test(`term.set on ${backend} writes all that it is given, or nothing`, async (t) => {
+    const lw = await open(t, { backend });
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 1, values: [0, 0] });
+    const term = problem.residuals("two", { of: [x], data: { a: Float32Array.of(1, 2), b: [3, 4] }, weight: [1, 2] }, ([p], { a, b }) => [p.sub(a), p.sub(b.x), p.sub(b.y)]);
+    const one = problem.residuals("one", { of: [x], data: { c: 1 } }, ([p], { c }) => p.sub(c));
+    const costs = async () => [await term.cost(), await one.cost()];
+    const before = await costs();
+    const a = Float32Array.of(10, 20);
+    const place = { term: "two" };
+    refuses(() => term.set({ a, b: [5, NaN] }), "non-finite", 'term "two": data column "b" is not finite: value 1 is NaN', place);
+    refuses(() => term.set({ b: [5, 6], a: Float32Array.of(1, Infinity) }), "non-finite", 'term "two": data column "a" is not finite: value 1 is inf', { ...place, instance: 1 });
+    refuses(() => term.set({ b: [5, 6], a: Float64Array.of(1e39, 1) }), "non-finite", 'term "two": data column "a" is not finite: value 0 is 1e+39', { ...place, instance: 0 });
+    refuses(() => term.set({ b: [5, 6], a: new Float32Array(3) }), "data-length", 'term "two": data column "a" has 3 values, but 2 (2 instances of 1) are needed', place);
+    refuses(() => term.set({ a, b: [5, 6, 7] }), "invalid-option",
+      'term "two": data column "b" was made as 2 shared by all instances; another layout would be another kernel: make a new term', place);
+    refuses(() => term.set({ a, d: 1 }), "invalid-option", 'term "two" has no data column "d" (it has: a, b)', place);
+    refuses(() => term.set({ a, weight: [1, -2] }), "invalid-option", 'term "two": weight must not be negative, but value 1 is', place);
+    refuses(() => term.set({ a, weight: [1] }), "data-length", 'term "two": weight has 1 values, but 2 (2 instances of 1) are needed', place);
+    refuses(() => term.set({ a, weight: [1, NaN] }), "non-finite", 'term "two": weight is not finite: value 1 is NaN', { ...place, instance: 1 });
+    refuses(() => term.set({ a, weight: NaN }), "non-finite", 'term "two": weight is not finite: value 0 is NaN', place);
+    refuses(() => one.set({ c: 7, weight: [1, 2] }), "invalid-option",
+      'term "one": weight is one number for all instances: give an array when the term is made to have one for each', { term: "one" });
+    assert.deepEqual(await costs(), before);
+    term.set({ a, b: [5, 6], weight: 2 });
+    assert.equal(await term.cost(), 100 + 25 + 36 + 400 + 25 + 36);
+  });
+}
 
 test("meshes that are none", () => {
   refuses(() => edges([0, 1]), "data-length", "triangles has 2 indices, which is not a multiple of 3");
@@ -303,6 +394,9 @@ test("one bad argument harms nothing but its own call", async (t) => {
   const { problem } = it;
   refuses(() => problem.variables("big", { shape: 1, values: new BigInt64Array(2) }), "invalid-option",
     "an argument is of a kind that the engine does not take: Cannot convert a BigInt value to a number");
+  // An error of the caller's own is not taken for one of the engine's because it has a code, too.
+  refuses(() => problem.variables("big", { shape: 1, values: { length: 1, get 0() { throw Object.assign(new Error("mine"), { code: "ENOENT" }); } } }), "invalid-option",
+    "an argument is of a kind that the engine does not take: mine");
   refuses(() => problem.variables(5, { shape: 1, values: [1] }), "invalid-option", "the name of a variable or constant must be a string, not a number");
   refuses(() => problem.residuals(undefined, { of: [it.x] }, ([a]) => a), "invalid-option", "the name of a term must be a string, not undefined");
   await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option",

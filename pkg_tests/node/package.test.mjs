@@ -33,6 +33,7 @@ test("what is in it: compiled files, their types, the licences, and no path of t
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }
+  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.ok(files.includes(name), `${name} is missing`);
   assert.equal(manifest.license, "MIT OR Apache-2.0");
   assert.deepEqual(manifest.dependencies ?? {}, {}, "it needs no other package");
 });

@@ -98,10 +98,10 @@ impl Graph {
         self.intern(Node::Leaf(leaf))
     }
 
-    /// Folds an operation on constants, unless the result is not finite: that is left to run, where it is reported
-    /// with its term and instance.
+    /// Folds an operation on constants, unless the result leaves f32's range: that is left to run, where what is not
+    /// finite is reported with its term and instance.
     fn folded(&mut self, value: f64) -> Option<Expr> {
-        value.is_finite().then(|| self.constant(value))
+        (value.abs() <= f64::from(f32::MAX)).then(|| self.constant(value))
     }
 
     pub fn neg(&mut self, a: Expr) -> Expr {

@@ -106,11 +106,14 @@ pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source
         let opcode = Opcode::from_word(code).ok_or(TapeError::UnknownOpcode { instruction, opcode: code })?;
         let value = reader.instruction(opcode, operands)?;
         reader.scalars += value.len();
-        if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS {
+        if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS || reader.graph.len() > MAX_SCALARS {
             return Err(TapeError::TooLarge);
         }
         reader.values.push(value);
         rest = &tail[count..];
+    }
+    if reader.graph.len() > MAX_SCALARS {
+        return Err(TapeError::TooLarge);
     }
     let mut scalars = Vec::new();
     for &output in outputs {
@@ -159,6 +162,14 @@ impl Reader<'_> {
                 return Ok(vec![*value.get(words[1] as usize).ok_or(width)?]);
             }
             _ => {}
+        }
+        // What an instruction reads counts as well as what it makes: one that names a wide value again and again would
+        // otherwise do any amount of work.
+        for &word in words {
+            self.scalars += self.value(word)?.len();
+            if self.scalars > MAX_SCALARS {
+                return Err(TapeError::TooLarge);
+            }
         }
         let operands = words.iter().map(|&word| self.value(word).cloned()).collect::<Result<Vec<_>, _>>()?;
         let widths: Vec<usize> = operands.iter().map(Vec::len).collect();

@@ -182,10 +182,18 @@ impl ResidualPrograms {
 
         // Jᵀu for a vector u of rows that is only a symbol yet: both programs have these columns.
         let u: Vec<Expr> = (0..rows).map(|row| linear.leaf(Leaf::Row(row))).collect();
-        let transposed: Vec<Expr> = (0..inputs.len())
+        // Column by column, the rows whose entry is not 0: wide variables have few.
+        let entries: Vec<Vec<(usize, Expr)>> = (0..inputs.len())
             .map(|input| {
-                let column: Vec<Expr> = jacobian.iter().map(|row| row[input]).collect();
-                linear.dot(&column, &u)
+                let column = jacobian.iter().map(|row| row[input]).enumerate();
+                column.filter(|&(_, entry)| linear.value(entry) != Some(0.0)).collect()
+            })
+            .collect();
+        let transposed: Vec<Expr> = entries
+            .iter()
+            .map(|column| {
+                let (entry, u): (Vec<Expr>, Vec<Expr>) = column.iter().map(|&(row, entry)| (entry, u[row])).unzip();
+                linear.dot(&entry, &u)
             })
             .collect();
         let mut contributions = Columns::new(0);
@@ -228,7 +236,9 @@ impl ResidualPrograms {
             let mut block = Vec::new();
             for i in range.clone() {
                 for j in range.start..=i {
-                    let (a, b): (Vec<Expr>, Vec<Expr>) = jacobian.iter().map(|row| (row[i], row[j])).unzip();
+                    let of_i = |row: usize| entries[i].iter().find(|entry| entry.0 == row).map(|entry| entry.1);
+                    let both = entries[j].iter().filter_map(|&(row, b)| Some((of_i(row)?, b)));
+                    let (a, b): (Vec<Expr>, Vec<Expr>) = both.unzip();
                     let entry = linear.dot(&a, &b);
                     let entry = linear.mul(weight, entry);
                     block.push(diagonals.code(&linear, entry));

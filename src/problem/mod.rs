@@ -69,8 +69,13 @@ pub struct Problem {
     uploads: Vec<Command>,
     /// Counts changes of values, data and weights: what a solver knows about the point is stale after one.
     pub revision: u64,
-    /// Counts changes of tables and terms: a solver's recordings are stale after one.
+    /// Counts changes of tables and terms: a solver's buffers and recordings are stale after one.
     pub structure: u64,
+    /// Counts changes of which terms are enabled: a solver's recordings are stale after one.
+    pub selection: u64,
+    /// The solver whose linearisation the chunks hold, and how many solvers there were.
+    pub linearized_by: Option<u64>,
+    pub solvers: u64,
 }
 
 /// The two arenas.
@@ -104,6 +109,10 @@ impl Problem {
     /// The terms that take part in the cost.
     pub fn enabled_terms(&self) -> impl Iterator<Item = &Term> {
         self.terms().filter(|term| term.enabled)
+    }
+
+    pub fn has_enabled_terms(&self) -> bool {
+        self.enabled_terms().next().is_some()
     }
 
     /// Their numbers, the last first.
@@ -195,7 +204,13 @@ impl Problem {
             Some(arena) if arena.len == self.arena_len => arena,
             _ => {
                 let point = device.allocate(Kind::Real, self.arena_len, "variables")?;
-                let trial = device.allocate(Kind::Real, self.arena_len, "trial point")?;
+                let trial = match device.allocate(Kind::Real, self.arena_len, "trial point") {
+                    Ok(trial) => trial,
+                    Err(error) => {
+                        device.free(point);
+                        return Err(error.into());
+                    }
+                };
                 Arena { point, trial, len: self.arena_len, shared: false }
             }
         };
@@ -240,7 +255,8 @@ impl Problem {
     }
 
     pub fn add_term(&mut self, device: &mut Device, spec: TermSpec) -> Result<u32, Error> {
-        let term = Term::new(device, &self.tables, spec, &mut self.uploads)?;
+        let (term, uploads) = Term::new(device, &self.tables, spec)?;
+        self.uploads.extend(uploads);
         self.terms.push(Some(term));
         self.structure += 1;
         Ok(self.terms.len() as u32 - 1)
@@ -265,7 +281,7 @@ impl Problem {
         if term.enabled != enabled {
             term.enabled = enabled;
             self.revision += 1;
-            self.structure += 1;
+            self.selection += 1;
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ pub struct Term {
 }
 
 impl Term {
-    pub(super) fn new(device: &mut Device, tables: &[Table], spec: TermSpec, uploads: &mut Vec<Command>) -> Result<Self, Error> {
+    pub(super) fn new(device: &mut Device, tables: &[Table], spec: TermSpec) -> Result<(Self, Vec<Command>), Error> {
         spec.validate(tables)?;
         let (mut signature, columns) = spec.signature(tables);
         let mut graph = Graph::new();
@@ -128,23 +128,39 @@ impl Term {
             shared: signature.shared,
         };
         let largest = term.largest_chunk(&spec, device.limits(), device.precision().bytes())?;
+        let mut uploads = Vec::new();
+        match term.fill(device, tables, &spec, &signature, largest, &mut uploads) {
+            Ok(()) => Ok((term, uploads)),
+            Err(error) => {
+                // Neither buffers nor uploads of a refused term stay behind.
+                term.buffers().for_each(|buffer| device.free(buffer));
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the chunks, with their data.
+    fn fill(
+        &mut self,
+        device: &mut Device,
+        tables: &[Table],
+        spec: &TermSpec,
+        signature: &Signature,
+        largest: u32,
+        uploads: &mut Vec<Command>,
+    ) -> Result<(), Error> {
         let mut first = 0;
         while first < spec.count {
             let count = largest.min(spec.count - first);
-            match term.add_chunk(device, tables, &spec, &signature, first, count, uploads) {
-                Ok(chunk) => term.chunks.push(chunk),
-                Err(error) => {
-                    term.buffers().for_each(|buffer| device.free(buffer));
-                    return Err(error);
-                }
-            }
+            let chunk = self.add_chunk(device, tables, spec, signature, first, count, uploads)?;
+            self.chunks.push(chunk);
             first += count;
         }
         for (column, given) in spec.columns.iter().enumerate() {
-            uploads.extend(term.column_uploads(column as u32, given.values)?);
+            uploads.extend(self.column_uploads(column as u32, given.values)?);
         }
-        uploads.extend(term.weight_uploads(spec.weight)?);
-        Ok(term)
+        uploads.extend(self.weight_uploads(spec.weight)?);
+        Ok(())
     }
 
     /// The most instances of which every buffer still fits a binding.

@@ -76,8 +76,8 @@ impl Measure {
 impl Session {
     /// A task whose one value is the milliseconds of one repetition. The solver can go on afterwards as if nothing had been.
     pub fn measure(&mut self, solver: u32, what: Measured, repeats: u32) -> Result<u32, Error> {
+        self.prepare(solver)?;
         let problem = self.solver_entry(solver)?.problem;
-        self.idle(problem)?;
         let entry = self.solvers[solver as usize].as_ref().ok_or(Error::Disposed("solver"))?;
         let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         let work = entry.solver.workspace();

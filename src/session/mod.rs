@@ -113,11 +113,17 @@ impl Session {
     pub fn view_table(&mut self, problem: u32, table: u32) -> Result<Slice, Error> {
         let (entry, device) = self.entry(problem)?;
         let buffer = entry.problem.share(device)?;
+        let slice = |entry: &Entry| {
+            let table = entry.problem.table(table)?;
+            Ok(Slice { buffer, offset: table.arena, len: table.elements() })
+        };
+        if entry.running.is_some() {
+            return slice(entry);
+        }
         // Whoever draws from the buffer must not see zeros: what waits to be uploaded goes now.
         let mut play = device.start(crate::device::Recording { commands: entry.problem.take_uploads() });
         device.resume(&mut play, f64::INFINITY)?;
-        let table = entry.problem.table(table)?;
-        Ok(Slice { buffer, offset: table.arena, len: table.elements() })
+        slice(entry)
     }
 
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {

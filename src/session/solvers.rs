@@ -12,10 +12,19 @@ impl Session {
         self.solvers.get_mut(solver as usize).and_then(Option::as_mut).ok_or(Error::Disposed("solver"))
     }
 
+    /// Waits for what other calls left unfinished and brings the solver up to date with its problem.
+    pub(super) fn prepare(&mut self, solver: u32) -> Result<(), Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
+        entry.solver.prepare(&mut self.device, &mut owner.problem)
+    }
+
     /// A task that solves to termination, or makes one step.
     pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
-        self.idle(problem)?;
+        self.prepare(solver)?;
         self.solver_entry(solver)?.solver.reopen();
         self.start_task(problem, Task::solve(problem, solver, mode))
     }
@@ -23,7 +32,7 @@ impl Session {
     /// A task whose outcome is the report of what was done so far.
     pub fn report(&mut self, solver: u32) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
-        self.idle(problem)?;
+        self.prepare(solver)?;
         let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
         let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         let recording = entry.solver.report_now(&mut owner.problem)?;
@@ -37,15 +46,25 @@ impl Session {
     /// While kernels are still being compiled, a call does nothing.
     pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), Error> {
         let deadline = now_ms() + budget_ms;
-        let problem = self.solver_entry(solver)?.problem;
-        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let entry = self.solver_entry(solver)?;
+        let problem = entry.problem;
+        // A step that this solver is in the midst of may go on; those of others would work on the same trial point.
+        let own = entry.live.take();
+        self.finish_live(problem)?;
+        self.solver_entry(solver)?.live = own;
+        let (owner, _) = self.entry(problem)?;
         if owner.running.is_some() {
             return Err(Error::Busy);
+        }
+        let structure = owner.problem.structure;
+        if !self.solver_entry(solver)?.solver.is_of(structure) || !self.entry(problem)?.0.problem.has_enabled_terms() {
+            self.prepare(solver)?;
         }
         if self.device.compiled()?.is_some() {
             return Ok(());
         }
-        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
+        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         for _ in 0..iterations {
             if let Device::Wgpu(_) = &self.device {
                 let recording = entry.solver.step(&mut owner.problem, Inner::Live)?;
@@ -80,11 +99,17 @@ impl Session {
         Ok(())
     }
 
+    /// Destroys the solver. What it was in the midst of is finished first (CPU): a dropped play may hold the only
+    /// upload of some values, or half a commit.
     pub fn free_solver(&mut self, solver: u32) {
-        let Some(entry) = self.solvers.get_mut(solver as usize).and_then(Option::take) else { return };
         let tasks: Vec<u32> = self.tasks.iter().filter(|(_, task)| task.solver() == Some(solver)).map(|(id, _)| *id).collect();
         for task in tasks {
-            self.drop_task(task);
+            self.cancel(task);
+        }
+        let Some(mut entry) = self.solvers.get_mut(solver as usize).and_then(Option::take) else { return };
+        if let Some(play) = &mut entry.live {
+            // Whatever goes wrong here, the solver is gone afterwards.
+            let _ = self.device.resume(play, f64::INFINITY);
         }
         entry.solver.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
     }

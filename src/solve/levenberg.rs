@@ -15,8 +15,8 @@ use crate::problem::{Problem, Table};
 
 /// λ of the first step (Ceres' initial radius of 10⁴).
 const FIRST_DAMPING: f64 = 1e-4;
-/// η of the first step's inner solver; `accept` moves it between 0.01 and 0.1 by how well the model did.
-const FORCING: f64 = 0.01;
+/// η of the first step's inner solver; `accept` moves it between 0.001 and 0.1 by how well the model did.
+const FORCING: f64 = 0.1;
 /// Rejections in a row after which there is no progress to be had.
 const MAX_REJECTIONS: u32 = 12;
 
@@ -29,7 +29,7 @@ pub enum Next {
     Run(Recording),
     /// One iteration is complete; ask again for the next recording.
     Iteration(Iteration),
-    /// The residual is not finite at the start values: find out where.
+    /// The residual is not finite at the accepted values: find out where.
     Blame,
     Done(Box<Report>),
 }
@@ -64,6 +64,8 @@ pub struct Levenberg {
     /// The first iteration since the last report.
     first_iteration: u32,
     rejections: u32,
+    /// Steps since the solver was (re)opened.
+    tried: u32,
     started_ms: Option<f64>,
     stop: Option<String>,
     ending: Option<(Termination, String)>,
@@ -72,6 +74,9 @@ pub struct Levenberg {
     /// What of the problem the recording and the device's state were made for.
     revision: u64,
     structure: u64,
+    selection: u64,
+    /// Which of the problem's solvers this is.
+    id: u64,
     /// The step's commands for either kind of [`Inner`], while the structure stays.
     recordings: [Option<Vec<Command>>; 2],
     /// Whether the first values of the state were uploaded.
@@ -106,6 +111,12 @@ impl Levenberg {
             damping: FIRST_DAMPING,
             revision: u64::MAX,
             structure: problem.structure,
+            selection: problem.selection,
+            id: {
+                problem.solvers += 1;
+                problem.solvers
+            },
+            tried: 0,
             recordings: [None, None],
             fresh_state: false,
             partial_counts: Vec::new(),
@@ -130,7 +141,7 @@ impl Levenberg {
 
     /// Forgets how the last solve ended, so that the solver can go on.
     pub fn reopen(&mut self) {
-        (self.stop, self.ending, self.rejections) = (None, None, 0);
+        (self.stop, self.ending, self.rejections, self.tried) = (None, None, 0, 0);
         self.started_ms = None;
     }
 
@@ -175,12 +186,9 @@ impl Levenberg {
     /// One LM step, without reading back.
     pub fn step(&mut self, problem: &mut Problem, inner: Inner) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
-        if self.revision != problem.revision {
-            self.revision = problem.revision;
-            self.upload_state(&mut commands);
-        }
-        if self.structure != problem.structure {
-            self.structure = problem.structure;
+        self.refresh_state(problem, &mut commands);
+        if self.selection != problem.selection {
+            self.selection = problem.selection;
             self.recordings = [None, None];
         }
         let cached = match self.recordings[inner as usize].take() {
@@ -190,6 +198,37 @@ impl Levenberg {
         commands.extend(cached.iter().cloned());
         self.recordings[inner as usize] = Some(cached);
         Ok(Recording { commands })
+    }
+
+    /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
+    pub fn prepare(&mut self, device: &mut Device, problem: &mut Problem) -> Result<(), Error> {
+        if !problem.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        if self.is_of(problem.structure) {
+            return Ok(());
+        }
+        problem.lay_out(device)?;
+        let work = Workspace::new(device, problem)?;
+        let old = std::mem::replace(&mut self.work, work);
+        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.structure = problem.structure;
+        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None]);
+        Ok(())
+    }
+
+    /// Whether its buffers were made for this structure of the problem.
+    pub fn is_of(&self, structure: u64) -> bool {
+        self.structure == structure
+    }
+
+    /// Uploads what of the state an edit, or another solver of the same problem, has made stale.
+    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) {
+        if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
+            self.revision = problem.revision;
+            problem.linearized_by = Some(self.id);
+            self.upload_state(commands);
+        }
     }
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
@@ -258,18 +297,16 @@ impl Levenberg {
         Ok(commands)
     }
 
-    /// What a step brought back; `None` when the cost at the start values is not finite.
+    /// What a step brought back; `None` when the cost before it is not finite.
     fn read_step(&mut self, readback: &[f64], ms: f64) -> Option<Iteration> {
         let at = |element: u32| readback.get(element as usize).copied().unwrap_or(f64::NAN);
         let accepted = at(state::ACCEPTED) != 0.0;
         let cost = at(state::COST);
         let before = if accepted { cost - at(state::CHANGE) } else { cost };
-        if self.initial_cost.is_none() {
-            if !before.is_finite() {
-                return None;
-            }
-            self.initial_cost = Some(before);
+        if !before.is_finite() {
+            return None;
         }
+        self.initial_cost.get_or_insert(before);
         self.cost = cost;
         let damping = std::mem::replace(&mut self.damping, at(state::DAMPING));
         (self.model, self.point_norm) = (at(state::MODEL), at(state::POINT_NORM));
@@ -291,10 +328,14 @@ impl Levenberg {
     fn judge(&mut self, step: &Iteration) {
         let s = &self.settings;
         let converged = |reason: String| Some((Termination::Converged, reason));
+        self.tried += 1;
         self.rejections = if step.accepted { 0 } else { self.rejections + 1 };
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
         let noise = self.epsilon() * step.cost.abs();
-        self.ending = if step.gradient_norm <= s.gradient_tolerance {
+        self.ending = if !step.gradient_norm.is_finite() {
+            let reason = "the residual is finite, but its derivative is not: guard the expression with select()";
+            Some((Termination::NoProgress, reason.into()))
+        } else if step.gradient_norm <= s.gradient_tolerance {
             converged(format!("gradient: max |gᵢ| = {:.3e} ≤ gradientTolerance = {:e}", step.gradient_norm, s.gradient_tolerance))
         } else if step.accepted && -step.cost_change <= s.cost_tolerance * step.cost {
             let relative = -step.cost_change / step.cost;
@@ -333,8 +374,7 @@ impl Levenberg {
         if let Some(reason) = &self.stop {
             return Some((Termination::Stopped, reason.clone()));
         }
-        let done = self.iterations.len() as u32 - self.first_iteration;
-        if done >= self.settings.max_iterations {
+        if self.tried >= self.settings.max_iterations {
             return Some((Termination::MaxIterations, format!("maxIterations = {} steps were tried", self.settings.max_iterations)));
         }
         let elapsed = now_ms() - started;
@@ -346,10 +386,7 @@ impl Levenberg {
     fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
-        if self.revision != problem.revision || self.initial_cost.is_none() {
-            self.revision = problem.revision;
-            self.upload_state(&mut commands);
-        }
+        self.refresh_state(problem, &mut commands);
         for term in problem.enabled_terms() {
             for chunk in &term.chunks {
                 commands.push(self.work.generated(term.kernels.linearize, chunk, point, self.work.step));
@@ -374,16 +411,18 @@ impl Levenberg {
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         self.cost = cost;
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
+        let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
         Report {
             termination,
             converged: termination == Termination::Converged,
             reason,
-            initial_cost: self.initial_cost.unwrap_or(cost),
+            initial_cost: self.initial_cost.take().unwrap_or(cost),
             cost,
             iterations: self.iterations[first_iteration as usize..].to_vec(),
             cost_by_term,
             compile_ms: self.compile_ms,
-            solve_ms: now_ms() - started,
+            // Steps made one by one have their time, too.
+            solve_ms: (now_ms() - started).max(steps_ms),
             backend: self.backend,
             precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
             method: "lm",

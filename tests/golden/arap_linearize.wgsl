@@ -3,7 +3,7 @@
 @group(0) @binding(6) var<storage, read_write> jacobian: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
-// sin and cos to 2 ulp of f32 for |x| < 8192. WGSL's own may be off by 2⁻¹¹ (the specification, section 15.7.4), and are
+// sin and cos to 2 ulp of f32 for |x| ≤ 8192; beyond that the adapter's own, whatever they are worth. WGSL's own may be off by 2⁻¹¹ (the specification, section 15.7.4), and are
 // on some adapters: enough to move the minimum of a solve. Cody & Waite's reduction by π/2 in three parts, then the
 // polynomials of the Cephes library. The CUDA f64 build has its own library and replaces these two.
 
@@ -35,12 +35,14 @@ fn turned(r: real, q: i32) -> real {
 
 fn sine(x: real) -> real {
     let k = quadrant(x);
-    return turned(reduced(x, k), i32(k));
+    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)));
+    return select(ours, sin(x), abs(x) > 8192.0);
 }
 
 fn cosine(x: real) -> real {
     let k = quadrant(x);
-    return turned(reduced(x, k), i32(k) + 1);
+    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)) + 1);
+    return select(ours, cos(x), abs(x) > 8192.0);
 }
 
 @compute @workgroup_size(group_size)

@@ -25,6 +25,11 @@ export function floats(values: ArrayLike<number>): Floats {
   return values instanceof Float32Array || values instanceof Float64Array ? values : Float64Array.from(values);
 }
 
+/** Whether it is an object with a length: an array, a typed array, anything like them. @internal */
+export function isArrayLike(value: unknown): value is ArrayLike<number> {
+  return typeof value === "object" && value !== null && typeof (value as { length?: unknown }).length === "number";
+}
+
 /** The position of the first entry that is no index (a non-negative integer below 2³²), or −1. @internal */
 export function firstNonIndex(values: ArrayLike<number>): number {
   if (values instanceof Uint32Array || values instanceof Uint16Array || values instanceof Uint8Array) return -1;

@@ -1,25 +1,50 @@
 /** Errors: one class with a code, so that a program can tell them apart and a person can read them. */
 
-/** What went wrong, for programs. */
-export type ErrorCode =
-  | "index-out-of-range"   // an index names an instance that is not there: see `term`, `slot`, `instance`
-  | "data-length"          // an array has the wrong number of values
-  | "non-finite"           // NaN or an infinity among values, data, literals, or in a residual at the start
-  | "empty-term"           // nothing to solve: a term without instances, a problem without terms
-  | "no-residual"          // the residual function returned nothing usable
-  | "foreign-variable"     // a slot of another problem
-  | "foreign-expression"   // an expression of another trace, or of one that is over
-  | "untraceable"          // a JavaScript operator, conversion or comparison on an expression
-  | "shape"                // sizes that do not go together
-  | "invalid-option"
-  | "tape"                 // the traced function could not be read or compiled
-  | "limits"               // more than the device can bind
-  | "device-lost"
-  | "disposed"
-  | "busy"                 // another call is running on the same problem
-  | "out-of-memory"
-  | "no-adapter"           // WebGPU was demanded and cannot be had
-  | "engine-dead";         // the engine panicked: a bug of ours; reload
+/** Every code there is: what the engine throws is ours only with one of these. */
+const ERROR_CODES = [
+  "index-out-of-range",
+  "data-length",
+  "non-finite",
+  "empty-term",
+  "no-residual",
+  "foreign-variable",
+  "foreign-expression",
+  "untraceable",
+  "shape",
+  "invalid-option",
+  "tape",
+  "limits",
+  "device-lost",
+  "disposed",
+  "busy",
+  "out-of-memory",
+  "no-adapter",
+  "engine-dead",
+] as const;
+
+/**
+ * What went wrong, for programs:
+ *
+ * - `index-out-of-range`: an index names an instance that is not there: see `term`, `slot`, `instance`
+ * - `data-length`: an array has the wrong number of values
+ * - `non-finite`: NaN or an infinity among values, data, literals, or in a residual at the start
+ * - `empty-term`: nothing to solve: a term without instances, a problem without terms
+ * - `no-residual`: the residual function returned nothing usable
+ * - `foreign-variable`: a slot of another problem
+ * - `foreign-expression`: an expression of another trace, or of one that is over
+ * - `untraceable`: a JavaScript operator, conversion or comparison on an expression
+ * - `shape`: sizes that do not go together
+ * - `invalid-option`
+ * - `tape`: the traced function could not be read or compiled
+ * - `limits`: more than the device can bind
+ * - `device-lost`
+ * - `disposed`
+ * - `busy`: another call is running on the same problem
+ * - `out-of-memory`
+ * - `no-adapter`: WebGPU was demanded and cannot be had
+ * - `engine-dead`: the engine panicked: a bug of ours; reload
+ */
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** Every error that Leastwise throws. The message says what was wrong, where, and what to do. */
 export class LeastwiseError extends Error {
@@ -43,10 +68,14 @@ export class LeastwiseError extends Error {
   }
 }
 
+function isCode(code: unknown): code is ErrorCode {
+  return (ERROR_CODES as readonly unknown[]).includes(code);
+}
+
 /** Makes a `LeastwiseError` of what the engine threw. @internal */
 export function asError(thrown: unknown, panic: () => string | undefined): LeastwiseError {
   if (thrown instanceof LeastwiseError) return thrown;
-  if (typeof thrown === "object" && thrown !== null && "code" in thrown && "message" in thrown) {
+  if (typeof thrown === "object" && thrown !== null && "message" in thrown && isCode((thrown as { code?: unknown }).code)) {
     const { code, message, term, instance, slot } = thrown as { code: ErrorCode; message: string; term?: string; instance?: number; slot?: number };
     return new LeastwiseError(code, message, { term, instance, slot });
   }

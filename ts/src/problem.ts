@@ -13,6 +13,11 @@ import { TermOf, trace, type Term, type TermOptions } from "./term.js";
 /** What a residual function returns: scalars and vectors, whose scalars are the rows of r. */
 export type Residual = Scalar | Vec<number> | readonly (Scalar | Vec<number>)[];
 
+function checkName(of: string, name: unknown): void {
+  if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of ${of} must be a string, not ${describe(name)}`);
+  if (name === "") throw new LeastwiseError("invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
+}
+
 /** A least-squares problem: minimise ½ Σ w ‖r‖² over the variables. */
 export interface Problem extends Disposable {
   /** Unknowns: `values.length / shape` instances, which begin at `values` (flat). */
@@ -56,7 +61,7 @@ export class ProblemOf implements Problem {
   #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): Table<V> & { readonly constant: C } {
     const problem = this.#alive();
     const { shape, values, count } = options;
-    if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of a variable or constant must be a string, not ${describe(name)}`);
+    checkName("a variable or constant", name);
     if (!Number.isInteger(shape) || shape < 1) throw new LeastwiseError("shape", `"${name}": the shape is the number of scalars an instance (1, 2, 3, …), not ${describe(shape)}${typeof shape === "number" ? ` (${shape})` : ""}`);
     if (typeof values !== "object" || values === null || typeof values.length !== "number") throw new LeastwiseError("shape", `"${name}": values must be an array of numbers, not ${describe(values)}`);
     if (count !== undefined && count * shape !== values.length) {
@@ -69,13 +74,15 @@ export class ProblemOf implements Problem {
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D> {
     const started = performance.now();
     const problem = this.#alive();
-    if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of a term must be a string, not ${describe(name)}`);
+    checkName("a term", name);
+    // Reports map names of terms to costs, and an object of JavaScript's can't have this key.
+    if (name === "__proto__") throw new LeastwiseError("invalid-option", "a term can't be called \"__proto__\"", { term: name });
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const traced = trace(name, options as TermOptions<Slots, Columns>, residual as never, this);
     const handle = this.tasks.call((native) => native.term(problem, traced.native));
     this.#traceMs += performance.now() - started;
     this.#terms.add(name);
-    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, () => this.#terms.delete(name));
+    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, typeof traced.native.weight === "object", () => this.#terms.delete(name));
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {

@@ -1,5 +1,6 @@
 /** Solvers: one problem, three ways to run. */
 import { LeastwiseError } from "./errors.js";
+import { describe } from "./expression.js";
 import type { NativeOptions } from "./native.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Tasks } from "./tasks.js";
@@ -33,9 +34,15 @@ export interface Solver extends Disposable {
    * For frame loops. On a GPU: enqueues `iterations` steps (1 unless told) and returns; nothing is read back. On the
    * CPU: works until `budgetMs` (8 unless told) are over or the steps are done, and goes on from there the next time.
    * While kernels are still being compiled it does nothing.
+   *
+   * Nothing holds it back on a GPU: it never waits for the steps that are still queued, and calling it faster than the
+   * GPU works lets the queue grow. Call it once a frame.
    */
   advance(options?: { iterations?: number; budgetMs?: number }): void;
-  /** Brings back the cost and what was done. */
+  /**
+   * Brings back the cost and what was done. Steps that `advance` made leave no record of their own: after nothing else,
+   * `iterations` is empty.
+   */
   report(): Promise<Report>;
   dispose(): void;
 }
@@ -46,11 +53,15 @@ export class SolverOf implements Solver {
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, private readonly traceMs: () => number) {
+    if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
     const { signal: _signal, onIteration: _onIteration, ...rest } = options;
-    const known = ["method", "linear", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const numbers = ["maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const known = ["method", "linear", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
     if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
     const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
+    const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
+    if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
     this.#handle = tasks.call((native) => native.solver(problem(), given));
   }
 
@@ -79,7 +90,7 @@ export class SolverOf implements Solver {
 
   advance(options: { iterations?: number; budgetMs?: number } = {}): void {
     const { iterations = 1, budgetMs = 8 } = options;
-    if (!(Number.isInteger(iterations) && iterations >= 0 && budgetMs >= 0)) {
+    if (!(Number.isInteger(iterations) && iterations >= 0 && typeof budgetMs === "number" && budgetMs >= 0)) {
       throw new LeastwiseError("invalid-option", `advance({ iterations: ${iterations}, budgetMs: ${budgetMs} }): a whole number of steps and a time, neither negative`);
     }
     this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));

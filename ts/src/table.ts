@@ -1,7 +1,7 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { firstNonIndex, floats, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
+import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
-import type { Value } from "./expression.js";
+import { describe, type Value } from "./expression.js";
 import { SlotOf, type Slot, type TableIdentity } from "./slots.js";
 import type { Tasks } from "./tasks.js";
 
@@ -52,6 +52,9 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   at(column: number | IndexTable): Slot<V> {
     if (typeof column === "number" && !(Number.isInteger(column) && column >= 0)) {
       throw new LeastwiseError("shape", `"${this.name}".at(${column}): a column of \`over\` is 0, 1, 2, …`);
+    }
+    if (typeof column !== "number" && !isArrayLike(column)) {
+      throw new LeastwiseError("shape", `"${this.name}".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${describe(column)}`);
     }
     return new SlotOf<V>(this, column);
   }

@@ -1,5 +1,5 @@
 /** Terms: one residual function, traced once, over many instances. */
-import { firstNonIndex, floats, type Floats, type IndexTable } from "./arrays.js";
+import { firstNonIndex, floats, isArrayLike, type Floats, type IndexTable } from "./arrays.js";
 import { plain, type Columns, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError } from "./errors.js";
 import { describe, outputs, wrap } from "./expression.js";
@@ -10,6 +10,11 @@ import { Trace } from "./trace.js";
 import type { NativeSlot, NativeTerm } from "./native.js";
 import type { Tasks } from "./tasks.js";
 
+/** Indices are 32 bits wide. */
+const MOST_INSTANCES = 4294967295;
+/** The largest finite f32. */
+const F32_MAX = 3.4028234663852886e38;
+
 /** A term of a problem: its data, weight and being enabled can change at any time without compiling anything. */
 export interface Term<D> extends Disposable {
   readonly name: string;
@@ -17,7 +22,7 @@ export interface Term<D> extends Disposable {
   readonly count: number;
   /** Whether it takes part in the cost. */
   enabled: boolean;
-  /** Replaces data columns (with the same lengths) or the weight. */
+  /** Replaces data columns (with the same lengths) or the weight: all that is given, or nothing if any of it is refused. */
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;
   /** Its cost ½ Σ w ‖r‖² at the accepted values. */
   cost(): Promise<number>;
@@ -61,7 +66,12 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
     }
     return found;
   });
-  const layout = indexColumns(name, slots, options.over);
+  const { over } = options;
+  if (over !== undefined && typeof over !== "number" && !isArrayLike(over)) {
+    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
+  }
+  const weight = plainWeight(name, options.weight);
+  const layout = indexColumns(name, slots, over);
 
   if (options.data && "weight" in options.data) {
     throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, where);
@@ -73,18 +83,24 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   const of = keys ? Object.fromEntries(keys.map((key, k) => [key, arguments_[k]])) : arguments_;
   const returned = run.run(() => residual(of as never, data as never));
   const results = outputs(returned, run);
-  const { weight } = options;
   return {
     columns,
     native: {
       name,
       ...layout,
       columns: columns.map((column) => ({ name: column.name, ...column.plain })),
-      weight: typeof weight === "object" ? floats(weight) : weight,
+      weight,
       tape: run.close(),
       outputs: Uint32Array.from(results),
     },
   };
+}
+
+/** A weight as the engine takes it. */
+function plainWeight(term: string, weight: unknown): number | Floats | undefined {
+  if (weight === undefined || typeof weight === "number") return weight;
+  if (isArrayLike(weight)) return floats(weight);
+  throw new LeastwiseError("invalid-option", `term "${term}": weight must be a number, or an array with one for each instance, not ${describe(weight)}`, { term });
 }
 
 /** Every slot's index column; equal ones are one. */
@@ -113,6 +129,15 @@ function indexColumns(name: string, slots: readonly SlotOf<unknown>[], over: num
     : lengths.find((length) => length !== undefined) ?? identity?.table.count ?? 0;
   if (!Number.isInteger(count) || count < 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is ${count}, but a number of instances is 0, 1, 2, …`, { term: name });
+  }
+  if (count > MOST_INSTANCES) {
+    throw new LeastwiseError("limits", `term "${name}": ${count} instances are more than a term can have (${MOST_INSTANCES})`, { term: name });
+  }
+  // Before anything of that length is made.
+  const short = typeof over === "number" ? slots.findIndex((slot, k) => columnOf[k] === undefined && slot.table.count < count) : -1;
+  if (short >= 0) {
+    const { name: called, count: instance } = slots[short]!.table;
+    throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${short} of instance ${instance} has index ${instance}, but "${called}" has ${instance} instances (0 to ${instance - 1})`, { term: name, slot: short, instance });
   }
   const uneven = typeof over === "number" ? -1 : slots.findIndex((slot, k) => columnOf[k] === undefined && slot.table.count !== count);
   if (uneven >= 0) {
@@ -161,7 +186,7 @@ export class TermOf<D> implements Term<D> {
   #enabled = true;
   #disposed = false;
 
-  constructor(readonly name: string, readonly count: number, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly columns: Traced["columns"], private readonly forget: () => void) {}
+  constructor(readonly name: string, readonly count: number, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly columns: Traced["columns"], private readonly isWeighedEach: boolean, private readonly forget: () => void) {}
 
   #problem(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });
@@ -175,8 +200,10 @@ export class TermOf<D> implements Term<D> {
   }
 
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void {
-    const { weight, ...data } = changes as { weight?: number | Floats } & Record<string, unknown>;
+    const { weight: given, ...data } = changes as { weight?: number | Floats } & Record<string, unknown>;
     const problem = this.#problem();
+    // Everything is checked before anything is written.
+    const columns: { number: number; values: Floats }[] = [];
     for (const [name, values] of Object.entries(data)) {
       if (values === undefined) continue;
       const number = this.columns.findIndex((column) => column.name === name);
@@ -189,11 +216,39 @@ export class TermOf<D> implements Term<D> {
         const was = column.plain.shared ? `${column.plain.width} shared by all instances` : `${column.plain.width} an instance`;
         throw new LeastwiseError("invalid-option", `term "${this.name}": data column "${name}" was made as ${was}; another layout would be another kernel: make a new term`, { term: this.name });
       }
-      this.tasks.call((native) => native.setColumn(problem, this.handle, number, next.values));
+      this.#check(`data column "${name}"`, next);
+      columns.push({ number, values: next.values });
     }
-    if (weight !== undefined) {
-      this.tasks.call((native) => native.setWeight(problem, this.handle, typeof weight === "object" ? floats(weight) : weight));
+    const weight = plainWeight(this.name, given);
+    if (weight !== undefined) this.#checkWeight(weight);
+    for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
+    if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
+  }
+
+  /** The engine's own checks of a column, in its words. */
+  #check(what: string, { width, shared, values }: PlainColumn): void {
+    const needed = shared ? width : this.count * width;
+    if (values.length !== needed) {
+      const expected = shared ? `${width} (shared by all instances)` : `${needed} (${this.count} instances of ${width})`;
+      throw new LeastwiseError("data-length", `term "${this.name}": ${what} has ${values.length} values, but ${expected} are needed`, { term: this.name });
     }
+    // Beyond f32's range a value would be infinite on a GPU. NaN is not within it either.
+    const position = values.findIndex((value) => !(Math.abs(value) <= F32_MAX));
+    if (position >= 0) {
+      const value = String(values[position]).replace("Infinity", "inf");
+      throw new LeastwiseError("non-finite", `term "${this.name}": ${what} is not finite: value ${position} is ${value}`, { term: this.name, instance: shared ? undefined : Math.floor(position / width) });
+    }
+  }
+
+  #checkWeight(weight: number | Floats): void {
+    const isEach = typeof weight === "object";
+    if (isEach && !this.isWeighedEach) {
+      throw new LeastwiseError("invalid-option", `term "${this.name}": weight is one number for all instances: give an array when the term is made to have one for each`, { term: this.name });
+    }
+    const values = isEach ? weight : Float64Array.of(weight);
+    const negative = values.findIndex((value) => value < 0);
+    if (negative >= 0) throw new LeastwiseError("invalid-option", `term "${this.name}": weight must not be negative, but value ${negative} is`, { term: this.name });
+    this.#check("weight", { width: 1, shared: !isEach, values });
   }
 
   async #costs(): Promise<Float64Array> {

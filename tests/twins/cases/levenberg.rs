@@ -114,8 +114,8 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         let next = Value { value: next.value.clamp(1e-15, 1e15), size: next.size.clamp(1e-15, 1e15) };
         case.expect_state(&[(DAMPING, next), (CHANGE, change), (GAIN, ratio), (STEPS, steps + one)]);
         let forcing = match ratio.value {
-            low if low < 0.5 => 0.0125,
-            high if high > 0.9 => 0.1,
+            low if low < 0.5 => 0.015,
+            high if high > 0.75 => 0.1,
             _ => 0.05,
         };
         case.expect_state(&[(FORCING, forcing.into())]);

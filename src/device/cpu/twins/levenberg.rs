@@ -93,11 +93,11 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     // has not. A good one may be solved more loosely next time.
     let mut forcing = state[FORCING as usize];
     if gain < R::from_f64(0.5) {
-        forcing = forcing * R::from_f64(0.25);
-    } else if gain > R::from_f64(0.9) {
+        forcing = forcing * R::from_f64(0.3);
+    } else if gain > R::from_f64(0.75) {
         forcing = forcing * R::from_f64(2.0);
     }
-    state[FORCING as usize] = clamp(forcing, R::from_f64(0.01), R::from_f64(0.1));
+    state[FORCING as usize] = clamp(forcing, R::from_f64(1e-3), R::from_f64(0.1));
     state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
     state[CHANGE as usize] = change;
     state[GAIN as usize] = gain;

@@ -39,7 +39,9 @@ pub fn pcg_begin<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let largest = &partials[distance as usize..(distance + count) as usize];
     state[RZ as usize] = rz;
     state[RZ_START as usize] = rz;
-    state[GRADIENT_MAX as usize] = largest.iter().fold(R::ZERO, |top, &value| larger(top, value));
+    // The maximum may drop a NaN; the sum never does, and the host must see it.
+    let top = largest.iter().fold(R::ZERO, |top, &value| larger(top, value));
+    state[GRADIENT_MAX as usize] = if rz.is_finite() { top } else { rz };
     state[BETA as usize] = R::ZERO;
     state[INNER as usize] = R::ZERO;
     state[SOLVED as usize] = if rz.is_finite() && rz > R::ZERO { R::ZERO } else { R::ONE };

@@ -1,0 +1,164 @@
+//! What a session answers for: several solvers on one problem, problems that change, refusals that leave nothing behind.
+
+mod support;
+
+use leastwise::Error;
+use leastwise::device::Precision;
+use leastwise::expr::tape::Opcode;
+use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::solve::{Options, Termination};
+use support::*;
+
+fn backends() -> [(&'static str, Session); 2] {
+    [("cpu", cpu(Precision::F64)), ("webgpu", gpu(None))]
+}
+
+/// r = x − target for every instance of a table of scalars.
+fn pull(session: &mut Session, problem: u32, table: u32, targets: &[f64]) -> Result<u32, Error> {
+    let mut tape = Tape::default();
+    let [x, target] = [0, 1].map(|source| tape.input(source));
+    let residual = tape.op(Opcode::Sub, &[x, target]);
+    let spec = TermSpec {
+        name: "pull".into(),
+        count: 3,
+        indices: vec![vec![0, 1, 2]],
+        slots: vec![Slot { table, column: 0 }],
+        columns: vec![Column { name: "target".into(), width: 1, shared: false, values: Reals::F64(targets) }],
+        weight: Weight::Shared(1.0),
+        tape: &tape.words,
+        outputs: &[residual],
+    };
+    session.term(problem, spec)
+}
+
+fn step(session: &mut Session, solver: u32) -> leastwise::solve::Iteration {
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    let mut last = None;
+    finish(session, task, |iteration| last = Some(iteration));
+    last.expect("a step")
+}
+
+#[test]
+fn a_solver_follows_a_problem_that_grows() {
+    for (name, mut session) in backends() {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();
+        pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        step(&mut session, solver);
+        let y = session.table(problem, "y", 1, Reals::F64(&[60.0, 70.0, 80.0]), true).unwrap();
+        pull(&mut session, problem, y, &[0.0, 0.0, 0.0]).unwrap();
+        let grown = step(&mut session, solver);
+        let before = grown.cost - grown.cost_change;
+        assert!((before - 7450.0).abs() < 0.1, "{name}: {before}");
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(report) = finish(&mut session, task, |_| {}) else { panic!("{name}: no report") };
+        assert!(report.converged && report.cost < 1e-6, "{name}: {} {}", report.cost, report.reason);
+        assert!(read(&mut session, problem, y).iter().all(|y| y.abs() < 1e-3), "{name}");
+    }
+}
+
+#[test]
+fn two_solvers_of_one_problem_do_not_mistake_each_others_linearisation() {
+    for (name, mut session) in backends() {
+        let mesh = Mesh::icosphere(1).normalized();
+        let (problem, _) = arap(&mut session, &mesh);
+        let [a, b] = [0, 1].map(|_| session.solver(problem, &Options::default()).unwrap());
+        let mut cost = f64::NAN;
+        for round in 0..12 {
+            let iteration = step(&mut session, if round % 3 == 0 { a } else { b });
+            let before = if iteration.accepted { iteration.cost - iteration.cost_change } else { iteration.cost };
+            assert!(round == 0 || (before - cost).abs() <= 1e-5 * cost, "{name}, step {round}: {before} is not {cost}");
+            cost = iteration.cost;
+        }
+    }
+}
+
+#[test]
+fn steps_are_not_counted_against_the_limit_of_a_solve() {
+    let mut session = cpu(Precision::F64);
+    let mesh = Mesh::icosphere(1).normalized();
+    let (problem, _) = arap(&mut session, &mesh);
+    let options = Options { max_iterations: Some(5.0), ..Options::default() };
+    let solver = session.solver(problem, &options).unwrap();
+    for _ in 0..8 {
+        step(&mut session, solver);
+    }
+}
+
+#[test]
+fn a_disposed_solver_leaves_the_values_whole() {
+    let mut session = cpu(Precision::F64);
+    let mesh = Mesh::icosphere(2).normalized();
+    let (problem, x) = arap(&mut session, &mesh);
+    let solver = session.solver(problem, &Options::default()).unwrap();
+    session.advance(solver, 1, 0.0).unwrap();
+    session.free_solver(solver);
+    let values = read(&mut session, problem, x);
+    assert!(values.iter().zip(&mesh.positions).all(|(value, start)| (value - start).abs() < 0.5));
+    assert!(values.iter().any(|value| *value != 0.0));
+}
+
+#[test]
+fn a_refused_term_leaves_nothing_behind() {
+    for (name, mut session) in backends() {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();
+        let before = session.device().counters();
+        for targets in [&[1.0, 2.0][..], &[1.0, f64::NAN, 3.0]] {
+            assert!(pull(&mut session, problem, x, targets).is_err(), "{name}");
+        }
+        assert_eq!(session.device().counters().bytes_live, before.bytes_live, "{name}");
+        pull(&mut session, problem, x, &[0.0; 3]).unwrap();
+        assert!(solve(&mut session, problem, &Options::default()).converged, "{name}");
+    }
+}
+
+/// r = x / (z² + 1) + 1 with z = 10⁶⁰x: in f32 z is infinite, r is 1, and its derivative 0·∞.
+#[test]
+fn a_derivative_that_is_not_finite_is_never_convergence() {
+    for (name, mut session) in [("cpu f32", cpu(Precision::F32)), ("webgpu", gpu(None))] {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&[1.0]), true).unwrap();
+        let mut tape = Tape::default();
+        let a = tape.input(0);
+        let large = tape.literal(1e30);
+        let once = tape.op(Opcode::Mul, &[a, large]);
+        let twice = tape.op(Opcode::Mul, &[once, large]);
+        let squared = tape.op(Opcode::Square, &[twice]);
+        let one = tape.literal(1.0);
+        let below = tape.op(Opcode::Add, &[squared, one]);
+        let inverse = tape.op(Opcode::Div, &[a, below]);
+        let residual = tape.op(Opcode::Add, &[inverse, one]);
+        let spec = TermSpec {
+            name: "odd".into(),
+            count: 1,
+            indices: vec![vec![0]],
+            slots: vec![Slot { table: x, column: 0 }],
+            columns: vec![],
+            weight: Weight::Shared(1.0),
+            tape: &tape.words,
+            outputs: &[residual],
+        };
+        session.term(problem, spec).unwrap();
+        let report = solve(&mut session, problem, &Options::default());
+        assert_eq!(report.termination, Termination::NoProgress, "{name}: {}", report.reason);
+    }
+}
+
+#[test]
+fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
+    for (name, mut session) in backends() {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();
+        let term = pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        step(&mut session, solver);
+        (0..300).for_each(|_| session.advance(solver, 1, 1e6).unwrap());
+        session.set_column(problem, term, 0, Reals::F64(&[7.0, 8.0, 9.0])).unwrap();
+        (0..5).for_each(|_| session.advance(solver, 1, 1e6).unwrap());
+        let values = read(&mut session, problem, x);
+        assert!(values.iter().zip([7.0, 8.0, 9.0]).all(|(x, target)| (x - target).abs() < 1e-2), "{name}: {values:?}");
+    }
+}
