@@ -120,7 +120,7 @@ for (const backend of BACKENDS) {
 
   test(`what was disposed can't be used on ${backend}`, async (t) => {
     const { lw, problem, x, term } = await four(t, backend);
-    const solver = problem.solver();
+  const solver = problem.solver();
     solver.dispose();
     solver.dispose();
     const noSolver = "this solver was disposed: it can't be used any more";
@@ -402,4 +402,20 @@ test("one bad argument harms nothing but its own call", async (t) => {
   await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option",
     'an argument is of a kind that the engine does not take: invalid type: string "x", expected u32');
   await stillSolves(it);
+});
+
+test("what is no options object, no signal, no function is refused by its name", async () => {
+  await rejects(init(null), "invalid-option", "init(options): options must be an object, not null");
+  const lw = await init({ backend: "cpu" });
+  const problem = lw.problem();
+  refuses(() => problem.variables("x", null), "invalid-option", '"x": options must be an object, not null');
+  const x = problem.variables("x", { shape: 1, values: [1] });
+  const term = problem.residuals("t", { of: [x] }, ([a]) => a);
+  refuses(() => term.set(null), "invalid-option", 'term "t": set(changes): changes must be an object, not null', { term: "t" });
+  await rejects(problem.solve({ signal: {} }), "invalid-option", "signal must be an AbortSignal");
+  await rejects(problem.solve({ onIteration: 1 }), "invalid-option", "onIteration must be a function");
+  const solver = problem.solver();
+  refuses(() => solver.advance(null), "invalid-option", "advance(options): options must be an object, not null");
+  assert.equal((await problem.solve()).converged, true);
+  lw.dispose();
 });

@@ -1,6 +1,6 @@
 /** Engines: a device, and the problems on it. */
 import type { Device } from "./arrays.js";
-import { asError, LeastwiseError } from "./errors.js";
+import { asError, LeastwiseError, mustBeObject } from "./errors.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
@@ -51,6 +51,7 @@ export interface Engine extends Disposable {
 
 /** Makes an engine. Throws `no-adapter` when WebGPU was demanded and cannot be had. */
 export async function init(options: InitOptions = {}): Promise<Engine> {
+  mustBeObject(options, "init(options): options");
   const { backend = "auto", precision, device, limits } = options;
   if (!["auto", "webgpu", "cpu"].includes(backend)) throw new LeastwiseError("invalid-option", `backend: "${String(backend)}" is not one of "auto", "webgpu", "cpu"`);
   if (precision !== undefined && precision !== "f32" && precision !== "f64") throw new LeastwiseError("invalid-option", `precision: "${String(precision)}" is not one of "f32", "f64"`);

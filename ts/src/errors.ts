@@ -72,6 +72,13 @@ function isCode(code: unknown): code is ErrorCode {
   return (ERROR_CODES as readonly unknown[]).includes(code);
 }
 
+/** Refuses what is no options object, for callers without types. @internal */
+export function mustBeObject(value: unknown, what: string, where: { term?: string } = {}): void {
+  if (typeof value !== "object" || value === null) {
+    throw new LeastwiseError("invalid-option", `${what} must be an object, not ${value === null ? "null" : typeof value}`, where);
+  }
+}
+
 /** Makes a `LeastwiseError` of what the engine threw. @internal */
 export function asError(thrown: unknown, panic: () => string | undefined): LeastwiseError {
   if (thrown instanceof LeastwiseError) return thrown;

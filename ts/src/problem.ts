@@ -1,7 +1,7 @@
 /** Problems: variables, constants and terms. */
 import { floats } from "./arrays.js";
 import type { Columns, Row } from "./data.js";
-import { LeastwiseError } from "./errors.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Scalar, type Vec } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
@@ -60,6 +60,7 @@ export class ProblemOf implements Problem {
 
   #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): Table<V> & { readonly constant: C } {
     const problem = this.#alive();
+    mustBeObject(options, `"${name}": options`);
     const { shape, values, count } = options;
     checkName("a variable or constant", name);
     if (!Number.isInteger(shape) || shape < 1) throw new LeastwiseError("shape", `"${name}": the shape is the number of scalars an instance (1, 2, 3, …), not ${describe(shape)}${typeof shape === "number" ? ` (${shape})` : ""}`);

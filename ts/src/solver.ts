@@ -1,5 +1,5 @@
 /** Solvers: one problem, three ways to run. */
-import { LeastwiseError } from "./errors.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeOptions } from "./native.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
@@ -54,7 +54,10 @@ export class SolverOf implements Solver {
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, private readonly traceMs: () => number) {
     if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
-    const { signal: _signal, onIteration: _onIteration, ...rest } = options;
+    const { signal, onIteration, ...rest } = options;
+    // A task that can't be listened to would never be ended, and its problem busy for ever.
+    if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
+    if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
     const numbers = ["maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
     const known = ["method", "linear", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
@@ -89,6 +92,7 @@ export class SolverOf implements Solver {
   }
 
   advance(options: { iterations?: number; budgetMs?: number } = {}): void {
+    mustBeObject(options, "advance(options): options");
     const { iterations = 1, budgetMs = 8 } = options;
     if (!(Number.isInteger(iterations) && iterations >= 0 && typeof budgetMs === "number" && budgetMs >= 0)) {
       throw new LeastwiseError("invalid-option", `advance({ iterations: ${iterations}, budgetMs: ${budgetMs} }): a whole number of steps and a time, neither negative`);

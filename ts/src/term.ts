@@ -1,7 +1,7 @@
 /** Terms: one residual function, traced once, over many instances. */
 import { firstNonIndex, floats, isArrayLike, type Floats, type IndexTable } from "./arrays.js";
 import { plain, type Columns, type PlainColumn, type Update } from "./data.js";
-import { LeastwiseError } from "./errors.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, outputs, wrap } from "./expression.js";
 import { Opcode } from "./opcodes.js";
 import { SlotOf, type Slots } from "./slots.js";
@@ -200,6 +200,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void {
+    mustBeObject(changes, `term "${this.name}": set(changes): changes`, { term: this.name });
     const { weight: given, ...data } = changes as { weight?: number | Floats } & Record<string, unknown>;
     const problem = this.#problem();
     // Everything is checked before anything is written.

@@ -5,7 +5,7 @@ import type { Model } from "./model.js";
 
 /** Steps after the last movement: by then nothing visible is left to do, and the machine may rest. */
 const STEPS_TO_REST = 120;
-/** Steps without movement after which the next movement gets a fresh solver: where nothing is left to gain, each raises the damping. */
+/** Steps without movement after which the next movement gets a fresh solver: the damping of a finished solve is too small for a new pull. */
 const STILL = 3;
 /** Frames that the GPU may be behind. */
 const FRAMES_AHEAD = 2;
