@@ -101,6 +101,26 @@ fn a_disposed_solver_leaves_the_values_whole() {
 }
 
 #[test]
+fn a_solver_whose_step_was_cancelled_solves_afterwards() {
+    for (name, mut session) in backends() {
+        let mesh = Mesh::icosphere(2).normalized();
+        let (problem, _) = arap(&mut session, &mesh);
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        while let Progress::Waiting(signal) = session.resume(task, 0.0).unwrap() {
+            session.device_mut().block_on(&signal).unwrap();
+            if session.device_mut().compiled().unwrap().is_none() {
+                break;
+            }
+        }
+        session.cancel(task);
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(report) = finish(&mut session, task, |_| {}) else { panic!("{name}: no report") };
+        assert!(report.converged, "{name}: {}", report.reason);
+    }
+}
+
+#[test]
 fn a_refused_term_leaves_nothing_behind() {
     for (name, mut session) in backends() {
         let problem = session.problem();

@@ -30,6 +30,6 @@ fn arap_on_an_icosphere_agrees_between_backends_and_limits() {
         costs.push(report.cost);
     }
     for cost in &costs {
-        assert!((cost - costs[0]).abs() < 1e-3 * costs[0], "{costs:?}");
+        assert!((cost - costs[0]).abs() < 1e-6 * costs[0], "{costs:?}");
     }
 }

@@ -58,7 +58,6 @@ pub struct Levenberg {
     phase: Phase,
     iterations: Vec<Iteration>,
     initial_cost: Option<f64>,
-    cost: f64,
     model: f64,
     point_norm: f64,
     /// The first iteration since the last report.
@@ -100,7 +99,6 @@ impl Levenberg {
             phase: Phase::Ready,
             iterations: Vec::new(),
             initial_cost: None,
-            cost: f64::NAN,
             model: f64::NAN,
             point_norm: f64::NAN,
             first_iteration: 0,
@@ -126,6 +124,7 @@ impl Levenberg {
         })
     }
 
+    /// The solver's buffers, for measuring its parts.
     pub fn workspace(&self) -> &Workspace {
         &self.work
     }
@@ -139,14 +138,11 @@ impl Levenberg {
         self.stop = Some(reason.to_string());
     }
 
-    /// Forgets how the last solve ended, so that the solver can go on.
+    /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.
     pub fn reopen(&mut self) {
+        self.phase = Phase::Ready;
         (self.stop, self.ending, self.rejections, self.tried) = (None, None, 0, 0);
         self.started_ms = None;
-    }
-
-    pub fn iterations(&self) -> &[Iteration] {
-        &self.iterations
     }
 
     /// Goes on with what the last recording read back.
@@ -307,7 +303,6 @@ impl Levenberg {
             return None;
         }
         self.initial_cost.get_or_insert(before);
-        self.cost = cost;
         let damping = std::mem::replace(&mut self.damping, at(state::DAMPING));
         (self.model, self.point_norm) = (at(state::MODEL), at(state::POINT_NORM));
         Some(Iteration {
@@ -324,7 +319,8 @@ impl Levenberg {
         })
     }
 
-    /// Tests for termination after a step (those of Ceres, on accepted steps only).
+    /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
+    /// not the model, refused them.
     fn judge(&mut self, step: &Iteration) {
         let s = &self.settings;
         let converged = |reason: String| Some((Termination::Converged, reason));
@@ -409,7 +405,6 @@ impl Levenberg {
             first = places.end;
         }
         let cost = cost_by_term.iter().map(|term| term.1).sum();
-        self.cost = cost;
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
         let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
         Report {
