@@ -25,6 +25,11 @@ fn is_finite(x: real) -> bool {
     return ((bitcast<u32>(x) ^ params.zero) & 0x7f800000u) != 0x7f800000u;
 }
 
+// What stands for a value that is not defined: a NaN by its bits, which is stored and never computed with.
+fn flagged() -> real {
+    return bitcast<real>(0x7fc00000u ^ params.zero);
+}
+
 // The number of this invocation in the 2-D grid.
 fn item(id: vec3<u32>) -> u32 {
     return id.y * params.grid_width + id.x;

@@ -2,7 +2,8 @@
 
 mod support;
 
-use leastwise::expr::tape::{self, Opcode, Source, TapeError};
+use leastwise::expr::Opcode;
+use leastwise::expr::tape::{self, Source, TapeError};
 use leastwise::expr::{Expr, Graph, Leaf, Node};
 use std::fmt::Write;
 use support::{Random, Tape};
@@ -207,7 +208,8 @@ fn hostile_tapes_are_refused_in_words() {
     assert_eq!(refuse(&[999], &[]).to_string(), "instruction 0 has the unknown opcode 999");
     assert_eq!(refuse(&[word(Opcode::Neg, 1), 0], &[]).to_string(), "instruction 0 refers to value 0, which does not come before it");
     assert_eq!(refuse(&[word(Opcode::Input, 1), 9], &[]).to_string(), "instruction 0 reads input 9, but there are 4");
-    assert_eq!(refuse(&[word(Opcode::Sin, 2), 0, 0], &[]), TapeError::Forward { instruction: 0, value: 0 });
+    assert_eq!(refuse(&[word(Opcode::Sin, 1), 0], &[]), TapeError::Forward { instruction: 0, value: 0 });
+    assert_eq!(refuse(&[word(Opcode::Sin, 2), 0, 0], &[]).to_string(), "instruction 0 (Sin) takes one operands, not 2");
     let infinite = f64::INFINITY.to_bits();
     let literal = [word(Opcode::Literal, 2), infinite as u32, (infinite >> 32) as u32];
     assert_eq!(refuse(&literal, &[]).to_string(), "the literal of instruction 0 is inf: it must be finite and at most 3.4e38 in magnitude");

@@ -7,7 +7,7 @@ mod support;
 
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
-use leastwise::expr::tape::Opcode;
+use leastwise::expr::Opcode;
 use leastwise::kernel::{Program, wgsl};
 use leastwise::problem::{Column, Problem, Reals, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};

@@ -4,7 +4,7 @@ mod support;
 
 use leastwise::Error;
 use leastwise::device::Precision;
-use leastwise::expr::tape::Opcode;
+use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};

@@ -94,6 +94,11 @@ impl Graph {
         self.intern(Node::Const((value + 0.0).to_bits()))
     }
 
+    /// What stands for a value that is not defined. Nothing may be computed with it: it is only ever stored.
+    pub fn flag(&mut self) -> Expr {
+        self.intern(Node::Const(f64::NAN.to_bits()))
+    }
+
     pub fn leaf(&mut self, leaf: Leaf) -> Expr {
         self.intern(Node::Leaf(leaf))
     }
@@ -156,12 +161,11 @@ impl Graph {
                 self.neg_plain(sum)
             }
             (_, (_, false), (y, true)) => self.add(a, y),
-            // One order of the two: the other is its negative, so a − b and b − a are one stored value.
-            _ if a > b => {
-                let swapped = self.intern(Node::Binary(Binary::Sub, b, a));
-                self.intern(Node::Unary(Unary::Neg, swapped))
-            }
-            _ => self.intern(Node::Binary(Binary::Sub, a, b)),
+            // The order that came first: the other is its negative, so a − b and b − a are one stored value.
+            _ => match self.known.get(&Node::Binary(Binary::Sub, b, a)) {
+                Some(&opposite) => self.intern(Node::Unary(Unary::Neg, opposite)),
+                None => self.intern(Node::Binary(Binary::Sub, a, b)),
+            },
         }
     }
 
@@ -272,14 +276,53 @@ impl Graph {
         {
             return folded;
         }
+        use Unary::*;
         match (operation, self.unsigned(a)) {
-            (Unary::Cos, (x, true)) => self.intern(Node::Unary(Unary::Cos, x)),
-            (Unary::Sin, (x, true)) => {
-                let sine = self.intern(Node::Unary(Unary::Sin, x));
-                self.neg_plain(sine)
+            (Cos | Cosh | Abs, (x, true)) => self.intern(Node::Unary(operation, x)),
+            (Sin | Tan | Asin | Atan | Sinh | Tanh | Asinh | Atanh | Erf | Cbrt | Round, (x, true)) => {
+                let mirrored = self.intern(Node::Unary(operation, x));
+                self.neg_plain(mirrored)
             }
+            (Not, _) => match self.node(a) {
+                Node::Unary(Not, inner) if self.is_truth(inner) => inner,
+                _ => self.intern(Node::Unary(Not, a)),
+            },
+            (Detach, _) => match self.node(a) {
+                Node::Unary(Detach, _) => a,
+                _ => self.intern(Node::Unary(Detach, a)),
+            },
             _ => self.intern(Node::Unary(operation, a)),
         }
+    }
+
+    /// Whether the value is always 0 or 1.
+    pub fn is_truth(&self, a: Expr) -> bool {
+        match self.node(a) {
+            Node::Const(bits) => matches!(f64::from_bits(bits), 0.0 | 1.0),
+            Node::Unary(operation, _) => matches!(operation, Unary::Not | Unary::Finite),
+            Node::Binary(operation, ..) => matches!(operation, Binary::Lt | Binary::Le | Binary::And | Binary::Or),
+            Node::Leaf(_) | Node::Select { .. } => false,
+        }
+    }
+
+    pub fn not(&mut self, a: Expr) -> Expr {
+        self.unary(Unary::Not, a)
+    }
+
+    pub fn and(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(Binary::And, a, b)
+    }
+
+    pub fn or(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(Binary::Or, a, b)
+    }
+
+    pub fn less(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(Binary::Lt, a, b)
+    }
+
+    pub fn less_equal(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(Binary::Le, a, b)
     }
 
     pub fn binary(&mut self, operation: Binary, a: Expr, b: Expr) -> Expr {
@@ -288,15 +331,36 @@ impl Graph {
             Binary::Sub => self.sub(a, b),
             Binary::Mul => self.mul(a, b),
             Binary::Div => self.div(a, b),
-            Binary::Lt | Binary::Le | Binary::And | Binary::Or => {
-                if let (Some(x), Some(y)) = (self.value(a), self.value(b)) {
-                    return self.constant(operation.apply(x, y));
+            Binary::Lt | Binary::Le | Binary::And | Binary::Or | Binary::Pow | Binary::Atan2 => {
+                if let (Some(x), Some(y)) = (self.value(a), self.value(b))
+                    && let Some(folded) = self.folded(operation.apply(x, y))
+                {
+                    return folded;
                 }
-                let commutes = matches!(operation, Binary::And | Binary::Or);
-                let (a, b) = if commutes { (a.min(b), a.max(b)) } else { (a, b) };
+                if let Some(simpler) = self.simpler_truth(operation, a, b) {
+                    return simpler;
+                }
+                let (a, b) = if operation.commutes() { (a.min(b), a.max(b)) } else { (a, b) };
                 self.intern(Node::Binary(operation, a, b))
             }
         }
+    }
+
+    /// What `and` and `or` come to where an operand is constant or both are the same.
+    fn simpler_truth(&mut self, operation: Binary, a: Expr, b: Expr) -> Option<Expr> {
+        let decisive = match operation {
+            Binary::And => false,
+            Binary::Or => true,
+            _ => return None,
+        };
+        for (known, other) in [(a, b), (b, a)] {
+            match self.value(known) {
+                Some(value) if (value != 0.0) == decisive => return Some(self.constant(f64::from(decisive))),
+                Some(_) if self.is_truth(other) => return Some(other),
+                _ => {}
+            }
+        }
+        (a == b && self.is_truth(a)).then_some(a)
     }
 
     pub fn select(&mut self, condition: Expr, then: Expr, otherwise: Expr) -> Expr {
@@ -327,14 +391,7 @@ impl Graph {
 
     /// The expressions with leaves replaced where `replace` gives something else for them.
     pub fn substitute(&mut self, roots: &[Expr], replace: impl Fn(Leaf) -> Option<Expr>) -> Vec<Expr> {
-        let Some(last) = roots.iter().max() else { return Vec::new() };
-        let mut needed = vec![false; last.0 as usize + 1];
-        roots.iter().for_each(|root| needed[root.0 as usize] = true);
-        for index in (0..needed.len()).rev() {
-            if needed[index] {
-                self.operands(Expr(index as u32)).for_each(|operand| needed[operand.0 as usize] = true);
-            }
-        }
+        let needed = self.reachable(roots);
         let mut image: Vec<Expr> = (0..needed.len() as u32).map(Expr).collect();
         for index in (0..needed.len()).filter(|&index| needed[index]) {
             let at = |expr: Expr| image[expr.0 as usize];
@@ -347,6 +404,18 @@ impl Graph {
             };
         }
         roots.iter().map(|root| image[root.0 as usize]).collect()
+    }
+
+    /// Which nodes the roots depend on, up to the last of them.
+    pub fn reachable(&self, roots: &[Expr]) -> Vec<bool> {
+        let mut needed = vec![false; roots.iter().max().map_or(0, |last| last.0 as usize + 1)];
+        roots.iter().for_each(|root| needed[root.0 as usize] = true);
+        for index in (0..needed.len()).rev() {
+            if needed[index] {
+                self.operands(Expr(index as u32)).for_each(|operand| needed[operand.0 as usize] = true);
+            }
+        }
+        needed
     }
 
     /// The operands of a node, in order.

@@ -4,10 +4,15 @@
 //! structural equality is equality of [`Expr`] numbers, and operands always have smaller numbers than what uses them:
 //! every pass over a graph is a loop, never a recursion.
 
+mod compose;
 mod derivative;
+mod domain;
 mod graph;
+mod opcode;
 mod operation;
+mod scalar;
 pub mod tape;
 
 pub use graph::{Expr, Graph, Leaf, Node};
+pub use opcode::{Arity, Opcode};
 pub use operation::{Binary, Unary};

@@ -7,56 +7,8 @@
 //! A tape may come from anywhere, so nothing in it is believed: every count, reference and width is checked, sizes
 //! are bounded, and what is wrong is named.
 
-use super::{Binary, Expr, Graph, Leaf, Unary};
-
-macro_rules! opcodes {
-    ($($name:ident = $code:literal, $doc:literal;)*) => {
-        /// What an instruction of a tape does.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Opcode { $(#[doc = $doc] $name = $code),* }
-
-        impl Opcode {
-            /// Every opcode with its name and meaning: the TypeScript enumeration is generated from this table.
-            pub const TABLE: &[(Opcode, &str, &str)] = &[$((Self::$name, stringify!($name), $doc)),*];
-        }
-    };
-}
-
-opcodes! {
-    Literal = 0, "low, high word of an f64 → a scalar";
-    Input = 1, "source (slots first, then data columns) → its scalars";
-    Component = 2, "value, index → one scalar of it";
-    Pack = 3, "values… → their scalars, one after the other";
-    Neg = 4, "a → −a, elementwise";
-    Add = 5, "a, b → a + b, elementwise; a scalar goes with every element";
-    Sub = 6, "a, b → a − b";
-    Mul = 7, "a, b → a · b";
-    Div = 8, "a, b → a / b";
-    Square = 9, "a → a²";
-    Sqrt = 10, "a → √a";
-    Sin = 11, "a → sin a";
-    Cos = 12, "a → cos a";
-    Dot = 13, "a, b → Σ aᵢbᵢ";
-    Cross = 14, "a, b → a × b; a scalar for two 2-vectors";
-    Norm = 15, "a → ‖a‖, with derivative 0 at 0";
-    NormSq = 16, "a → ‖a‖²";
-    Normalize = 17, "a → a / ‖a‖, and 0 at 0";
-    RotateXYZ = 18, "angles, v → Rz(angles.z) · Ry(angles.y) · Rx(angles.x) · v";
-    Sum = 19, "values… → their elementwise sum";
-    Lt = 20, "a, b → whether a < b";
-    Le = 21, "a, b → whether a ≤ b";
-    And = 22, "a, b → both";
-    Or = 23, "a, b → one of them";
-    Not = 24, "a → not a";
-    Select = 25, "condition, then, otherwise → one of the two, elementwise";
-    MatVec = 26, "m (row by row), v → m · v";
-}
-
-impl Opcode {
-    fn from_word(word: u32) -> Option<Self> {
-        Self::TABLE.get(word as usize).map(|entry| entry.0)
-    }
-}
+use super::compose::{eigen, matrix, quaternion, triangle, vector};
+use super::{Arity, Binary, Expr, Graph, Leaf, Opcode, Unary};
 
 /// Scalars of one value.
 const MAX_WIDTH: usize = 4096;
@@ -135,33 +87,12 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn instruction(&mut self, opcode: Opcode, words: &[u32]) -> Result<Vec<Expr>, TapeError> {
         let instruction = self.values.len();
-        let name = Opcode::TABLE[opcode as usize].1;
-        let arity = |expected: &'static str, fits: bool| match fits {
-            true => Ok(()),
-            false => Err(TapeError::OperandCount { instruction, name, expected, got: words.len() }),
-        };
-        match opcode {
-            Opcode::Literal => {
-                arity("two", words.len() == 2)?;
-                let value = f64::from_bits(u64::from(words[0]) | u64::from(words[1]) << 32);
-                if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
-                    return Err(TapeError::Literal { instruction, value });
-                }
-                return Ok(vec![self.graph.constant(value)]);
-            }
-            Opcode::Input => {
-                arity("one", words.len() == 1)?;
-                let unknown = TapeError::UnknownSource { instruction, source_number: words[0], count: self.sources.len() };
-                let source = *self.sources.get(words[0] as usize).ok_or(unknown)?;
-                return Ok((0..source.width).map(|k| self.graph.leaf(source.leaf.component(k))).collect());
-            }
-            Opcode::Component => {
-                arity("two", words.len() == 2)?;
-                let value = self.value(words[0])?;
-                let width = TapeError::Width { instruction, name, widths: vec![value.len(), words[1] as usize] };
-                return Ok(vec![*value.get(words[1] as usize).ok_or(width)?]);
-            }
-            _ => {}
+        let (name, arity) = (opcode.name(), opcode.arity());
+        if !arity.fits(words.len()) {
+            return Err(TapeError::OperandCount { instruction, name, expected: arity.name(), got: words.len() });
+        }
+        if matches!(arity, Arity::Words(_)) {
+            return self.words(opcode, words);
         }
         // What an instruction reads counts as well as what it makes: one that names a wide value again and again would
         // otherwise do any amount of work.
@@ -173,96 +104,230 @@ impl Reader<'_> {
         }
         let operands = words.iter().map(|&word| self.value(word).cloned()).collect::<Result<Vec<_>, _>>()?;
         let widths: Vec<usize> = operands.iter().map(Vec::len).collect();
-        let fits = |fits: bool| match fits {
-            true => Ok(()),
-            false => Err(TapeError::Width { instruction, name, widths: widths.clone() }),
-        };
-        let graph = &mut *self.graph;
-        use Opcode::*;
-        match opcode {
-            Pack | Sum => arity("one or more", !operands.is_empty())?,
-            Neg | Square | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Not => arity("one", operands.len() == 1)?,
-            Select => arity("three", operands.len() == 3)?,
-            _ => arity("two", operands.len() == 2)?,
+        if opcode == Opcode::Pack && widths.iter().sum::<usize>() > MAX_WIDTH {
+            return Err(TapeError::TooLarge);
         }
-        Ok(match (opcode, operands.as_slice()) {
-            (Pack, _) => {
-                if widths.iter().sum::<usize>() > MAX_WIDTH {
-                    return Err(TapeError::TooLarge);
+        if !fits(opcode, &widths) {
+            return Err(TapeError::Width { instruction, name, widths });
+        }
+        Ok(apply(self.graph, opcode, &operands))
+    }
+
+    /// The instructions whose operands are not all values.
+    fn words(&mut self, opcode: Opcode, words: &[u32]) -> Result<Vec<Expr>, TapeError> {
+        let (instruction, name) = (self.values.len(), opcode.name());
+        match opcode {
+            Opcode::Input => {
+                let unknown = TapeError::UnknownSource { instruction, source_number: words[0], count: self.sources.len() };
+                let source = *self.sources.get(words[0] as usize).ok_or(unknown)?;
+                Ok((0..source.width).map(|k| self.graph.leaf(source.leaf.component(k))).collect())
+            }
+            Opcode::Component => {
+                let value = self.value(words[0])?;
+                let width = TapeError::Width { instruction, name, widths: vec![value.len(), words[1] as usize] };
+                Ok(vec![*value.get(words[1] as usize).ok_or(width)?])
+            }
+            Opcode::PowInt => {
+                let value = self.value(words[0])?.clone();
+                Ok(value.into_iter().map(|x| self.graph.power(x, words[1] as i32)).collect())
+            }
+            _ => {
+                let value = f64::from_bits(u64::from(words[0]) | u64::from(words[1]) << 32);
+                if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
+                    return Err(TapeError::Literal { instruction, value });
                 }
-                operands.concat()
+                Ok(vec![self.graph.constant(value)])
             }
-            (Neg, [a]) => a.iter().map(|&x| graph.neg(x)).collect(),
-            (Square, [a]) => a.iter().map(|&x| graph.square(x)).collect(),
-            (Sqrt, [a]) => a.iter().map(|&x| graph.unary(Unary::Sqrt, x)).collect(),
-            (Sin, [a]) => a.iter().map(|&x| graph.unary(Unary::Sin, x)).collect(),
-            (Cos, [a]) => a.iter().map(|&x| graph.unary(Unary::Cos, x)).collect(),
-            (Not, [a]) => {
-                fits(a.len() == 1)?;
-                vec![graph.unary(Unary::Not, a[0])]
-            }
-            (Norm, [a]) => vec![norm(graph, a)],
-            (NormSq, [a]) => vec![graph.dot(a, a)],
-            (Normalize, [a]) => {
-                let length = norm(graph, a);
-                a.iter().map(|&x| graph.div_safe(x, length)).collect()
-            }
-            (Add | Sub | Mul | Div, [a, b]) => {
-                fits(a.len() == b.len() || a.len() == 1 || b.len() == 1)?;
-                let operation = match opcode {
-                    Add => Binary::Add,
-                    Sub => Binary::Sub,
-                    Mul => Binary::Mul,
-                    _ => Binary::Div,
-                };
-                let at = |v: &[Expr], k: usize| if v.len() == 1 { v[0] } else { v[k] };
-                (0..a.len().max(b.len())).map(|k| graph.binary(operation, at(a, k), at(b, k))).collect()
-            }
-            (Lt | Le | And | Or, [a, b]) => {
-                fits(a.len() == 1 && b.len() == 1)?;
-                let operation = match opcode {
-                    Lt => Binary::Lt,
-                    Le => Binary::Le,
-                    And => Binary::And,
-                    _ => Binary::Or,
-                };
-                vec![graph.binary(operation, a[0], b[0])]
-            }
-            (Dot, [a, b]) => {
-                fits(a.len() == b.len())?;
-                vec![graph.dot(a, b)]
-            }
-            (Cross, [a, b]) => {
-                fits(a.len() == b.len() && (a.len() == 2 || a.len() == 3))?;
-                cross(graph, a, b)
-            }
-            (RotateXYZ, [angles, v]) => {
-                fits(angles.len() == 3 && v.len() == 3)?;
-                rotate_xyz(graph, angles, v)
-            }
-            (MatVec, [m, v]) => {
-                fits(!v.is_empty() && m.len().is_multiple_of(v.len()))?;
-                m.chunks(v.len()).map(|row| graph.dot(row, v)).collect()
-            }
-            (Sum, [first, others @ ..]) => {
-                fits(others.iter().all(|other| other.len() == first.len()))?;
-                let mut sum = first.clone();
-                for other in others {
-                    sum.iter_mut().zip(other).for_each(|(x, &y)| *x = graph.add(*x, y));
-                }
-                sum
-            }
-            (Select, [condition, then, otherwise]) => {
-                fits(condition.len() == 1 && then.len() == otherwise.len())?;
-                then.iter().zip(otherwise).map(|(&x, &y)| graph.select(condition[0], x, y)).collect()
-            }
-            _ => return Err(TapeError::OperandCount { instruction, name, expected: "other", got: words.len() }),
-        })
+        }
     }
 
     fn value(&self, number: u32) -> Result<&Vec<Expr>, TapeError> {
         self.values.get(number as usize).ok_or(TapeError::Forward { instruction: self.values.len(), value: number })
     }
+}
+
+/// Whether an instruction takes operands of these widths.
+fn fits(opcode: Opcode, widths: &[usize]) -> bool {
+    use Opcode::*;
+    let scalars = || widths.iter().all(|&width| width == 1);
+    let equal = || widths.iter().all(|&width| width == widths[0]);
+    match (opcode, widths) {
+        (Pack | Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract, _) => true,
+        (Add | Sub | Mul | Div, &[a, b]) => a == b || a == 1 || b == 1,
+        (Sum | Mean | Dot | Distance, _) => equal(),
+        (Select, &[condition, then, otherwise]) => condition == 1 && then == otherwise,
+        (Mix, &[a, b, t]) => a == b && (t == 1 || t == a),
+        (Cross | AngleBetween, &[a, b]) => a == b && (a == 2 || a == 3),
+        (RotateXYZ, _) => widths == [3, 3],
+        (MatVec, &[m, v]) => m.is_multiple_of(v) && m > 0,
+        (MatMul, &[a, b]) => a == b && (a == 4 || a == 9),
+        (Transpose | Determinant | Inverse, &[m]) => m == 4 || m == 9,
+        (QuatMul, _) => widths == [4, 4],
+        (QuatRotate, _) => widths == [4, 3],
+        (QuatConjugate | QuatInverse | QuatToAngleAxis | QuatToMatrix | QuatLog, _) => widths == [4],
+        (QuatFromAngleAxis | QuatExp, _) => widths == [3],
+        (QuatFromMatrix | EigenSymmetric | ClosestRotation, _) => widths == [9],
+        (TriangleArea | Cotangent, &[a, ..]) => equal() && (a == 2 || a == 3),
+        (TriangleNormal | DihedralAngle, &[a, ..]) => equal() && a == 3,
+        _ => scalars(),
+    }
+}
+
+/// The scalars of an instruction's result; its operands [`fits`] has seen.
+fn apply(graph: &mut Graph, opcode: Opcode, operands: &[Vec<Expr>]) -> Vec<Expr> {
+    use Opcode::*;
+    let elementary = match opcode {
+        Neg => Some(Unary::Neg),
+        Abs => Some(Unary::Abs),
+        Floor => Some(Unary::Floor),
+        Ceil => Some(Unary::Ceil),
+        Round => Some(Unary::Round),
+        Sqrt => Some(Unary::Sqrt),
+        Cbrt => Some(Unary::Cbrt),
+        Exp => Some(Unary::Exp),
+        Exp2 => Some(Unary::Exp2),
+        Expm1 => Some(Unary::Expm1),
+        Log => Some(Unary::Log),
+        Log1p => Some(Unary::Log1p),
+        Sin => Some(Unary::Sin),
+        Cos => Some(Unary::Cos),
+        Tan => Some(Unary::Tan),
+        Asin => Some(Unary::Asin),
+        Acos => Some(Unary::Acos),
+        Atan => Some(Unary::Atan),
+        Sinh => Some(Unary::Sinh),
+        Cosh => Some(Unary::Cosh),
+        Tanh => Some(Unary::Tanh),
+        Asinh => Some(Unary::Asinh),
+        Acosh => Some(Unary::Acosh),
+        Atanh => Some(Unary::Atanh),
+        Erf => Some(Unary::Erf),
+        Sigmoid => Some(Unary::Sigmoid),
+        Softplus => Some(Unary::Softplus),
+        Not => Some(Unary::Not),
+        _ => None,
+    };
+    let first = &operands[0];
+    if let Some(operation) = elementary {
+        return first.iter().map(|&x| graph.unary(operation, x)).collect();
+    }
+    match (opcode, operands) {
+        (Pack, _) => operands.concat(),
+        (Square, _) => first.iter().map(|&x| graph.square(x)).collect(),
+        (Cube, _) => first.iter().map(|&x| graph.power(x, 3)).collect(),
+        (Sign, _) => first.iter().map(|&x| graph.sign(x)).collect(),
+        (Fract, _) => first.iter().map(|&x| graph.fract(x)).collect(),
+        (Add | Sub | Mul | Div, [a, b]) => {
+            let operation = match opcode {
+                Add => Binary::Add,
+                Sub => Binary::Sub,
+                Mul => Binary::Mul,
+                _ => Binary::Div,
+            };
+            let at = |v: &[Expr], k: usize| if v.len() == 1 { v[0] } else { v[k] };
+            // A vector of no elements stays one.
+            let width = if a.is_empty() || b.is_empty() { 0 } else { a.len().max(b.len()) };
+            (0..width).map(|k| graph.binary(operation, at(a, k), at(b, k))).collect()
+        }
+        (Sum, _) => sum(graph, operands),
+        (Mean, _) => {
+            let sum = sum(graph, operands);
+            sum.into_iter().map(|x| graph.times(x, 1.0 / operands.len() as f64)).collect()
+        }
+        (Select, [condition, then, otherwise]) => then.iter().zip(otherwise).map(|(&x, &y)| graph.select(condition[0], x, y)).collect(),
+        (Mix, [a, b, t]) => {
+            let at = |k: usize| if t.len() == 1 { t[0] } else { t[k] };
+            (0..a.len()).map(|k| graph.mix(a[k], b[k], at(k))).collect()
+        }
+        (Dot, [a, b]) => vec![graph.dot(a, b)],
+        (Norm, [a]) => vec![vector::norm(graph, a)],
+        (NormSq, [a]) => vec![graph.dot(a, a)],
+        (Normalize, [a]) => vector::normalize(graph, a),
+        (Distance, [a, b]) => {
+            let difference = vector::sub(graph, a, b);
+            vec![vector::norm(graph, &difference)]
+        }
+        (Cross, [a, b]) => vector::cross(graph, a, b),
+        (AngleBetween, [a, b]) => vec![vector::angle_between(graph, a, b)],
+        (RotateXYZ, [angles, v]) => vector::rotate_xyz(graph, angles, v),
+        (MatVec, [m, v]) => matrix::times_vector(graph, m, v),
+        (MatMul, [a, b]) => matrix::product(graph, a, b),
+        (Transpose, [m]) => matrix::transpose(m),
+        (Determinant, [m]) => vec![matrix::determinant(graph, m)],
+        (Inverse, [m]) => matrix::inverse(graph, m),
+        (QuatMul, [p, q]) => quaternion::product(graph, p, q),
+        (QuatConjugate, [q]) => quaternion::conjugate(graph, q),
+        (QuatInverse, [q]) => quaternion::inverse(graph, q),
+        (QuatRotate, [q, v]) => quaternion::rotate(graph, q, v),
+        (QuatFromAngleAxis, [v]) => quaternion::from_angle_axis(graph, v),
+        (QuatToAngleAxis, [q]) => quaternion::to_angle_axis(graph, q),
+        (QuatFromMatrix, [m]) => quaternion::from_matrix(graph, m),
+        (QuatToMatrix, [q]) => quaternion::to_matrix(graph, q),
+        (QuatExp, [v]) => quaternion::exp(graph, v),
+        (QuatLog, [q]) => quaternion::log(graph, q),
+        (TriangleArea, [a, b, c]) => vec![triangle::area(graph, a, b, c)],
+        (TriangleNormal, [a, b, c]) => triangle::normal(graph, a, b, c),
+        (DihedralAngle, [a, b, c, d]) => vec![triangle::dihedral(graph, a, b, c, d)],
+        (Cotangent, [a, b, c]) => vec![triangle::cotangent(graph, a, b, c)],
+        (EigenSymmetric, [m]) => eigen::symmetric(graph, m),
+        (ClosestRotation, [m]) => eigen::closest_rotation(graph, m),
+        _ => vec![scalar(graph, opcode, &operands.concat())],
+    }
+}
+
+/// The instructions on scalars that are not elementary.
+fn scalar(graph: &mut Graph, opcode: Opcode, operands: &[Expr]) -> Expr {
+    use Opcode::*;
+    match (opcode, operands) {
+        (Lt, &[a, b]) => graph.less(a, b),
+        (Le, &[a, b]) => graph.less_equal(a, b),
+        (And, &[a, b]) => graph.and(a, b),
+        (Or, &[a, b]) => graph.or(a, b),
+        (Eq, &[a, b]) => graph.equal(a, b),
+        (Ne, &[a, b]) => {
+            let equal = graph.equal(a, b);
+            graph.not(equal)
+        }
+        (Min, &[first, ref others @ ..]) => others.iter().fold(first, |least, &x| graph.min(least, x)),
+        (Max, &[first, ref others @ ..]) => others.iter().fold(first, |greatest, &x| graph.max(greatest, x)),
+        (Clamp, &[x, low, high]) => graph.clamp(x, low, high),
+        (Step, &[edge, x]) => graph.less_equal(edge, x),
+        (Smoothstep, &[low, high, x]) => graph.smoothstep(low, high, x),
+        (Mod, &[a, b]) => graph.modulo(a, b),
+        (Reciprocal, &[a]) => graph.reciprocal(a),
+        (Rsqrt, &[a]) => {
+            let root = graph.unary(Unary::Sqrt, a);
+            graph.reciprocal(root)
+        }
+        (Pow, &[a, b]) => graph.binary(Binary::Pow, a, b),
+        (Atan2, &[y, x]) => graph.atan2(y, x),
+        (Log2 | Log10, &[a]) => {
+            let factor = if opcode == Log2 { std::f64::consts::LOG2_E } else { std::f64::consts::LOG10_E };
+            let logarithm = graph.unary(Unary::Log, a);
+            graph.times(logarithm, factor)
+        }
+        (Hypot, items) => graph.hypot(items),
+        (LogSumExp, items) => graph.log_sum_exp(items),
+        (Relu, &[a]) => {
+            let zero = graph.constant(0.0);
+            graph.if_less(zero, a, a, zero)
+        }
+        (LeakyRelu, &[a, slope]) => {
+            let zero = graph.constant(0.0);
+            let below = graph.mul(slope, a);
+            graph.if_less(zero, a, a, below)
+        }
+        (Gelu, &[a]) => graph.gelu(a),
+        (other, _) => unreachable!("{other:?} is not an instruction on scalars"),
+    }
+}
+
+fn sum(graph: &mut Graph, operands: &[Vec<Expr>]) -> Vec<Expr> {
+    let mut sum = operands[0].clone();
+    for other in &operands[1..] {
+        sum.iter_mut().zip(other).for_each(|(x, &y)| *x = graph.add(*x, y));
+    }
+    sum
 }
 
 impl Leaf {
@@ -274,35 +339,4 @@ impl Leaf {
             other => other,
         }
     }
-}
-
-fn norm(graph: &mut Graph, a: &[Expr]) -> Expr {
-    let squared = graph.dot(a, a);
-    graph.unary(Unary::Sqrt, squared)
-}
-
-fn cross(graph: &mut Graph, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
-    let mut minor = |i: usize, j: usize| {
-        let left = graph.mul(a[i], b[j]);
-        let right = graph.mul(a[j], b[i]);
-        graph.sub(left, right)
-    };
-    if a.len() == 2 { vec![minor(0, 1)] } else { vec![minor(1, 2), minor(2, 0), minor(0, 1)] }
-}
-
-fn rotate_xyz(graph: &mut Graph, angles: &[Expr], v: &[Expr]) -> Vec<Expr> {
-    let mut turned = v.to_vec();
-    for (axis, &angle) in angles.iter().enumerate() {
-        let (i, j) = ((axis + 1) % 3, (axis + 2) % 3);
-        let (cosine, sine) = (graph.unary(Unary::Cos, angle), graph.unary(Unary::Sin, angle));
-        let mut combine = |x: Expr, y: Expr| {
-            let (first, second) = (graph.mul(cosine, x), graph.mul(sine, y));
-            (first, second)
-        };
-        let (ci, sj) = combine(turned[i], turned[j]);
-        let (cj, si) = combine(turned[j], turned[i]);
-        turned[i] = graph.sub(ci, sj);
-        turned[j] = graph.add(si, cj);
-    }
-    turned
 }

@@ -1,7 +1,7 @@
 //! From expressions to a straight-line program.
 
 use super::{Instruction, Load, Program, Store, Value};
-use crate::expr::{Binary, Expr, Graph, Leaf, Node};
+use crate::expr::{Binary, Expr, Graph, Leaf, Node, Unary};
 
 /// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible
 /// (depth first, output by output), so that few values are alive at a time.
@@ -69,6 +69,10 @@ impl<L: Fn(Leaf) -> Load> Lowering<'_, L> {
     }
 
     fn emit(&mut self, expr: Expr, fused: Option<(Expr, Expr, Expr)>) {
+        if let Node::Unary(Unary::Detach, a) = self.graph.node(expr) {
+            self.values[expr.0 as usize] = self.values[a.0 as usize];
+            return;
+        }
         let instruction = match (fused, self.graph.node(expr)) {
             (Some((a, b, c)), _) => Instruction::MulAdd(self.at(a), self.at(b), self.at(c)),
             (_, Node::Const(bits)) => Instruction::Const(f64::from_bits(bits)),

@@ -17,7 +17,7 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied.
 
 use super::{Address, Load, Program, Store, lower::lower};
-use crate::expr::{Expr, Graph, Leaf, Node};
+use crate::expr::{Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
 
 /// A slot of a term as its kernels see it.
@@ -162,7 +162,8 @@ impl ResidualPrograms {
         let program = |suffix: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>| {
             signature.program(&format!("{name}: {suffix}"), graph, stores, guard)
         };
-        let mut stores: Vec<(Store, Expr)> = (0..rows).map(|row| (Store::Jacobian(row), residual[row as usize])).collect();
+        let checked: Vec<Expr> = residual.iter().map(|&row| graph.flagged(row)).collect();
+        let mut stores: Vec<(Store, Expr)> = (0..rows).map(Store::Jacobian).zip(checked.iter().copied()).collect();
         stores.extend(stored.stores(Store::Jacobian));
         let linearize = program("linearize", &graph, &stores, Some(guards.linearized));
         let change = {
@@ -177,6 +178,16 @@ impl ResidualPrograms {
             let half = linear.constant(0.5);
             let scale = linear.mul(half, weight);
             let value = linear.mul(scale, squared);
+            // Where a row may carry the flag, its bits decide: a sum over it would be up to the hardware.
+            let finite = linear.constant(1.0);
+            let finite = r.iter().zip(residual.iter().zip(&checked)).filter(|(_, (plain, checked))| plain != checked).fold(
+                finite,
+                |all, (&r, _)| {
+                    let finite = linear.unary(Unary::Finite, r);
+                    linear.and(all, finite)
+                },
+            );
+            let value = linear.flagged_unless(finite, value);
             program("energy", &linear, &[(Store::Column(0), value)], None)
         };
 
@@ -277,9 +288,11 @@ fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
         let product = graph.mul(difference, total);
         sum = graph.add(sum, product);
     }
+    let defined = graph.defined(residual);
     let weight = graph.leaf(Leaf::Weight);
     let scale = graph.mul(half, weight);
-    graph.mul(scale, sum)
+    let change = graph.mul(scale, sum);
+    graph.flagged_unless(defined, change)
 }
 
 impl Signature {

@@ -43,6 +43,7 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
     for (number, instruction) in program.instructions.iter().enumerate() {
         write!(text, "    let v{number}: real = ")?;
         match *instruction {
+            Instruction::Const(value) if value.is_nan() => write!(text, "flagged()")?,
             Instruction::Const(value) => write!(text, "{}", literal(value))?,
             Instruction::Load(load) => match load {
                 Load::Arena { address, component } => write!(text, "arena[a{address} + {component}u]")?,
@@ -56,6 +57,26 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
                 Unary::Sqrt => write!(text, "sqrt(v{a})")?,
                 Unary::Sin => write!(text, "sine(v{a})")?,
                 Unary::Cos => write!(text, "cosine(v{a})")?,
+                Unary::Abs => write!(text, "abs(v{a})")?,
+                Unary::Floor => write!(text, "floor(v{a})")?,
+                Unary::Ceil => write!(text, "ceil(v{a})")?,
+                Unary::Round => write!(text, "round(v{a})")?,
+                Unary::Exp => write!(text, "exp(v{a})")?,
+                Unary::Exp2 => write!(text, "exp2(v{a})")?,
+                Unary::Log => write!(text, "log(v{a})")?,
+                Unary::Tan => write!(text, "tan(v{a})")?,
+                Unary::Asin => write!(text, "asin(v{a})")?,
+                Unary::Acos => write!(text, "acos(v{a})")?,
+                Unary::Atan => write!(text, "atan(v{a})")?,
+                Unary::Sinh => write!(text, "sinh(v{a})")?,
+                Unary::Cosh => write!(text, "cosh(v{a})")?,
+                Unary::Tanh => write!(text, "tanh(v{a})")?,
+                Unary::Asinh => write!(text, "asinh(v{a})")?,
+                Unary::Acosh => write!(text, "acosh(v{a})")?,
+                Unary::Atanh => write!(text, "atanh(v{a})")?,
+                Unary::Finite => write!(text, "select(real(0), real(1), is_finite(v{a}))")?,
+                Unary::Cbrt | Unary::Expm1 | Unary::Log1p | Unary::Erf | Unary::Sigmoid | Unary::Softplus => todo!(),
+                Unary::Detach => unreachable!("left out when a program is written"),
                 Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)")?,
             },
             Instruction::Binary(operation, a, b) => match operation {
@@ -63,6 +84,8 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
                 Binary::Sub => write!(text, "v{a} - v{b}")?,
                 Binary::Mul => write!(text, "v{a} * v{b}")?,
                 Binary::Div => write!(text, "v{a} / v{b}")?,
+                Binary::Pow => write!(text, "pow(v{a}, v{b})")?,
+                Binary::Atan2 => write!(text, "atan2(v{a}, v{b})")?,
                 Binary::Lt => write!(text, "select(real(0), real(1), v{a} < v{b})")?,
                 Binary::Le => write!(text, "select(real(0), real(1), v{a} <= v{b})")?,
                 Binary::And => write!(text, "select(real(0), real(1), v{a} != 0.0 && v{b} != 0.0)")?,

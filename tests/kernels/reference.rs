@@ -110,6 +110,7 @@ impl Scalar<'_> {
             Unary::Sin => self.rounded(a.value.sin(), a.error, 4.0),
             Unary::Cos => self.rounded(a.value.cos(), a.error, 4.0),
             Unary::Not => Self::boolean(self.truth(a).map(|a| !a)),
+            _ => UNKNOWN,
         }
     }
 
@@ -134,6 +135,7 @@ impl Scalar<'_> {
             Binary::Le => Self::boolean(apart.then_some(a.value <= b.value)),
             Binary::And => Self::boolean(self.truth(a).zip(self.truth(b)).map(|(a, b)| a && b)),
             Binary::Or => Self::boolean(self.truth(a).zip(self.truth(b)).map(|(a, b)| a || b)),
+            _ => UNKNOWN,
         }
     }
 }

@@ -4,7 +4,7 @@
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
-use leastwise::expr::tape::Opcode;
+use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Iteration, Options, Report};

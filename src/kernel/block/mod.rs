@@ -185,6 +185,7 @@ fn unary<R: Real>(operation: Unary, out: &mut [R; LANES], a: [&[R; LANES]; 1]) {
         Unary::Sqrt => map(out, a, R::sqrt),
         Unary::Not => map(out, a, |a| truth(a == R::ZERO)),
         Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
+        other => map(out, a, |a| R::from_f64(other.apply(a.to_f64()))),
     }
 }
 
@@ -198,6 +199,7 @@ fn binary<R: Real>(operation: Binary, out: &mut [R; LANES], operands: [&[R; LANE
         Binary::Le => map2(out, operands, |a, b| truth(a <= b)),
         Binary::And => map2(out, operands, |a, b| truth((a != R::ZERO) & (b != R::ZERO))),
         Binary::Or => map2(out, operands, |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
+        Binary::Pow | Binary::Atan2 => map2(out, operands, |a, b| R::from_f64(operation.apply(a.to_f64(), b.to_f64()))),
     }
 }
 
