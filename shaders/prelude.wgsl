@@ -27,7 +27,7 @@ fn is_finite(x: real) -> bool {
 
 // What stands for a value that is not defined: a NaN by its bits, which is stored and never computed with.
 fn flagged() -> real {
-    return bitcast<real>(0x7fc00000u ^ params.zero);
+    return real(bitcast<f32>(0x7fc00000u ^ params.zero));
 }
 
 // The number of this invocation in the 2-D grid.
