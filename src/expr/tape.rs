@@ -48,33 +48,51 @@ pub struct Source {
 
 /// Reads a tape into `graph`; gives the scalars of the values in `outputs`, in order.
 pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Vec<Expr>, TapeError> {
-    let mut reader = Reader { graph, sources, values: Vec::new(), scalars: 0 };
-    let mut rest = words;
-    while let Some((&head, tail)) = rest.split_first() {
-        let instruction = reader.values.len();
-        let count = (head >> 16) as usize;
-        let operands = tail.get(..count).ok_or(TapeError::CutShort(instruction))?;
-        let code = head & 0xffff;
-        let opcode = Opcode::from_word(code).ok_or(TapeError::UnknownOpcode { instruction, opcode: code })?;
-        let value = reader.instruction(opcode, operands)?;
-        reader.scalars += value.len();
-        if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS || reader.graph.len() > MAX_SCALARS {
-            return Err(TapeError::TooLarge);
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: None };
+    reader.read(words, outputs).map(|read| read.0)
+}
+
+/// The same with numbers lifted: all but 0 and ±1, which decide the structure, become leaves, equal ones the same.
+/// Gives their values, too.
+pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()) };
+    reader.read(words, outputs)
+}
+
+/// The tape with every number that is lifted replaced by its place among the distinct ones, and those numbers. What is
+/// left equal is read into equal structures.
+pub fn lift(words: &[u32]) -> (Vec<u32>, Vec<f64>) {
+    let (mut lifted, mut literals) = (words.to_vec(), Vec::new());
+    let mut at = 0;
+    while let Some(&head) = words.get(at) {
+        let next = at + 1 + (head >> 16) as usize;
+        if head == Opcode::Literal as u32 | 2 << 16
+            && let Some(&[low, high]) = words.get(at + 1..next)
+        {
+            let value = literal(low, high);
+            if is_lifted(value) {
+                lifted[at + 1..next].copy_from_slice(&[place(&mut literals, value), u32::MAX]);
+            }
         }
-        reader.values.push(value);
-        rest = &tail[count..];
+        at = next;
     }
-    if reader.graph.len() > MAX_SCALARS {
-        return Err(TapeError::TooLarge);
-    }
-    let mut scalars = Vec::new();
-    for &output in outputs {
-        scalars.extend_from_slice(reader.values.get(output as usize).ok_or(TapeError::Output(output))?);
-        if scalars.len() > MAX_WIDTH {
-            return Err(TapeError::TooLarge);
-        }
-    }
-    Ok(scalars)
+    (lifted, literals)
+}
+
+fn literal(low: u32, high: u32) -> f64 {
+    f64::from_bits(u64::from(low) | u64::from(high) << 32)
+}
+
+fn is_lifted(value: f64) -> bool {
+    !matches!(value, 0.0 | 1.0 | -1.0)
+}
+
+fn place(literals: &mut Vec<f64>, value: f64) -> u32 {
+    let known = literals.iter().position(|known| known.to_bits() == value.to_bits());
+    known.unwrap_or_else(|| {
+        literals.push(value);
+        literals.len() - 1
+    }) as u32
 }
 
 struct Reader<'a> {
@@ -82,9 +100,41 @@ struct Reader<'a> {
     sources: &'a [Source],
     values: Vec<Vec<Expr>>,
     scalars: usize,
+    /// The numbers lifted so far, unless they stay where they are.
+    literals: Option<Vec<f64>>,
 }
 
 impl Reader<'_> {
+    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+        let reader = &mut self;
+        let mut rest = words;
+        while let Some((&head, tail)) = rest.split_first() {
+            let instruction = reader.values.len();
+            let count = (head >> 16) as usize;
+            let operands = tail.get(..count).ok_or(TapeError::CutShort(instruction))?;
+            let code = head & 0xffff;
+            let opcode = Opcode::from_word(code).ok_or(TapeError::UnknownOpcode { instruction, opcode: code })?;
+            let value = reader.instruction(opcode, operands)?;
+            reader.scalars += value.len();
+            if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS || reader.graph.len() > MAX_SCALARS {
+                return Err(TapeError::TooLarge);
+            }
+            reader.values.push(value);
+            rest = &tail[count..];
+        }
+        if reader.graph.len() > MAX_SCALARS {
+            return Err(TapeError::TooLarge);
+        }
+        let mut scalars = Vec::new();
+        for &output in outputs {
+            scalars.extend_from_slice(reader.values.get(output as usize).ok_or(TapeError::Output(output))?);
+            if scalars.len() > MAX_WIDTH {
+                return Err(TapeError::TooLarge);
+            }
+        }
+        Ok((scalars, self.literals.unwrap_or_default()))
+    }
+
     fn instruction(&mut self, opcode: Opcode, words: &[u32]) -> Result<Vec<Expr>, TapeError> {
         let instruction = self.values.len();
         let (name, arity) = (opcode.name(), opcode.arity());
@@ -132,11 +182,14 @@ impl Reader<'_> {
                 Ok(value.into_iter().map(|x| self.graph.power(x, words[1] as i32)).collect())
             }
             _ => {
-                let value = f64::from_bits(u64::from(words[0]) | u64::from(words[1]) << 32);
+                let value = literal(words[0], words[1]);
                 if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
                     return Err(TapeError::Literal { instruction, value });
                 }
-                Ok(vec![self.graph.constant(value)])
+                Ok(vec![match &mut self.literals {
+                    Some(literals) if is_lifted(value) => self.graph.leaf(Leaf::Literal(place(literals, value))),
+                    _ => self.graph.constant(value),
+                }])
             }
         }
     }
