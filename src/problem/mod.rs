@@ -11,6 +11,7 @@
 
 mod batch;
 mod incidence;
+mod ragged;
 mod registry;
 mod spec;
 mod table;
@@ -19,7 +20,7 @@ mod term;
 pub use batch::{Batch, Chunk, Member};
 pub use incidence::Incidence;
 pub use registry::{Registry, Stats, TermKernels};
-pub use spec::{Column, Slot, TermSpec, Weight};
+pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
 pub use table::Table;
 pub use term::{Part, Place, Term};
 
@@ -335,6 +336,17 @@ impl Problem {
         spec.validate(&self.tables)?;
         let (reading, literals) = registry.read(&spec, &self.tables)?;
         let term = Term::new(spec, reading, &literals)?;
+        self.add(device, registry, term)
+    }
+
+    /// A term of which some slots have a row of entries an instance.
+    pub fn add_ragged(&mut self, device: &Device, registry: &mut Registry, spec: RaggedSpec) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        let term = Term::ragged(registry, spec, &self.tables)?;
+        self.add(device, registry, term)
+    }
+
+    fn add(&mut self, device: &Device, registry: &mut Registry, term: Term) -> Result<u32, Error> {
         batch::fits(device, registry, &term)?;
         self.terms.push(Some(term));
         self.structure += 1;
@@ -351,9 +363,8 @@ impl Problem {
     }
 
     pub fn set_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
-        let (values, parts) = (self.term(term)?.weight_values(weight)?, self.term(term)?.parts.len());
-        for part in 0..parts {
-            self.replace(term, part, None, values.clone())?;
+        for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
+            self.replace(term, part, None, values)?;
         }
         self.revision += 1;
         Ok(())

@@ -8,7 +8,7 @@ use super::{GUARDS, Table};
 use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource, cpu::Body};
 use crate::error::Error;
-use crate::expr::{Graph, Leaf, tape};
+use crate::expr::{Expr, Graph, Leaf, tape};
 use crate::kernel::{Layout, Program, ResidualPrograms, Signature, SlotKind, Structure, block::BlockProgram, wgsl};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -115,19 +115,10 @@ impl Registry {
             return Ok((reading.clone(), literals));
         }
         let started = now_ms();
-        let (reading, literals) = self.read_anew(spec, tables)?;
-        let reading = Arc::new(reading);
-        self.tapes.insert(key, reading.clone());
-        self.stats.compile_ms += now_ms() - started;
-        Ok((reading, literals))
-    }
-
-    fn read_anew(&mut self, spec: &TermSpec, tables: &[Table]) -> Result<(Reading, Vec<f64>), Error> {
-        let table = |slot: u32| &tables[spec.slots[slot as usize].table as usize];
         // A slot that repeats an earlier one is that one: its derivatives add up there.
         let slots = (0..spec.slots.len()).map(|slot| tape::Source {
             leaf: Leaf::Slot { slot: spec.first_alike(slot) as u32, component: 0 },
-            width: table(slot as u32).width,
+            width: tables[spec.slots[slot].table as usize].width,
         });
         let data =
             (0..).zip(&spec.columns).map(|(column, given)| tape::Source { leaf: Leaf::Data { column, component: 0 }, width: given.width });
@@ -135,11 +126,42 @@ impl Registry {
         let mut graph = Graph::new();
         let (residual, literals) = tape::read_lifted(&mut graph, spec.tape, spec.outputs, &sources)
             .map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+        let reading = self.recognised(spec, tables, &graph, &residual)?;
+        self.tapes.insert(key, reading.clone());
+        self.stats.compile_ms += now_ms() - started;
+        Ok((reading, literals))
+    }
+
+    /// Reads the trace of a ragged term's rows, whose sources are given; with masks where some entries may be missing.
+    pub(super) fn read_ragged(
+        &mut self,
+        spec: &TermSpec,
+        tables: &[Table],
+        sources: &[tape::Source],
+        optional: Option<tape::Optional>,
+    ) -> Result<Arc<Reading>, Error> {
+        let started = now_ms();
+        self.stats.terms += 1;
+        let mut graph = Graph::new();
+        let read = match optional {
+            None => tape::read_lifted(&mut graph, spec.tape, spec.outputs, sources).map(Some),
+            Some(optional) => tape::read_masked(&mut graph, spec.tape, spec.outputs, sources, optional),
+        };
+        let read = read.and_then(|read| read.ok_or(tape::TapeError::Individual));
+        let (residual, _) = read.map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+        let reading = self.recognised(spec, tables, &graph, &residual)?;
+        self.stats.compile_ms += now_ms() - started;
+        Ok(reading)
+    }
+
+    /// The structure of a residual, known or new.
+    fn recognised(&mut self, spec: &TermSpec, tables: &[Table], graph: &Graph, residual: &[Expr]) -> Result<Arc<Reading>, Error> {
+        let table = |slot: u32| &tables[spec.slots[slot as usize].table as usize];
         if residual.is_empty() {
             return Err(Error::NoResidual(spec.name.clone()));
         }
         // A width is at most 1024.
-        let canonical = graph.canonical(&residual, |leaf| match leaf {
+        let canonical = graph.canonical(residual, |leaf| match leaf {
             Leaf::Slot { slot, component } => 1 << 31 | u32::from(table(slot).moving) << 30 | table(slot).width << 12 | component,
             _ => 0,
         });
@@ -178,7 +200,7 @@ impl Registry {
             self.structures.insert(key, structure.clone());
             structure
         });
-        Ok((Reading { structure, slots, data }, literals))
+        Ok(Arc::new(Reading { structure, slots, data }))
     }
 
     /// The programs of a structure with its data laid out like this.

@@ -36,6 +36,38 @@ pub struct TermSpec<'a> {
     pub outputs: &'a [u32],
 }
 
+/// The residual of rows of one length.
+pub struct Trace<'a> {
+    pub length: u32,
+    pub tape: &'a [u32],
+    pub outputs: &'a [u32],
+}
+
+/// A slot with a row of entries an instance.
+pub struct RaggedSlot {
+    pub table: u32,
+    /// Row after row.
+    pub indices: Vec<u32>,
+}
+
+/// A data column with a value an entry.
+pub struct EntryColumn<'a> {
+    pub name: String,
+    pub values: Reals<'a>,
+}
+
+/// A term of which some slots have a row of entries an instance. Sources are numbered: plain slots, plain columns, then
+/// entry by entry the ragged slots and the entry columns.
+pub struct RaggedSpec<'a> {
+    /// All but its tape.
+    pub plain: TermSpec<'a>,
+    /// Where each instance's row begins, and the end of the last.
+    pub offsets: Vec<u32>,
+    pub slots: Vec<RaggedSlot>,
+    pub columns: Vec<EntryColumn<'a>>,
+    pub traces: Vec<Trace<'a>>,
+}
+
 impl TermSpec<'_> {
     pub(super) fn validate(&self, tables: &[Table]) -> Result<(), Error> {
         let shape = |message: String| Error::Shape { name: self.name.clone(), message };
@@ -53,6 +85,16 @@ impl TermSpec<'_> {
         if !self.slots.iter().any(|slot| tables.get(slot.table as usize).is_some_and(|table| table.moving)) {
             return Err(shape("no slot is a variable, so there is nothing to solve for".into()));
         }
+        self.check_indices(tables)?;
+        match self.columns.iter().find(|column| column.width == 0 || column.width > 1024) {
+            Some(column) => Err(shape(format!("data column \"{}\" has a width of {}", column.name, column.width))),
+            None => Ok(()),
+        }
+    }
+
+    /// Every index leads to an instance of its slot's table.
+    pub(super) fn check_indices(&self, tables: &[Table]) -> Result<(), Error> {
+        let shape = |message: String| Error::Shape { name: self.name.clone(), message };
         for (number, slot) in self.slots.iter().enumerate() {
             let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
             let column = self
@@ -70,10 +112,7 @@ impl TermSpec<'_> {
                 });
             }
         }
-        match self.columns.iter().find(|column| column.width == 0 || column.width > 1024) {
-            Some(column) => Err(shape(format!("data column \"{}\" has a width of {}", column.name, column.width))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The first slot that reaches the same instances of the same table.

@@ -1,8 +1,9 @@
 //! Terms: one residual over many instances, as its user sees it. Where its instances lie is their batch's affair.
 
-use super::Reals;
-use super::registry::{Datum, Reading};
-use super::spec::{Column, TermSpec, Weight};
+use super::ragged::PRESENT;
+use super::registry::{Datum, Reading, Registry};
+use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
+use super::{Reals, Table};
 use crate::error::Error;
 use std::sync::Arc;
 
@@ -26,12 +27,37 @@ impl Values {
     }
 }
 
+/// How many values a column has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Per {
+    Term,
+    Instance,
+    /// One for every entry of the ragged slots.
+    Entry,
+}
+
 /// A column as its user knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NamedColumn {
-    pub name: String,
-    pub width: u32,
-    pub shared: bool,
+struct NamedColumn {
+    name: String,
+    width: u32,
+    per: Per,
+}
+
+/// Where a scalar of data of a part comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    Column {
+        column: usize,
+        component: u32,
+    },
+    Entry {
+        column: usize,
+        entry: u32,
+    },
+    /// Whether the row has this entry.
+    Present(u32),
+    Literal(u32),
 }
 
 /// What a part's batch is filled with, kept because the part may move to another batch.
@@ -70,39 +96,124 @@ pub struct Term {
     pub parts: Vec<Part>,
     columns: Vec<NamedColumn>,
     weight_shared: bool,
+    /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
+    offsets: Option<Vec<u32>>,
+    plain_columns: usize,
 }
 
 impl Term {
     pub(super) fn new(spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
-        let TermSpec { name, count, mut indices, slots, columns: given, weight, .. } = spec;
-        let columns = given.iter().map(|column| NamedColumn { name: column.name.clone(), width: column.width, shared: column.shared });
-        let mut term = Self {
-            name,
-            count,
+        let mut term = Self::empty(&spec);
+        let values = term.given(&spec, &[])?;
+        let weight = term.weight_values(spec.weight)?;
+        let literals = |_: usize| literals;
+        let part = term.part(&spec, reading, None, &literals, &values, &weight);
+        term.parts.push(part);
+        Ok(term)
+    }
+
+    /// A term with a part for every bucket of lengths.
+    pub(super) fn ragged(registry: &mut Registry, spec: RaggedSpec, tables: &[Table]) -> Result<Self, Error> {
+        let mut term = Self::empty(&spec.plain);
+        let entry_columns = spec.columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry });
+        term.columns.extend(entry_columns);
+        term.offsets = Some(spec.offsets.clone());
+        let values = term.given(&spec.plain, &spec.columns)?;
+        let weight = term.weight_values(spec.plain.weight)?;
+        let lengths = spec.lengths();
+        for bucket in spec.buckets(tables)? {
+            let mine = |instance: &u32| bucket.lengths.contains(&lengths[*instance as usize]);
+            let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
+            let plain = spec.plain(&bucket, &instances);
+            plain.validate(tables)?;
+            let reading = spec.read(registry, tables, &bucket, &plain)?;
+            let literals = |instance: usize| {
+                let length = lengths[instances[instance] as usize];
+                let place = bucket.lengths.iter().position(|known| *known == length).unwrap_or(0);
+                &bucket.literals[place][..]
+            };
+            let part = term.part(&plain, reading, Some(&instances), &literals, &values, &weight);
+            term.parts.push(part);
+        }
+        Ok(term)
+    }
+
+    fn empty(spec: &TermSpec) -> Self {
+        let columns = spec.columns.iter().map(|column| NamedColumn {
+            name: column.name.clone(),
+            width: column.width,
+            per: if column.shared { Per::Term } else { Per::Instance },
+        });
+        Self {
+            name: spec.name.clone(),
+            count: spec.count,
             enabled: true,
             parts: Vec::new(),
             columns: columns.collect(),
-            weight_shared: matches!(weight, Weight::Shared(_)),
-        };
-        let values = given.iter().enumerate().map(|(number, Column { values, .. })| term.column_values(number, *values));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
-        let data = reading.data.iter().map(|datum| match *datum {
-            Datum::Literal(number) => Values::Shared(literals[number as usize]),
-            Datum::Column { column, component } => term.scalar(column as usize, component, &values[column as usize]),
+            weight_shared: matches!(spec.weight, Weight::Shared(_)),
+            offsets: None,
+            plain_columns: spec.columns.len(),
+        }
+    }
+
+    /// All columns' values, checked.
+    fn given(&self, spec: &TermSpec, entries: &[EntryColumn]) -> Result<Vec<Vec<f64>>, Error> {
+        let values = spec.columns.iter().map(|column| column.values).chain(entries.iter().map(|column| column.values));
+        values.enumerate().map(|(number, values)| self.column_values(number, values)).collect()
+    }
+
+    fn part<'a>(
+        &self,
+        spec: &TermSpec,
+        reading: Arc<Reading>,
+        instances: Option<&[u32]>,
+        literals: &impl Fn(usize) -> &'a [f64],
+        values: &[Vec<f64>],
+        weight: &Values,
+    ) -> Part {
+        let structure = &reading.structure;
+        let mut columns: Vec<u32> = vec![0; structure.columns() as usize];
+        for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
+            columns[kind.column as usize] = spec.slots[slot as usize].column;
+        }
+        let indices = columns.iter().map(|&column| spec.indices[column as usize].clone()).collect();
+        let count = spec.count as usize;
+        let data = reading.data.iter().map(|&datum| match self.origin(datum) {
+            Origin::Literal(number) => {
+                let number = number as usize;
+                let all: Vec<f64> = (0..count).map(|instance| literals(instance)[number]).collect();
+                if all.iter().all(|value| value.to_bits() == all[0].to_bits()) { Values::Shared(all[0]) } else { Values::Each(all) }
+            }
+            Origin::Column { column, .. } | Origin::Entry { column, .. } => self.scalar(instances, datum, &values[column]),
+            Origin::Present(_) => self.scalar(instances, datum, &[]),
         });
         let data = data.collect();
-        let weight = term.weight_values(weight)?;
-        let structure = &reading.structure;
-        // Several slots may take one column: it is moved out for the last of them.
-        let mut by_column: Vec<Option<u32>> = vec![None; structure.columns() as usize];
-        for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
-            by_column[kind.column as usize] = Some(slots[slot as usize].column);
+        let weight = self.weight_of(instances, weight);
+        let tables = reading.slots.iter().map(|&slot| spec.slots[slot as usize].table).collect();
+        let contents = Contents { indices, data, weight };
+        Part { tables, count: spec.count, instances: instances.map(<[u32]>::to_vec), contents, place: None, reading }
+    }
+
+    /// The weights of a part's instances.
+    fn weight_of(&self, instances: Option<&[u32]>, weight: &Values) -> Values {
+        match (weight, instances) {
+            (Values::Each(_), Some(instances)) => Values::Each(instances.iter().map(|&instance| weight.at(instance as usize)).collect()),
+            _ => weight.clone(),
         }
-        let indices = by_column.iter().map(|column| column.map(|column| std::mem::take(&mut indices[column as usize])).unwrap_or_default());
-        let contents = Contents { indices: indices.collect(), data, weight };
-        let tables = reading.slots.iter().map(|&slot| slots[slot as usize].table).collect();
-        term.parts.push(Part { reading, tables, count, instances: None, contents, place: None });
-        Ok(term)
+    }
+
+    /// Where a scalar of data comes from: columns of the term come first, then those of each entry.
+    fn origin(&self, datum: Datum) -> Origin {
+        let (column, component) = match datum {
+            Datum::Literal(number) => return Origin::Literal(number),
+            Datum::Column { column: PRESENT, component } => return Origin::Present(component),
+            Datum::Column { column, component } => (column as usize, component),
+        };
+        if column < self.plain_columns {
+            return Origin::Column { column, component };
+        }
+        let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
+        Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
     }
 
     /// The term's number of a part's instance.
@@ -120,10 +231,10 @@ impl Term {
         let mut replaced = Vec::new();
         for (part, of) in self.parts.iter().enumerate() {
             for (scalar, datum) in of.reading.data.iter().enumerate() {
-                if let Datum::Column { column: from, component } = *datum
-                    && from == column
+                if let Origin::Column { column, .. } | Origin::Entry { column, .. } = self.origin(*datum)
+                    && column == number
                 {
-                    replaced.push((part, scalar, self.scalar(number, component, &values)));
+                    replaced.push((part, scalar, self.scalar(of.instances.as_deref(), *datum, &values)));
                 }
             }
         }
@@ -132,20 +243,42 @@ impl Term {
 
     /// A column's values, checked.
     fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
-        let NamedColumn { name, width, shared } = &self.columns[number];
-        self.checked(&format!("term \"{}\": data column \"{name}\"", self.name), *width, *shared, values)
+        let NamedColumn { name, width, per } = &self.columns[number];
+        self.checked(&format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
     }
 
-    /// One scalar of a column's rows.
-    fn scalar(&self, number: usize, component: u32, values: &[f64]) -> Values {
-        let NamedColumn { width, shared, .. } = self.columns[number];
-        match shared {
-            true => Values::Shared(values[component as usize]),
-            false => Values::Each(values.iter().skip(component as usize).step_by(width as usize).copied().collect()),
+    /// A scalar of data of a part's instances, from its column's values.
+    fn scalar(&self, instances: Option<&[u32]>, datum: Datum, values: &[f64]) -> Values {
+        let count = instances.map_or(self.count, |instances| instances.len() as u32);
+        let each = |value: &dyn Fn(usize) -> f64| {
+            let instance = |place: u32| instances.map_or(place, |instances| instances[place as usize]) as usize;
+            Values::Each((0..count).map(|place| value(instance(place))).collect())
+        };
+        let row = |instance: usize| self.offsets.as_ref().map_or((0, 0), |offsets| (offsets[instance], offsets[instance + 1]));
+        match self.origin(datum) {
+            Origin::Column { column, component } => match self.columns[column] {
+                NamedColumn { per: Per::Term, .. } => Values::Shared(values[component as usize]),
+                NamedColumn { width, .. } => each(&|instance| values[instance * width as usize + component as usize]),
+            },
+            Origin::Entry { entry, .. } => each(&|instance| {
+                let (start, end) = row(instance);
+                if start + entry < end { values[(start + entry) as usize] } else { 0.0 }
+            }),
+            Origin::Present(entry) => each(&|instance| {
+                let (start, end) = row(instance);
+                f64::from(start + entry < end)
+            }),
+            Origin::Literal(_) => unreachable!("literals are not in columns"),
         }
     }
 
-    pub(super) fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
+    /// The new weights of every part.
+    pub(super) fn replaced_weight(&self, weight: Weight) -> Result<Vec<Values>, Error> {
+        let values = self.weight_values(weight)?;
+        Ok(self.parts.iter().map(|part| self.weight_of(part.instances.as_deref(), &values)).collect())
+    }
+
+    fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
         let what = format!("term \"{}\": weight", self.name);
         let one;
         let values = match weight {
@@ -167,24 +300,33 @@ impl Term {
         if let Some(position) = negative {
             return Err(Error::InvalidOption(format!("{what} must not be negative, but value {position} is")));
         }
-        let shared = matches!(weight, Weight::Shared(_));
-        let values = self.checked(&what, 1, shared, values)?;
-        Ok(if shared { Values::Shared(values[0]) } else { Values::Each(values) })
+        let per = if matches!(weight, Weight::Shared(_)) { Per::Term } else { Per::Instance };
+        let values = self.checked(&what, 1, per, values)?;
+        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values) })
     }
 
-    fn checked(&self, what: &str, width: u32, shared: bool, values: Reals) -> Result<Vec<f64>, Error> {
+    fn checked(&self, what: &str, width: u32, per: Per, values: Reals) -> Result<Vec<f64>, Error> {
         let width = width as usize;
-        let instances = if shared { 1 } else { self.count as usize };
-        if values.len() != instances * width {
-            let expected = match shared {
-                true => format!("{width} (shared by all instances)"),
-                false => format!("{} ({instances} instances of {width})", instances * width),
+        let rows = match per {
+            Per::Term => 1,
+            Per::Instance => self.count as usize,
+            Per::Entry => self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0) as usize,
+        };
+        if values.len() != rows * width {
+            let expected = match per {
+                Per::Term => format!("{width} (shared by all instances)"),
+                Per::Instance => format!("{} ({rows} instances of {width})", rows * width),
+                Per::Entry => format!("{rows} (one an entry)"),
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what.into(), got: values.len(), expected });
         }
         values.finite().map_err(|(position, value)| Error::NonFinite {
             term: Some(self.name.clone()),
-            instance: (!shared).then_some((position / width) as u32),
+            instance: match (per, &self.offsets) {
+                (Per::Term, _) => None,
+                (Per::Entry, Some(offsets)) => Some(offsets.partition_point(|&start| start as usize <= position) as u32 - 1),
+                _ => Some((position / width) as u32),
+            },
             what: what.into(),
             position,
             value: value.to_string(),

@@ -13,7 +13,7 @@ pub use task::{Progress, SolveMode};
 
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
-use crate::problem::{Problem, Reals, Registry, Stats, TermSpec, Weight};
+use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, TermSpec, Weight};
 use crate::solve::{Levenberg, Options};
 use costs::Costs;
 use std::collections::HashMap;
@@ -143,6 +143,11 @@ impl Session {
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
         let (entry, device, registry) = self.idle(problem)?;
         entry.problem.add_term(device, registry, spec)
+    }
+
+    pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_ragged(device, registry, spec)
     }
 
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
