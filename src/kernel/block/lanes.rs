@@ -94,24 +94,6 @@ impl<R: Real> Registers<R> {
     }
 }
 
-pub fn map<R: Real>(out: &mut Lanes<R>, [a]: [&Lanes<R>; 1], f: impl Fn(R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane]);
-    }
-}
-
-pub fn map2<R: Real>(out: &mut Lanes<R>, [a, b]: [&Lanes<R>; 2], f: impl Fn(R, R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane], b[lane]);
-    }
-}
-
-pub fn map3<R: Real>(out: &mut Lanes<R>, [a, b, c]: [&Lanes<R>; 3], f: impl Fn(R, R, R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane], b[lane], c[lane]);
-    }
-}
-
 /// A gather; the index of every lane is checked as it is used.
 pub fn gather<R: Real>(out: &mut Lanes<R>, source: &[R], addresses: &[u32; LANES]) {
     for lane in 0..LANES {

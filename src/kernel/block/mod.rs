@@ -10,15 +10,24 @@
 //! never stored.
 
 mod allocate;
+mod error_function;
+mod exponential;
+mod hyperbolic;
+mod inverse_trig;
 mod lanes;
+mod logarithm;
+mod numbers;
+mod operations;
+mod power;
 mod trig;
 
-use super::{Address, Binary, Program, Store, Unary};
+use super::{Address, Program, Store};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Work};
 use crate::real::Real;
 use allocate::{Allocation, Source, Step, Uniform, View};
-use lanes::{Columns, LANES, Registers, map, map2, map3, padded};
+use lanes::{Columns, LANES, Registers, padded};
+use operations::{binary, multiply_add, select, unary};
 use std::ops::Range;
 
 /// A program with registers assigned.
@@ -160,11 +169,11 @@ impl BlockProgram {
                 }
                 Step::MulAdd { out, operands } => {
                     let (out, operands) = registers.split(out, operands, views);
-                    map3(out, operands, |a, b, c| a * b + c);
+                    multiply_add(out, operands);
                 }
                 Step::Select { out, operands } => {
                     let (out, operands) = registers.split(out, operands, views);
-                    map3(out, operands, |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });
+                    select(out, operands);
                 }
                 Step::Store { to, value } => {
                     let (target, column) = match to {
@@ -177,32 +186,4 @@ impl BlockProgram {
             }
         }
     }
-}
-
-fn unary<R: Real>(operation: Unary, out: &mut [R; LANES], a: [&[R; LANES]; 1]) {
-    match operation {
-        Unary::Neg => map(out, a, |a| -a),
-        Unary::Sqrt => map(out, a, R::sqrt),
-        Unary::Not => map(out, a, |a| truth(a == R::ZERO)),
-        Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
-        other => map(out, a, |a| R::from_f64(other.apply(a.to_f64()))),
-    }
-}
-
-fn binary<R: Real>(operation: Binary, out: &mut [R; LANES], operands: [&[R; LANES]; 2]) {
-    match operation {
-        Binary::Add => map2(out, operands, |a, b| a + b),
-        Binary::Sub => map2(out, operands, |a, b| a - b),
-        Binary::Mul => map2(out, operands, |a, b| a * b),
-        Binary::Div => map2(out, operands, |a, b| a / b),
-        Binary::Lt => map2(out, operands, |a, b| truth(a < b)),
-        Binary::Le => map2(out, operands, |a, b| truth(a <= b)),
-        Binary::And => map2(out, operands, |a, b| truth((a != R::ZERO) & (b != R::ZERO))),
-        Binary::Or => map2(out, operands, |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
-        Binary::Pow | Binary::Atan2 => map2(out, operands, |a, b| R::from_f64(operation.apply(a.to_f64(), b.to_f64()))),
-    }
-}
-
-fn truth<R: Real>(holds: bool) -> R {
-    if holds { R::ONE } else { R::ZERO }
 }
