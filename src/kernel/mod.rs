@@ -11,5 +11,6 @@ mod residual;
 pub mod wgsl;
 
 pub use fixed::Fixed;
+pub use lower::lower;
 pub use program::*;
 pub use residual::*;
