@@ -95,28 +95,32 @@ impl<R: Real> Bound<'_, '_, R> {
                     *registers.output(out) = padded(self.part.targets[target as usize], items.start);
                 }
                 Step::Unary { out, operation, operand } => {
-                    let (out, a) = registers.split(out, [operand], views);
-                    unary(operation, out, a);
+                    let (out, operands) = registers.split(out, views);
+                    unary(operation, out, operands.at(operand));
                 }
                 Step::SinCos { sin, cos, operand } => {
                     let ([sin, cos], x) = registers.split_two([sin, cos], operand, views);
                     sin_cos(x, sin, cos);
                 }
-                Step::Binary { out, operation, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    binary(operation, out, operands);
+                Step::Binary { out, operation, operands: [a, b] } => {
+                    let (out, operands) = registers.split(out, views);
+                    binary(operation, out, operands.at(a), operands.at(b));
                 }
-                Step::MulAdd { out, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    multiply_add(out, operands);
+                Step::MulAdd { out, operands: [a, b, c] } => {
+                    let (out, operands) = registers.split(out, views);
+                    multiply_add(out, operands.at(a), operands.at(b), operands.at(c));
                 }
-                Step::Select { out, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    select(out, operands);
+                Step::Select { out, operands: [condition, then, otherwise] } => {
+                    let (out, operands) = registers.split(out, views);
+                    select(out, operands.at(condition), operands.at(then), operands.at(otherwise));
                 }
                 Step::Store { target, value } => {
                     let value = registers.read(value, views);
-                    self.part.targets[target as usize][items.clone()].copy_from_slice(&value[..items.len()]);
+                    let target = &mut self.part.targets[target as usize][items.clone()];
+                    match target.as_mut_array() {
+                        Some(block) => *block = *value,
+                        None => target.copy_from_slice(&value[..items.len()]),
+                    }
                 }
             }
         }

@@ -63,23 +63,12 @@ impl<R: Real> Registers<R> {
         }
     }
 
-    /// A step's output and its operands, which are elsewhere.
+    /// A step's output, and where its operands are: elsewhere.
     #[inline(always)]
-    pub fn split<'a, const N: usize>(
-        &'a mut self,
-        out: Place,
-        operands: [Place; N],
-        views: Columns<'a, R>,
-    ) -> (&'a mut Lanes<R>, [&'a Lanes<R>; N]) {
+    pub fn split<'a>(&'a mut self, out: Place, views: Columns<'a, R>) -> (&'a mut Lanes<R>, Operands<'a, R>) {
         let (below, rest) = self.lanes.split_at_mut(out as usize);
         let (output, above) = rest.split_first_mut().expect("a register of the file");
-        let (below, above) = (&*below, &*above);
-        let operand = |place: Place| match place {
-            _ if place & VIEW != 0 => views.block((place & !VIEW) as usize),
-            _ if place < out => &below[place as usize],
-            _ => &above[(place - out) as usize - 1],
-        };
-        (output, operands.map(operand))
+        (output, Operands { below, above, views })
     }
 
     /// Two outputs, and an operand.
@@ -97,6 +86,25 @@ impl<R: Real> Registers<R> {
         }
         let [first, second, operand] = self.lanes.get_disjoint_mut([first, second, operand as usize]).expect("three registers");
         ([first, second], operand)
+    }
+}
+
+/// All registers but one, and the columns.
+pub struct Operands<'a, R> {
+    below: &'a [Lanes<R>],
+    above: &'a [Lanes<R>],
+    views: Columns<'a, R>,
+}
+
+impl<'a, R> Operands<'a, R> {
+    #[inline(always)]
+    pub fn at(&self, place: Place) -> &'a Lanes<R> {
+        let number = (place & !VIEW) as usize;
+        match place & VIEW {
+            0 if number < self.below.len() => &self.below[number],
+            0 => &self.above[number - self.below.len() - 1],
+            _ => self.views.block(number),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ macro_rules! patch {
 }
 
 #[inline(always)]
-pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, [a]: [&Lanes<R>; 1]) {
+pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
     match operation {
         Unary::Neg => lanes!(out = |a| -a),
         Unary::Abs => lanes!(out = |a| a.abs()),
@@ -88,7 +88,7 @@ pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, [a]: [&Lanes<R>; 1])
 }
 
 #[inline(always)]
-pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, [a, b]: [&Lanes<R>; 2]) {
+pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>) {
     match operation {
         Binary::Add => lanes!(out = |a, b| a + b),
         Binary::Sub => lanes!(out = |a, b| a - b),
@@ -107,12 +107,12 @@ pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, [a, b]: [&Lanes<R>
 }
 
 #[inline(always)]
-pub fn multiply_add<R: Real>(out: &mut Lanes<R>, [a, b, c]: [&Lanes<R>; 3]) {
+pub fn multiply_add<R: Real>(out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>, c: &Lanes<R>) {
     lanes!(out = |a, b, c| a * b + c);
 }
 
 #[inline(always)]
-pub fn select<R: Real>(out: &mut Lanes<R>, [condition, then, otherwise]: [&Lanes<R>; 3]) {
+pub fn select<R: Real>(out: &mut Lanes<R>, condition: &Lanes<R>, then: &Lanes<R>, otherwise: &Lanes<R>) {
     lanes!(out = |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });
 }
 
