@@ -5,27 +5,32 @@ use super::random::{Random, program};
 use leastwise::kernel::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
-/// The prelude as the two kinds of device put it in front. The f64 build has its own two helpers: there is no bitcast
-/// between f64 and u32.
-fn prelude(real: &str) -> String {
-    let mut text = include_str!("../../shaders/prelude.wgsl").to_string();
+/// A module as the two kinds of device make it. There is no bitcast between f64 and u32, so that the f64 build has its
+/// own helpers wherever bits are looked at.
+fn module(real: &str, text: &str) -> String {
+    let prelude = include_str!("../../shaders/prelude.wgsl");
+    let mut text = format!("alias real = {real};\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
     if real == "f64" {
         for (helper, replacement) in [
             ("fn opaque(", "fn opaque(x: real) -> real { return x; }"),
             ("fn is_finite(", "fn is_finite(x: real) -> bool { return x - x == 0.0; }"),
+            ("fn power_of_two(", "fn power_of_two(n: i32) -> real { return exp2(real(n)); }"),
+            ("fn exponent_of(", "fn exponent_of(x: real) -> i32 { return i32(round(log2(x))); }"),
+            ("fn leading_half(", "fn leading_half(x: real) -> real { return real(f32(x)); }"),
+            ("fn far_turn(", "fn far_turn(x: real) -> Turn { return Turn(x, 0); }"),
         ] {
-            let start = text.find(helper).unwrap();
+            let Some(start) = text.find(helper) else { continue };
             let end = start + text[start..].find("\n}\n").unwrap() + 3;
             text.replace_range(start..end, replacement);
         }
     }
-    format!("alias real = {real};\nconst group_size: u32 = 256u;\n{text}")
+    text
 }
 
 fn validate(program: &Program, context: &str) {
     let text = wgsl::write(program);
     for real in ["f32", "f64"] {
-        let module = format!("{}\n{text}", prelude(real));
+        let module = module(real, &text);
         let parsed = naga::front::wgsl::parse_str(&module);
         let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
         let capabilities = if real == "f64" { Capabilities::FLOAT64 } else { Capabilities::empty() };
@@ -55,12 +60,11 @@ fn operations_on_constants_are_not_folded_by_the_compiler() {
         let mut program = Builder::new("constants");
         let (a, b) = (program.constant(a), program.constant(b));
         let mut last = program.push(Instruction::MulAdd(a, b, a));
-        use Binary::*;
-        for operation in [Add, Sub, Mul, Div, Lt, Le, And, Or] {
+        for operation in Binary::ALL {
             let value = program.binary(operation, a, b);
             last = program.push(Instruction::Select { condition: value, then: last, otherwise: a });
         }
-        for operation in [Unary::Neg, Unary::Sqrt, Unary::Sin, Unary::Cos, Unary::Not] {
+        for operation in Unary::ALL.into_iter().filter(|operation| *operation != Unary::Detach) {
             let value = program.unary(operation, b);
             last = program.push(Instruction::MulAdd(value, b, last));
         }
