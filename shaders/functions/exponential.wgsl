@@ -32,10 +32,10 @@ fn exponential2(x: real) -> real {
     return select(select(y, 0.0, x < -150.0), infinity(), x >= 128.0);
 }
 
-// 2ᵏ(eʳ − 1 + (1 − 2⁻ᵏ)): nothing cancels, and for k = 0 it is the polynomial.
+// 2ᵏ((eʳ − 1) + (1 − 2⁻ᵏ)): nothing cancels, and for k = 0 it is the polynomial, unless a driver adds the ones first.
 fn expm1(x: real) -> real {
     let k = round(x * 1.4426950408889634);
     let n = i32(clamp(k, -30.0, 200.0));
-    let y = scale_by_power_of_two(expm1_part(remainder_of_ln2(x, k)) + (1.0 - power_of_two(-min(n, 126))), n);
+    let y = scale_by_power_of_two(expm1_part(remainder_of_ln2(x, k)) + opaque(1.0 - power_of_two(-min(n, 126))), n);
     return select(select(y, -1.0, x < -17.4), infinity(), x > 88.72283);
 }

@@ -6,13 +6,13 @@ fn hyperbolic_sine(x: real) -> real {
     let half = scaled_exponential(size, -1);
     let z = x * x;
     let near = size + size * z * (0.166666672 + z * (0.0083333496 + z * (0.000198361595 + z * 2.81695134e-6)));
-    let y = select(select(half - 0.25 / half, near, size < 1.0), infinity(), size > 89.41598);
+    let y = select(select(half - 0.25 / half, near, size < 1.0), infinity(), size > 89.415985);
     return select(y, -y, x < 0.0);
 }
 
 fn hyperbolic_cosine(x: real) -> real {
     let half = scaled_exponential(abs(x), -1);
-    return select(half + 0.25 / half, infinity(), abs(x) > 89.41598);
+    return select(half + 0.25 / half, infinity(), abs(x) > 89.415985);
 }
 
 fn hyperbolic_tangent(x: real) -> real {
