@@ -1,11 +1,6 @@
 // Payne & Hanek's reduction (1983): of the digits of 2/π only those are multiplied that a large x leaves in sight.
 // On bits, and so replaced in the CUDA f64 build.
 
-// 2/π in binary, behind 32 zeros.
-const two_over_pi = array<u32, 8>(
-    0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu
-);
-
 // The upper 32 bits of the product.
 fn upper_product(a: u32, b: u32) -> u32 {
     let low = (a & 0xffffu) * (b & 0xffffu);
@@ -18,13 +13,20 @@ fn upper_product(a: u32, b: u32) -> u32 {
 fn far_turn(x: real) -> Turn {
     let bits = bitcast<u32>(x);
     let exponent = (bits >> 23u) & 255u;
-    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand.
-    let first = (exponent - 120u) >> 5u;
-    let shift = (exponent - 120u) & 31u;
-    let a = two_over_pi[first];
-    let b = two_over_pi[first + 1u];
-    let c = two_over_pi[first + 2u];
-    let d = two_over_pi[first + 3u];
+    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand: four words in a row, of
+    // eight whose first is before the point.
+    let place = exponent - 120u;
+    let odd = (place & 32u) != 0u;
+    let half = (place & 64u) != 0u;
+    let last = (place & 128u) != 0u;
+    let w1 = select(0xa2f9836eu, 0xfc2757d1u, half);
+    let w2 = select(0x4e441529u, 0xf534ddc0u, half);
+    let w3 = select(0xfc2757d1u, 0xdb629599u, half);
+    let a = select(select(select(0u, 0x4e441529u, half), w1, odd), 0xf534ddc0u, last);
+    let b = select(select(w1, w2, odd), 0xdb629599u, last);
+    let c = select(select(w2, w3, odd), 0x3c439041u, last);
+    let d = select(select(w3, select(0xf534ddc0u, 0x3c439041u, half), odd), 0xfe5163abu, last);
+    let shift = place & 31u;
     let upper = (a << shift) | ((b >> 1u) >> (31u - shift));
     let middle = (b << shift) | ((c >> 1u) >> (31u - shift));
     let lower = (c << shift) | ((d >> 1u) >> (31u - shift));
@@ -43,7 +45,7 @@ fn far_turn(x: real) -> Turn {
     let digits = (rest_high << zeros) | ((rest_low >> 1u) >> (31u - zeros));
     // Times π/2, whose leading digits times the leading digits are exact.
     let leading = real(digits >> 20u) * 1048576.0;
-    let r = leading * 1.5703125 + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
+    let r = opaque(leading * 1.5703125) + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
     let size = r * power_of_two(-30 - i32(zeros));
     let q = i32(quarters);
     let negative = x < 0.0;

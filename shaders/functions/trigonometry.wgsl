@@ -14,11 +14,13 @@ struct Turn {
 
 fn near_turn(x: real) -> Turn {
     let k = round(x * 0.63661977236758134);
-    // Each difference is exact as long as nothing merges the parts again.
+    // Products and differences are exact as long as nothing merges the parts again, but for the third difference,
+    // whose error is kept.
     let first = opaque(x - k * 1.570556640625);
     let second = opaque(first - k * 2.396702766418457e-4);
     let third = opaque(second - k * 1.5890691429376602e-8);
-    return Turn(third - k * 2.5633440682571e-12, i32(k));
+    let rest = opaque(opaque(second - third) - k * 1.5890691429376602e-8) - k * 2.5633440682571e-12;
+    return Turn(third + opaque(rest), i32(k));
 }
 
 fn turn(x: real) -> Turn {
@@ -43,20 +45,17 @@ fn turned(r: real, q: i32) -> real {
     return select(part, -part, (q & 2) != 0);
 }
 
-fn sine(x: real) -> real {
-    let t = turn(x);
-    return turned(t.r, t.q);
+fn sine(x: Turn) -> real {
+    return turned(x.r, x.q);
 }
 
-fn cosine(x: real) -> real {
-    let t = turn(x);
-    return turned(t.r, t.q + 1);
+fn cosine(x: Turn) -> real {
+    return turned(x.r, x.q + 1);
 }
 
-fn tangent(x: real) -> real {
-    let t = turn(x);
-    let z = t.r * t.r;
-    let y = t.r + t.r * z * (0.333331555 + z * (0.133388340 + z * (0.0534083582 + z * (0.0244407710 + z * (0.00310256309 + z * 0.00939584337)))));
-    let odd = (t.q & 1) != 0;
+fn tangent(x: Turn) -> real {
+    let z = x.r * x.r;
+    let y = x.r + x.r * z * (0.333331555 + z * (0.133388340 + z * (0.0534083582 + z * (0.0244407710 + z * (0.00310256309 + z * 0.00939584337)))));
+    let odd = (x.q & 1) != 0;
     return select(y, -1.0, odd) / select(1.0, y, odd);
 }

@@ -9,11 +9,6 @@ fn power_of_two(n: i32) -> real {
     return bitcast<real>(u32(n + 127) << 23u);
 }
 
-// 2/π in binary, behind 32 zeros.
-const two_over_pi = array<u32, 8>(
-    0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu
-);
-
 // The upper 32 bits of the product.
 fn upper_product(a: u32, b: u32) -> u32 {
     let low = (a & 0xffffu) * (b & 0xffffu);
@@ -26,13 +21,20 @@ fn upper_product(a: u32, b: u32) -> u32 {
 fn far_turn(x: real) -> Turn {
     let bits = bitcast<u32>(x);
     let exponent = (bits >> 23u) & 255u;
-    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand.
-    let first = (exponent - 120u) >> 5u;
-    let shift = (exponent - 120u) & 31u;
-    let a = two_over_pi[first];
-    let b = two_over_pi[first + 1u];
-    let c = two_over_pi[first + 2u];
-    let d = two_over_pi[first + 3u];
+    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand: four words in a row, of
+    // eight whose first is before the point.
+    let place = exponent - 120u;
+    let odd = (place & 32u) != 0u;
+    let half = (place & 64u) != 0u;
+    let last = (place & 128u) != 0u;
+    let w1 = select(0xa2f9836eu, 0xfc2757d1u, half);
+    let w2 = select(0x4e441529u, 0xf534ddc0u, half);
+    let w3 = select(0xfc2757d1u, 0xdb629599u, half);
+    let a = select(select(select(0u, 0x4e441529u, half), w1, odd), 0xf534ddc0u, last);
+    let b = select(select(w1, w2, odd), 0xdb629599u, last);
+    let c = select(select(w2, w3, odd), 0x3c439041u, last);
+    let d = select(select(w3, select(0xf534ddc0u, 0x3c439041u, half), odd), 0xfe5163abu, last);
+    let shift = place & 31u;
     let upper = (a << shift) | ((b >> 1u) >> (31u - shift));
     let middle = (b << shift) | ((c >> 1u) >> (31u - shift));
     let lower = (c << shift) | ((d >> 1u) >> (31u - shift));
@@ -51,7 +53,7 @@ fn far_turn(x: real) -> Turn {
     let digits = (rest_high << zeros) | ((rest_low >> 1u) >> (31u - zeros));
     // Times π/2, whose leading digits times the leading digits are exact.
     let leading = real(digits >> 20u) * 1048576.0;
-    let r = leading * 1.5703125 + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
+    let r = opaque(leading * 1.5703125) + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
     let size = r * power_of_two(-30 - i32(zeros));
     let q = i32(quarters);
     let negative = x < 0.0;
@@ -66,11 +68,13 @@ struct Turn {
 
 fn near_turn(x: real) -> Turn {
     let k = round(x * 0.63661977236758134);
-    // Each difference is exact as long as nothing merges the parts again.
+    // Products and differences are exact as long as nothing merges the parts again, but for the third difference,
+    // whose error is kept.
     let first = opaque(x - k * 1.570556640625);
     let second = opaque(first - k * 2.396702766418457e-4);
     let third = opaque(second - k * 1.5890691429376602e-8);
-    return Turn(third - k * 2.5633440682571e-12, i32(k));
+    let rest = opaque(opaque(second - third) - k * 1.5890691429376602e-8) - k * 2.5633440682571e-12;
+    return Turn(third + opaque(rest), i32(k));
 }
 
 fn turn(x: real) -> Turn {
@@ -95,14 +99,12 @@ fn turned(r: real, q: i32) -> real {
     return select(part, -part, (q & 2) != 0);
 }
 
-fn sine(x: real) -> real {
-    let t = turn(x);
-    return turned(t.r, t.q);
+fn sine(x: Turn) -> real {
+    return turned(x.r, x.q);
 }
 
-fn cosine(x: real) -> real {
-    let t = turn(x);
-    return turned(t.r, t.q + 1);
+fn cosine(x: Turn) -> real {
+    return turned(x.r, x.q + 1);
 }
 
 @compute @workgroup_size(group_size)
@@ -121,28 +123,31 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v2: real = v1 * v0;
     let v3: real = jacobian[params.count + i];
     let v4: real = arena[a0 + 2u];
-    let v5: real = sine(v4);
+    let t4 = turn(v4);
+    let v5: real = sine(t4);
     let v6: real = arena[a0 + 1u];
-    let v7: real = sine(v6);
+    let t6 = turn(v6);
+    let v7: real = sine(t6);
     let v8: real = arena[a0 + 0u];
-    let v9: real = sine(v8);
+    let t8 = turn(v8);
+    let v9: real = sine(t8);
     let v10: real = arena[a1 + 1u];
     let v11: real = arena[a2 + 1u];
     let v12: real = v11 - v10;
     let v13: real = v12 * v9;
-    let v14: real = cosine(v8);
+    let v14: real = cosine(t8);
     let v15: real = arena[a1 + 2u];
     let v16: real = arena[a2 + 2u];
     let v17: real = v16 - v15;
     let v18: real = v17 * v14 + v13;
     let v19: real = v18 * v7;
-    let v20: real = cosine(v6);
+    let v20: real = cosine(t6);
     let v21: real = arena[a1 + 0u];
     let v22: real = arena[a2 + 0u];
     let v23: real = v22 - v21;
     let v24: real = v23 * v20 + v19;
     let v25: real = v24 * v5;
-    let v26: real = cosine(v4);
+    let v26: real = cosine(t4);
     let v27: real = v17 * v9;
     let v28: real = v12 * v14;
     let v29: real = v28 - v27;

@@ -92,20 +92,23 @@ pub fn unary(operation: Unary) -> &'static str {
     }
 }
 
-fn called(instruction: &Instruction) -> Option<&'static str> {
+/// What the text of an instruction calls.
+fn called(instruction: &Instruction) -> Vec<&'static str> {
     match *instruction {
-        Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => None,
-        Instruction::Unary(operation, _) => Some(unary(operation)),
-        Instruction::Binary(Binary::Pow, ..) => Some("power"),
-        Instruction::Binary(Binary::Atan2, ..) => Some("arctangent2"),
-        _ => None,
+        Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => vec![],
+        Instruction::Unary(operation @ (Unary::Sin | Unary::Cos | Unary::Tan), _) => vec!["turn", unary(operation)],
+        Instruction::Unary(operation, _) => vec![unary(operation)],
+        Instruction::Binary(Binary::Pow, ..) => vec!["power"],
+        Instruction::Binary(Binary::Atan2, ..) => vec!["arctangent2"],
+        _ => vec![],
     }
 }
 
 /// What a program needs of the library.
 pub fn needed(program: &Program) -> impl Iterator<Item = &'static str> {
     let Library { declarations, numbers } = &*LIBRARY;
-    let mut open: Vec<usize> = program.instructions.iter().filter_map(called).filter_map(|name| numbers.get(name).copied()).collect();
+    let called = program.instructions.iter().flat_map(called);
+    let mut open: Vec<usize> = called.filter_map(|name| numbers.get(name).copied()).collect();
     let mut needed = vec![false; declarations.len()];
     while let Some(number) = open.pop() {
         if !std::mem::replace(&mut needed[number], true) {

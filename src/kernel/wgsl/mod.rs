@@ -4,6 +4,7 @@ mod functions;
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
 use crate::device::{Access, binding};
+use std::collections::HashSet;
 use std::fmt::Write;
 
 const NAMES: [&str; binding::COUNT] = ["params", "arena", "data", "index", "vector_in", "vector_out", "jacobian", "state", "partials"];
@@ -41,7 +42,13 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
         let place = column(address.column, program.header);
         writeln!(text, "    let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
     }
+    let mut turned = HashSet::new();
     for (number, instruction) in program.instructions.iter().enumerate() {
+        if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
+            && turned.insert(angle)
+        {
+            writeln!(text, "    let t{angle} = turn(v{angle});")?;
+        }
         write!(text, "    let v{number}: real = ")?;
         write_instruction(program, instruction, text)?;
         writeln!(text, ";")?;
@@ -72,6 +79,7 @@ fn write_instruction(program: &Program, instruction: &Instruction, text: &mut St
             Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)"),
             Unary::Finite => write!(text, "select(real(0), real(1), is_finite(v{a}))"),
             Unary::Detach => unreachable!("left out when a program is written"),
+            Unary::Sin | Unary::Cos | Unary::Tan => write!(text, "{}(t{a})", functions::unary(operation)),
             call => write!(text, "{}(v{a})", functions::unary(call)),
         },
         Instruction::Binary(operation, a, b) => match operation {
