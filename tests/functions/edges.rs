@@ -85,8 +85,8 @@ fn what_is_not_finite_stays_so() {
     let mut device = adapter();
     let limits = [Unary::Not, Unary::Finite, Unary::Atan, Unary::Tanh, Unary::Erf, Unary::Sigmoid, Unary::Exp, Unary::Exp2, Unary::Expm1];
     for operation in Unary::ALL.into_iter().filter(|operation| !limits.contains(operation) && *operation != Unary::Detach) {
-        let operands = vec![f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
-        let results = play(&mut device, &unary(operation), &[operands.clone()]);
+        let operands = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let results = play(&mut device, &unary(operation), &[operands.to_vec()]);
         for (x, result) in operands.into_iter().zip(results) {
             assert!(!result.is_finite() || operation.apply(x).is_finite(), "{operation:?} of {x} is {result}");
         }

@@ -72,3 +72,57 @@ fn operations_on_constants_are_not_folded_by_the_compiler() {
         validate(&program.program, "constants");
     }
 }
+
+fn function_files() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/functions");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let code = |text: String| text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+    paths.map(|path| (path.file_name().unwrap().display().to_string(), code(std::fs::read_to_string(&path).unwrap()))).collect()
+}
+
+/// What another precision must replace is in two files.
+#[test]
+fn functions_do_not_look_at_bits() {
+    for (name, code) in function_files().into_iter().filter(|(name, _)| name != "bits.wgsl" && name != "far_turn.wgsl") {
+        for word in ["bitcast", "f32", "u32", "frexp", "ldexp", "exp(", "exp2(", "log(", "log2(", "pow(", "sin(", "cos(", "tan(", "atan2("]
+        {
+            let used = code.match_indices(word).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+            assert!(!used, "{name} has `{word}`");
+        }
+    }
+}
+
+#[test]
+fn every_function_is_of_use() {
+    let mut all = Builder::new("all");
+    let [a, b] = [0, 1].map(|column| all.load(Load::Data(column)));
+    let mut sum = a;
+    for operation in Unary::ALL.into_iter().filter(|operation| *operation != Unary::Detach) {
+        let value = all.unary(operation, a);
+        sum = all.binary(Binary::Add, sum, value);
+    }
+    for operation in Binary::ALL {
+        let value = all.binary(operation, a, b);
+        sum = all.binary(Binary::Add, sum, value);
+    }
+    all.store(Store::Column(0), sum);
+    validate(&all.program, "all");
+    let text = wgsl::write(&all.program);
+    for (file, code) in function_files() {
+        for line in code.lines().filter(|line| line.starts_with("fn ") || line.starts_with("struct ")) {
+            assert_eq!(text.matches(line).count(), 1, "{file}: {line}");
+        }
+    }
+}
+
+/// A module has the functions that it calls, and no others.
+#[test]
+fn only_what_is_called_is_there() {
+    let mut logarithm = Builder::new("logarithm");
+    let x = logarithm.load(Load::Data(0));
+    let value = logarithm.unary(Unary::Log, x);
+    logarithm.store(Store::Column(0), value);
+    let text = wgsl::write(&logarithm.program);
+    let declared: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fn ")?.split('(').next()).collect();
+    assert_eq!(declared, ["power_of_two", "scale_by_power_of_two", "exponent_of", "logarithm_part", "logarithm", "main"]);
+}
