@@ -6,8 +6,10 @@ import { Bool, checkNums, isNum, logical, Scalar, type Num } from "./scalar.js";
 import { Vec } from "./vector.js";
 import type { Mat2, Mat3 } from "./matrix.js";
 
-/** Nothing for a list of one kind; for a mixed one, what the compiler's error is to say. */
-type OneKind<V, W = V> = V extends unknown ? ([W] extends [V] ? unknown : { readonly "items of one kind": never }) : never;
+/** What no list has: the compiler's error says so by this name. */
+interface ItemsOfOneKind { readonly "items of one kind": never }
+/** Nothing for a list of one kind, and what it cannot have for a mixed one. */
+type OneKind<V, W = V> = V extends unknown ? ([W] extends [V] ? unknown : ItemsOfOneKind) : never;
 
 /** The sum of one or more scalars and numbers, or of vectors or matrices of one size. */
 export function sum(items: readonly Num[]): Scalar;

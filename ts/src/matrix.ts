@@ -14,9 +14,9 @@ export abstract class Mat<N extends 2 | 3> extends Expression<`mat${N}`> {
   abstract readonly size: N;
 
   /** this · o: matrix times vector, matrix times matrix, or every entry by one scalar. */
-  mul(o: VecOf<N>): VecOf<N>;
-  mul(o: MatOf<N>): MatOf<N>;
   mul(o: Num): MatOf<N>;
+  mul(o: MatOf<N>): MatOf<N>;
+  mul(o: VecOf<N>): VecOf<N>;
   mul(o: Expression<unknown> | number): VecOf<N> | MatOf<N> {
     if (isVec(o, this.size)) return vecOf(this.owner, write(this.owner, Opcode.MatVec, [this, o]), this.size);
     if (isMat(o, this.size)) return this.like(write(this.owner, Opcode.MatMul, [this, o]));
