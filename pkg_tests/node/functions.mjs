@@ -18,13 +18,13 @@ export function scalars(result) {
   return result.at ? Array.from({ length: result.length }, (_, i) => result.at(i)) : [result];
 }
 
-/** A variable for each argument (of so many scalars), an instance for each point (the arguments, one after the other). */
-function variables(problem, of, points) {
+/** A variable or constant for each argument (of so many scalars), an instance for each point (the arguments, one after the other). */
+function tables(problem, of, points, kind = "variables") {
   let end = 0;
   return of.map((width, k) => {
     const start = end;
     end += width;
-    return problem.variables(`x${k}`, { shape: width, values: points.flatMap((point) => point.slice(start, start + width)) });
+    return problem[kind](`x${k}`, { shape: width, values: points.flatMap((point) => point.slice(start, start + width)) });
   });
 }
 
@@ -38,12 +38,14 @@ function plainArguments(of, point) {
   });
 }
 
-/** ‖f − expected‖ at every point, relative to 1 + ‖expected‖. */
-export async function errors(lw, { of = [1], traced, plain, points, offset = 0 }) {
+/** ‖f − expected‖ at every point, relative to 1 + ‖expected‖. What is `large` has its derivatives compiled on the CPU only. */
+export async function errors(lw, { of = [1], traced, plain, points, offset = 0, large = false }) {
   const problem = lw.problem();
   const expected = points.map((point) => [plain(...plainArguments(of, point))].flat(3));
   const width = expected[0].length;
-  const term = problem.residuals("f", { of: variables(problem, of, points), data: { e: column(expected.flat(), width) } }, (given, { e }) => {
+  const slots = tables(problem, of, points, large && lw.backend === "webgpu" ? "constants" : "variables");
+  const added = problem.variables("added", { shape: 1, values: points.map(() => offset) });
+  const term = problem.residuals("f", { of: [added, ...slots], data: { e: column(expected.flat(), width) } }, ([offset, ...given], { e }) => {
     const found = scalars(traced(...given));
     assert.equal(found.length, width, "scalars of the result");
     return found.map((r, i) => r.sub(width === 1 ? e : e.at(i)).add(offset));
@@ -66,7 +68,7 @@ export async function agrees(lw, tolerance, what, test) {
 /** The largest entry of the gradient of ½‖f + 0.75‖² at a point. */
 export async function gradient(lw, { of = [1], traced }, point) {
   const problem = lw.problem();
-  problem.residuals("f", { of: variables(problem, of, [point]) }, (given) => scalars(traced(...given)).map((r) => r.add(0.75)));
+  problem.residuals("f", { of: tables(problem, of, [point]) }, (given) => scalars(traced(...given)).map((r) => r.add(0.75)));
   const report = await problem.solve({ maxIterations: 1, gradientTolerance: 0 });
   problem.dispose();
   return report.iterations[0]?.gradientNorm ?? 0;
