@@ -99,6 +99,8 @@ pub struct Term {
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,
     plain_columns: usize,
+    /// The tables of all slots; of a ragged term, of those of its longest rows.
+    slots: Vec<u32>,
 }
 
 impl Term {
@@ -126,6 +128,9 @@ impl Term {
             let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
             let plain = spec.plain(&bucket, &instances);
             plain.validate(tables)?;
+            if plain.slots.len() > term.slots.len() {
+                term.slots = plain.slots.iter().map(|slot| slot.table).collect();
+            }
             let reading = spec.read(registry, tables, &bucket, &plain)?;
             let literals = |instance: usize| {
                 let length = lengths[instances[instance] as usize];
@@ -153,6 +158,7 @@ impl Term {
             weight_shared: matches!(spec.weight, Weight::Shared(_)),
             offsets: None,
             plain_columns: spec.columns.len(),
+            slots: spec.slots.iter().map(|slot| slot.table).collect(),
         }
     }
 
@@ -214,6 +220,25 @@ impl Term {
         }
         let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
+    }
+
+    /// Rows of an instance's residual, and columns of its Jacobian: the scalars of all variables among its slots (of a
+    /// ragged term, of the longest row).
+    pub fn shape(&self, tables: &[Table]) -> (u32, u32) {
+        let rows = self.parts.iter().map(|part| part.reading.structure.rows).max().unwrap_or(0);
+        let width = |table: u32| tables.get(table as usize).filter(|table| table.moving).map_or(0, |table| table.width);
+        (rows, self.slots.iter().map(|&table| width(table)).sum())
+    }
+
+    /// The first column of each slot in the term's Jacobian; none for constants.
+    pub fn column_starts(&self, tables: &[Table]) -> Vec<Option<u32>> {
+        let mut next = 0;
+        let start = |&table: &u32| {
+            let table = tables.get(table as usize).filter(|table| table.moving)?;
+            next += table.width;
+            Some(next - table.width)
+        };
+        self.slots.iter().map(start).collect()
     }
 
     /// The term's number of a part's instance.

@@ -13,6 +13,10 @@ export function runningTrace(): Trace | undefined {
   return running;
 }
 
+/** A number and its two halves. */
+const number = new Float64Array(1);
+const words = new Uint32Array(number.buffer);
+
 /** One run of one function. */
 export class Trace {
   #words = new Uint32Array(256);
@@ -58,8 +62,8 @@ export class Trace {
     if (!(Math.abs(value) <= 3.4028234663852886e38)) {
       throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
     }
-    const bits = new Uint32Array(new Float64Array([value]).buffer);
-    return this.write(Opcode.Literal, [bits[0]!, bits[1]!]);
+    number[0] = value;
+    return this.write(Opcode.Literal, [words[0]!, words[1]!]);
   }
 
   /** Ends the trace and gives the tape. */
