@@ -140,6 +140,17 @@ test("numbers alone need a function that is traced", async (t) => {
   assert.equal(await term.cost(), (14 + 0 + 1 + 9) / 2);
 });
 
+test("elements whose size is known at run time only may have one scalar", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  for (const shape of [1, 2, 5]) {
+    const problem = lw.problem();
+    const [a, b] = [3, 5].map((value) => problem.variables(`x${value}`, { shape, values: new Array(shape).fill(value) }));
+    const term = problem.residuals("t", { of: [a, b] }, ([a, b]) => [a.sub(b).norm(), a.dot(b), a.normSq(), b.neg().normalize().at(0), a.add(b).mul(2).div(4).at(a.length - 1)]);
+    const { residuals } = await term.evaluate();
+    [2 * Math.sqrt(shape), 15 * shape, 9 * shape, -1 / Math.sqrt(shape), 4].forEach((expected, k) => assert.ok(Math.abs(residuals[k] - expected) < 1e-12, `${shape}, ${k}: ${residuals[k]}`));
+  }
+});
+
 test("a residual may return matrices and quaternions", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const problem = lw.problem();

@@ -127,7 +127,7 @@ testAll(test, {
     traced: (a, b, c) => { const [x, y, z] = [cotangent(a, b, c), cotangent(b, c, a), cotangent(c, a, b)]; return sum([x.mul(y), y.mul(z), z.mul(x)]); },
   },
   "dihedralAngle of a hinge along x": {
-    // abc lies in the plane z = 0; dcb is turned out of it by the angle.
+    // abc lies in the plane z = 0, its normal is z; dcb is turned out of it by the angle, backwards for positive ones.
     of: [1], traced: (t) => dihedralAngle(vec(0.5, 1, 0), vec(0, 0, 0), vec(2, 0, 0), rotateXYZ(vec(t, 0, 0), vec(1, -1.5, 0))), plain: (t) => t, points: [[0], [0.5], [-0.5], [1.5], [3], [-3]],
   },
   "dihedralAngle turns with the triangles, and changes its sign with their order": {
@@ -139,6 +139,7 @@ testAll(test, {
   },
 
   "eigenvalues": {
+    large: "cpu",
     of: [6], traced: (s) => eigenSymmetric(symmetric(s)).values, points: [[2, -1, 0.5, 1, 0.25, -0.5], [1, 2, 4, 0.5, -1, 2], [3, 3, 3, 0, 0.5, 0]],
     plain: (s) => {
       const m = plainSymmetric(s);
@@ -151,6 +152,7 @@ testAll(test, {
     },
   },
   "eigenvectors: M v = λ v, and a rotation or reflection": {
+    large: true,
    
     // Where eigenvalues are equal, vectors have no derivative.
     kinks: [[1, 1, 1, 0, 0, 0], [2, 2, 5, 0, 0, 0], [0, 0, 0, 0, 0, 0]],
@@ -162,6 +164,7 @@ testAll(test, {
     },
   },
   "closestRotation: R Rᵀ = 1, det R = 1, Rᵀ M symmetric": {
+    large: true,
     of: [9], plain: zeros(13), points: [M, N, [1, 0, 0, 0, 1, 0, 0, 0, 1], [2, 0, 0, 0, 1, 0, 0, 0, -0.5], N.map((x) => -x)],
     traced: (a) => {
       const r = closestRotation(asMat3(a));
@@ -170,6 +173,7 @@ testAll(test, {
     },
   },
   "closestRotation of a stretched rotation is that rotation": {
+    large: "cpu",
     of: [3, 6], points: [[...A, 2, 1, 3, 0.5, -0.25, 0.5], [0, 0, 3, 1, 1, 1, 0, 0, 0]], traced: (v, s) => { const r = fromAngleAxis(v).toMatrix(); return closestRotation(r.mul(symmetric(s))).sub(r); }, plain: zeros(9),
   },
 });

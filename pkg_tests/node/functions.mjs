@@ -19,13 +19,14 @@ function split(of, point) {
   });
 }
 
-/** r and J at every point; a variable for each argument (of so many scalars), an instance for each point. */
-export async function evaluate(lw, { of = [1], traced }, points) {
+/** r and J at every point; a variable (or constant) for each argument (of so many scalars), an instance for each point. */
+export async function evaluate(lw, { of = [1], traced }, points, moves = true) {
   const problem = lw.problem();
-  const slots = of.map((width, k) => problem.variables(`x${k}`, { shape: width, values: points.flatMap((point) => [split(of, point)[k]].flat()) }));
-  const { rows, columns, residuals, jacobian } = await problem.residuals("f", { of: slots }, (given) => traced(...given)).evaluate();
+  const slots = of.map((width, k) => problem[moves ? "variables" : "constants"](`x${k}`, { shape: width, values: points.flatMap((point) => [split(of, point)[k]].flat()) }));
+  const zero = problem.variables("zero", { shape: 1, values: points.map(() => 0) });
+  const { rows, columns, residuals, jacobian } = await problem.residuals("f", { of: moves ? slots : [...slots, zero] }, (given) => traced(...given)).evaluate();
   problem.dispose();
-  assert.equal(columns, points[0].length);
+  assert.equal(columns, moves ? points[0].length : 1);
   return points.map((_, i) => ({ values: [...residuals.subarray(i * rows, (i + 1) * rows)], derivatives: [...jacobian.subarray(i * rows * columns, (i + 1) * rows * columns)] }));
 }
 
@@ -50,16 +51,21 @@ export function near(found, expected, tolerance, what) {
   found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= bound, `${what}: entry ${k} is ${value}, not ${expected[k]}`));
 }
 
-/** For each of the tests (by name): values and derivatives in every precision. Derivatives are not compared at kinks. */
+/**
+ * For each of the tests (by name): values and derivatives in every precision. Derivatives are not compared at kinks. What
+ * is `large` takes software adapters a minute to compile: there it is done without derivatives, or (`"cpu"`) not at all.
+ */
 export function testAll(test, tests) {
   for (const { backend, precision, ...bounds } of PRECISIONS) {
     for (const [name, it] of Object.entries(tests)) {
+      if (backend === "webgpu" && it.large === "cpu") continue;
+      const moves = !(backend === "webgpu" && it.large);
       test(`${name} on ${backend} in ${precision}`, async (t) => {
         const lw = await open(t, { backend, precision });
-        const found = await evaluate(lw, it, it.points);
+        const found = await evaluate(lw, it, it.points, moves);
         it.points.forEach((point, i) => {
           near(found[i].values, valuesOf(it, point), bounds.values, `value at ${point}`);
-          if (it.kinks?.some((kink) => String(kink) === String(point))) return;
+          if (!moves || it.kinks?.some((kink) => String(kink) === String(point))) return;
           near(found[i].derivatives, differences(it, point), bounds.derivatives, `derivative at ${point}`);
         });
       });

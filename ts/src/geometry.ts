@@ -21,7 +21,8 @@ export function triangleNormal(a: Vec3, b: Vec3, c: Vec3): Vec3 {
 
 /**
  * The angle, in [−π, π], by which the triangles abc and dcb are folded along their edge bc: 0 where they are flat, or
- * one of them has no area. It jumps from π to −π where they are folded onto each other.
+ * one of them has no area; positive where d lies behind abc, as at a convex edge of a surface whose normals point
+ * outwards. It jumps from π to −π where they are folded onto each other.
  */
 export function dihedralAngle(a: Vec3, b: Vec3, c: Vec3, d: Vec3): Scalar {
   return ofPoints("dihedralAngle", Opcode.DihedralAngle, [a, b, c, d], [3]);

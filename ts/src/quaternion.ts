@@ -6,7 +6,7 @@ import { component, isNum, type Num, type Scalar } from "./scalar.js";
 import { isVec, vecOf, type Vec3, type Vec4 } from "./vector.js";
 
 /**
- * A quaternion. No vector: nothing adds quaternions; {@link Quat.xyzw} gives their numbers.
+ * A quaternion x i + y j + z k + w. No vector: nothing adds quaternions; {@link Quat.xyzw} gives their numbers.
  * What is said of unit quaternions below is not checked: normalise where they may not be, `quat(v.normalize())`.
  */
 export class Quat extends Expression<"quat"> {

@@ -45,6 +45,14 @@ export class Scalar extends Expression<1> {
   /** Whether this ≠ o; the opposite of {@link Scalar.eq}. */
   ne(o: Num): Bool { return comparison("ne", Opcode.Ne, this, o); }
 
+  // What a vector has too, for elements whose size is known at run time only, and is 1.
+  /** @internal */ get length(): 1 { return 1; }
+  /** @internal */ at(i: number): Scalar { return i === 0 ? this : refuse("at", [this, i], "element 0"); }
+  /** @internal */ dot(o: Num): Scalar { return this.mul(o); }
+  /** @internal */ norm(): Scalar { return scalar("norm", Opcode.Norm, [this]); }
+  /** @internal */ normSq(): Scalar { return this.square(); }
+  /** @internal */ normalize(): Scalar { return scalar("normalize", Opcode.Normalize, [this]); }
+
   /** @internal */ get what(): string { return "a Scalar"; }
   /** @internal */ like(value: number): Scalar { return new Scalar(this.owner, value); }
 }

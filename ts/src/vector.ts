@@ -51,7 +51,7 @@ export class Vec<N extends number> extends Expression<N> {
   /** @internal */ like(value: number): VecOf<N> { return vecOf(this.owner, value, this.length); }
 }
 
-/** Two numbers an instance. */
+/** Two numbers an instance: x and y, elements 0 and 1. */
 export class Vec2 extends Vec<2> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
@@ -59,7 +59,7 @@ export class Vec2 extends Vec<2> {
   cross(o: Vec2): Scalar { return cross(this, o); }
 }
 
-/** Three numbers an instance. */
+/** Three numbers an instance: x, y and z, elements 0 to 2; `xy`, `xz` and `yz` are vectors of two of them. */
 export class Vec3 extends Vec<3> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
@@ -71,7 +71,7 @@ export class Vec3 extends Vec<3> {
   cross(o: Vec3): Vec3 { return cross(this, o); }
 }
 
-/** Four numbers an instance. No quaternion: see {@link quat}. */
+/** Four numbers an instance: x, y, z and w, elements 0 to 3; `xy`, `zw` and `xyz` are vectors of some. No quaternion: {@link quat} makes one of it. */
 export class Vec4 extends Vec<4> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
