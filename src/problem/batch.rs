@@ -10,7 +10,7 @@ use super::{Table, Term};
 use crate::device::{BufferId, Command, Device, Kind, Limits};
 use crate::error::Error;
 use crate::kernel::{Layout, ResidualPrograms, Signature};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
 /// them off would move them all.
@@ -277,9 +277,11 @@ fn largest_chunk(name: &str, programs: &ResidualPrograms, signature: &Signature,
 
 /// Refuses a term whose instances could never be laid out.
 pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Result<(), Error> {
-    for part in &term.parts {
+    // Of a hundred thousand terms that read the same, one is looked at.
+    for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
         largest_chunk(&term.name, &compiled.programs, &compiled.signature, device.limits(), device.precision().bytes())?;
+        part.reading.fits.store(true, Relaxed);
     }
     Ok(())
 }

@@ -104,12 +104,12 @@ pub struct Term {
 }
 
 impl Term {
-    pub(super) fn new(spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
+    pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
         let mut term = Self::empty(&spec);
         let values = term.given(&spec, &[])?;
         let weight = term.weight_values(spec.weight)?;
         let literals = |_: usize| literals;
-        let part = term.part(&spec, reading, None, &literals, &values, &weight);
+        let part = term.part(&mut spec, reading, None, &literals, &values, &weight);
         term.parts.push(part);
         Ok(term)
     }
@@ -126,7 +126,7 @@ impl Term {
         for bucket in spec.buckets(tables)? {
             let mine = |instance: &u32| bucket.lengths.contains(&lengths[*instance as usize]);
             let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
-            let plain = spec.plain(&bucket, &instances);
+            let mut plain = spec.plain(&bucket, &instances);
             plain.validate(tables)?;
             if plain.slots.len() > term.slots.len() {
                 term.slots = plain.slots.iter().map(|slot| slot.table).collect();
@@ -137,7 +137,7 @@ impl Term {
                 let place = bucket.lengths.iter().position(|known| *known == length).unwrap_or(0);
                 &bucket.literals[place][..]
             };
-            let part = term.part(&plain, reading, Some(&instances), &literals, &values, &weight);
+            let part = term.part(&mut plain, reading, Some(&instances), &literals, &values, &weight);
             term.parts.push(part);
         }
         Ok(term)
@@ -170,7 +170,7 @@ impl Term {
 
     fn part<'a>(
         &self,
-        spec: &TermSpec,
+        spec: &mut TermSpec,
         reading: Arc<Reading>,
         instances: Option<&[u32]>,
         literals: &impl Fn(usize) -> &'a [f64],
@@ -182,11 +182,14 @@ impl Term {
         for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
             columns[kind.column as usize] = spec.slots[slot as usize].column;
         }
-        let indices = columns.iter().map(|&column| spec.indices[column as usize].clone()).collect();
+        let indices = columns.iter().map(|&column| std::mem::take(&mut spec.indices[column as usize])).collect();
         let count = spec.count as usize;
         let data = reading.data.iter().map(|&datum| match self.origin(datum) {
             Origin::Literal(number) => {
                 let number = number as usize;
+                if instances.is_none() {
+                    return Values::Shared(literals(0)[number]);
+                }
                 let all: Vec<f64> = (0..count).map(|instance| literals(instance)[number]).collect();
                 if all.iter().all(|value| value.to_bits() == all[0].to_bits()) { Values::Shared(all[0]) } else { Values::Each(all) }
             }

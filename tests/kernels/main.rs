@@ -2,8 +2,10 @@
 //! golden files.
 
 mod accuracy;
+mod accuracy_edges;
 mod blocks;
 mod build;
+mod double_double;
 mod golden;
 mod play;
 mod random;

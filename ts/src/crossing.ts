@@ -16,7 +16,7 @@ export interface TermCrossing extends Layout {
   readonly entries: readonly NamedColumn[];
   readonly weight: number | Floats | undefined;
   /** The traced function; of a ragged term, once a length. */
-  readonly traces: readonly { readonly length: number; readonly tape: Uint32Array; readonly outputs: readonly number[] }[];
+  readonly traces: readonly { readonly length: number; readonly tape: readonly number[]; readonly outputs: readonly number[] }[];
   readonly rows: Rows | undefined;
   readonly ragged: readonly RowsOf<unknown>[];
 }
@@ -37,14 +37,27 @@ export function addTerm(native: NativeEngine, problem: number, term: TermCrossin
   if (rows) parts.push(rows.offsets, ...ragged.map((slot) => slot.rows.indices));
   const reals: ArrayLike<number>[] = [isEach ? weight : [weight], ...[...columns, ...entries].map(({ plain }) => plain.values)];
   const names = [...columns, ...entries].map((column) => `${column.name}\0`).join("");
-  return native.term(problem, term.name, names, joined(parts, (length) => new Uint32Array(length)), joined(reals, (length) => new Float64Array(length)));
+  const packedWords = joined(parts, words, (length) => new Uint32Array(length));
+  const packedReals = joined(reals, numbers, (length) => new Float64Array(length));
+  return native.term(problem, term.name, names, packedWords.subarray(0, lengthOf(parts)), packedReals.subarray(0, lengthOf(reals)));
 }
 
-function joined<A extends Uint32Array | Float64Array>(parts: readonly ArrayLike<number>[], make: (length: number) => A): A {
-  const all = make(parts.reduce((length, part) => length + part.length, 0));
+// What crosses is copied at once, so one pair of buffers serves all small terms: two new ones each would keep the
+// garbage collector busy for longer than the rest takes. Large terms come seldom and get their own.
+const words = new Uint32Array(1024);
+const numbers = new Float64Array(256);
+
+const lengthOf = (parts: readonly ArrayLike<number>[]): number => parts.reduce((length, part) => length + part.length, 0);
+
+/** The parts one after the other, in `into` or, where that is too small, in something longer. */
+function joined<A extends Uint32Array | Float64Array>(parts: readonly ArrayLike<number>[], into: A, make: (length: number) => A): A {
+  const length = lengthOf(parts);
+  const all = length > into.length ? make(length) : into;
   let at = 0;
   for (const part of parts) {
-    all.set(part, at);
+    // Setting a few elements by hand is quicker than a call.
+    if (part.length < 32) for (let k = 0; k < part.length; k++) all[at + k] = part[k]!;
+    else all.set(part, at);
     at += part.length;
   }
   return all;

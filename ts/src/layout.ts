@@ -8,7 +8,7 @@ import type { NativeSlot } from "./native.js";
 const MOST_INSTANCES = 4294967295;
 
 /** The columns of a term's plain slots, and how many instances it has. @internal */
-export interface Layout { readonly count: number; readonly indices: readonly Uint32Array[]; readonly slots: readonly NativeSlot[] }
+export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly slots: readonly NativeSlot[] }
 
 /**
  * Every slot's index column; equal ones are one. `positions` are the slots' places among all of the term's, `rows` is
@@ -58,9 +58,9 @@ export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], po
   if (uneven >= 0) {
     throw new LeastwiseError("data-length", `term "${name}": slot ${positions[uneven]} ("${slots[uneven]!.table.name}") has ${slots[uneven]!.table.count} instances, but the term has ${count}: slots without indices take instance i for instance i`, { term: name, slot: positions[uneven] });
   }
-  const indices: Uint32Array[] = [];
+  const indices: IndexTable[] = [];
   const known = new Map<unknown, number>();
-  const add = (key: unknown, make: () => Uint32Array): number => {
+  const add = (key: unknown, make: () => IndexTable): number => {
     let number = known.get(key);
     if (number === undefined) {
       number = indices.push(make()) - 1;
@@ -86,7 +86,7 @@ export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], po
         throw new LeastwiseError("data-length", `term "${name}": the index column of slot ${positions[k]} ("${slot.table.name}") has ${column.length} entries, but the term has ${count} instances`, { term: name, slot: positions[k] });
       }
       const wrong = firstNonIndex(column);
-      return { table: slot.table.handle, column: add(column, () => (wrong < 0 ? Uint32Array.from(column) : checked(column, (i) => i))) };
+      return { table: slot.table.handle, column: add(column, () => (wrong < 0 ? column : checked(column, (i) => i))) };
     }
     if (column === undefined || !table) {
       return { table: slot.table.handle, column: add("identity", () => Uint32Array.from({ length: count }, (_, i) => i)) };

@@ -19,8 +19,7 @@ const words = new Uint32Array(number.buffer);
 
 /** One run of one function. */
 export class Trace {
-  #words = new Uint32Array(256);
-  #length = 0;
+  readonly #words: number[] = [];
   #values = 0;
   #open = true;
 
@@ -34,15 +33,8 @@ export class Trace {
     if (operands.length > 0xffff) {
       throw new LeastwiseError("tape", `the residual "${this.term}": one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
     }
-    const end = this.#length + 1 + operands.length;
-    if (end > this.#words.length) {
-      const longer = new Uint32Array(Math.max(end, this.#words.length * 2));
-      longer.set(this.#words);
-      this.#words = longer;
-    }
-    this.#words[this.#length] = opcode | (operands.length << 16);
-    this.#words.set(operands, this.#length + 1);
-    this.#length = end;
+    this.#words.push(opcode | (operands.length << 16));
+    for (const operand of operands) this.#words.push(operand);
     return this.#values++;
   }
 
@@ -67,8 +59,8 @@ export class Trace {
   }
 
   /** Ends the trace and gives the tape. */
-  close(): Uint32Array {
+  close(): readonly number[] {
     this.#open = false;
-    return this.#words.slice(0, this.#length);
+    return this.#words;
   }
 }

@@ -4,6 +4,7 @@ use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recordi
 use super::bindings::Slot;
 use super::{Bindings, Body, CpuDevice, DeviceError, Storage, Work};
 use crate::clock::now_ms;
+use crate::kernel::block::threads;
 use crate::real::Real;
 use std::cell::{Ref, RefMut};
 
@@ -25,7 +26,7 @@ impl Play {
     }
 }
 
-/// Items between two looks at the clock.
+/// Items that a thread does between two looks at the clock.
 const ITEMS_PER_SLICE: u32 = 8192;
 
 impl CpuDevice {
@@ -150,7 +151,11 @@ impl CpuDevice {
         }
         let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
-        let step = (ITEMS_PER_SLICE / group_size).max(1);
+        let threads = match kernel.cpu {
+            Body::Twin(_) => 1,
+            Body::Program(_) => threads() as u32,
+        };
+        let step = (ITEMS_PER_SLICE.saturating_mul(threads) / group_size).max(1);
         while play.group < groups {
             let end = (play.group + step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
