@@ -3,7 +3,7 @@ import { floats } from "./arrays.js";
 import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe, type Scalar, type Vec } from "./expression.js";
+import { describe, type Output } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
@@ -12,8 +12,8 @@ import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { TermOf, type Term, type TermOptions } from "./term.js";
 
-/** What a residual function returns: scalars and vectors, whose scalars are the rows of r. */
-export type Residual = Scalar | Vec<number> | readonly (Scalar | Vec<number>)[];
+/** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+export type Residual = Output | readonly Output[];
 
 function checkName(of: string, name: unknown): void {
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of ${of} must be a string, not ${describe(name)}`);
