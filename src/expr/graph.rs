@@ -263,6 +263,31 @@ impl Graph {
         masked
     }
 
+    /// a + b, which is 0 by a mask where both are: an adjoint that several branches give to stays one that
+    /// [`under_mask`](Self::under_mask) knows.
+    pub fn add_masked(&mut self, a: Expr, b: Expr) -> Expr {
+        let (Some((c, x)), Some((d, y))) = (self.masked(a), self.masked(b)) else { return self.add(a, b) };
+        let zero = self.constant(0.0);
+        if c == d {
+            let sum = self.add(x, y);
+            return self.select(c, sum, zero);
+        }
+        let (either, sum) = (self.or(c, d), self.add(a, b));
+        self.select(either, sum, zero)
+    }
+
+    /// The condition and x where `a` is `select(condition, x, 0)`, up to its sign and the order of its branches.
+    fn masked(&mut self, a: Expr) -> Option<(Expr, Expr)> {
+        let (unsigned, negative) = self.unsigned(a);
+        let Node::Select { condition, then, otherwise } = self.node(unsigned) else { return None };
+        let (condition, inner) = match (self.value(then), self.value(otherwise)) {
+            (_, Some(0.0)) => (condition, then),
+            (Some(0.0), _) => (self.not(condition), otherwise),
+            _ => return None,
+        };
+        Some((condition, if negative { self.neg(inner) } else { inner }))
+    }
+
     pub fn square(&mut self, a: Expr) -> Expr {
         self.mul(a, a)
     }
