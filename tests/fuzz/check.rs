@@ -113,8 +113,8 @@ pub fn judge(traced: &Traced, point: &[f64], hints: &Hints) -> Option<(Vec<Judge
     Some((judged, trace))
 }
 
-fn near(got: f64, expected: f64, spread: f64) -> bool {
-    (got - expected).abs() <= 4.0 * spread + 1e-12 * expected.abs() + 1e-200
+fn near(got: f64, expected: f64, spread: f64, size: f64) -> bool {
+    (got - expected).abs() <= 4.0 * spread + 1e-12 * expected.abs() + 1e-14 * size + 1e-200
 }
 
 fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -> Result<Counts, String> {
@@ -143,14 +143,14 @@ fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -
                 State::Doubtful => counts.left_out += 1,
                 State::Undefined if got.is_finite() => return Err(format!("{} is {got}, but is not defined", place())),
                 State::Undefined => counts.flags += 1,
-                State::Defined if !near(got, dual.value, expected.value_spread) => {
+                State::Defined if !near(got, dual.value, expected.value_spread, dual.size) => {
                     return Err(format!("{} is {got:e}, not {:e} (spread {:e})", place(), dual.value, expected.value_spread));
                 }
                 State::Defined => {
                     counts.values += 1;
                     for (k, &slope) in ours[number][rows + row * inputs..][..inputs].iter().enumerate() {
                         let (right, spread) = (dual.slopes[k], expected.slope_spreads[k]);
-                        if !near(slope, right, spread) {
+                        if !near(slope, right, spread, dual.slope_size) {
                             return Err(format!("∂/∂{k} of {} is {slope:e}, not {right:e} (spread {spread:e})", place()));
                         }
                         counts.slopes += 1;
@@ -201,7 +201,7 @@ fn differences(
         let Some(estimates) = estimates else { continue };
         for (row, estimate) in estimates.iter().enumerate() {
             let slope = slopes[row * variables.len() + k];
-            let tolerance = estimate.error + 1e-9 * slope.abs() + 1e-12;
+            let tolerance = estimate.error + 1e-9 * slope.abs() + 1e-12 + judged[row].slope_spreads[k];
             if tolerance > 1e-3 * (0.01 + slope.abs()) {
                 continue;
             }

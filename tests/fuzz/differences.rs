@@ -31,6 +31,7 @@ pub fn derivatives(x: f64, noise: &[f64], mut f: impl FnMut(f64) -> Option<Vec<f
         step *= 0.5;
     }
     let (best, before) = (&table[LEVELS - 1][LEVELS - 1], &table[LEVELS - 2][LEVELS - 2]);
-    let estimate = |((&slope, &other), &noise): ((&f64, &f64), &f64)| Estimate { slope, error: 4.0 * (slope - other).abs() + 8.0 * noise / step };
+    let estimate =
+        |((&slope, &other), &noise): ((&f64, &f64), &f64)| Estimate { slope, error: 4.0 * (slope - other).abs() + 8.0 * noise / step };
     Some(best.iter().zip(before).zip(noise).map(estimate).collect())
 }

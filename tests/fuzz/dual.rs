@@ -27,17 +27,22 @@ pub struct Dual<const N: usize> {
     pub value: f64,
     pub slopes: [f64; N],
     pub state: State,
+    /// The sizes of what was added up to the value and to its slopes: another order of the same sums may round that much,
+    /// even where this one is exact.
+    pub size: f64,
+    pub slope_size: f64,
 }
 
 impl<const N: usize> Dual<N> {
     pub fn constant(value: f64) -> Self {
-        Self { value, slopes: [0.0; N], state: State::Defined }
+        Self { value, slopes: [0.0; N], state: State::Defined, size: value.abs(), slope_size: 0.0 }
     }
 
     pub fn input(value: f64, number: Option<usize>) -> Self {
         let mut input = Self::constant(value);
         if let Some(slope) = number.and_then(|number| input.slopes.get_mut(number)) {
             *slope = 1.0;
+            input.slope_size = 1.0;
         }
         input
     }
@@ -46,8 +51,9 @@ impl<const N: usize> Dual<N> {
         Self { state: self.state.max(state), ..self }
     }
 
+    /// Outside of a domain; of what was doubtful before, nothing is known.
     pub fn unless(self, outside: bool) -> Self {
-        self.within(if outside { State::Undefined } else { State::Defined })
+        self.within(if outside && self.state == State::Defined { State::Undefined } else { State::Defined })
     }
 }
 
@@ -122,7 +128,14 @@ impl Machine {
 
     pub fn add<const N: usize>(&mut self, a: Dual<N>, b: Dual<N>) -> Dual<N> {
         let slopes = std::array::from_fn(|k| self.sum(a.slopes[k], b.slopes[k]));
-        Self::checked(Dual { value: self.sum(a.value, b.value), slopes, state: a.state.max(b.state) })
+        let value = self.sum(a.value, b.value);
+        Self::checked(Dual {
+            value,
+            slopes,
+            state: a.state.max(b.state),
+            size: a.size.max(b.size),
+            slope_size: a.slope_size.max(b.slope_size),
+        })
     }
 
     pub fn sub<const N: usize>(&mut self, a: Dual<N>, b: Dual<N>) -> Dual<N> {
@@ -138,7 +151,9 @@ impl Machine {
             let (left, right) = (self.scaled(a.slopes[k], b.value), self.scaled(b.slopes[k], a.value));
             self.sum(left, right)
         });
-        let product = Dual { value: self.product(a.value, b.value), slopes, state: a.state.max(b.state) };
+        let size = (a.size * b.value.abs()).max(a.value.abs() * b.size).max(f64::EPSILON * a.size * b.size);
+        let slope_size = a.slope_size * b.value.abs() + a.value.abs() * b.slope_size;
+        let product = Dual { value: self.product(a.value, b.value), slopes, state: a.state.max(b.state), size, slope_size };
         // 0 · x is 0 to the engine where it knows the 0.
         let annulled = a.value == 0.0 && a.state != State::Undefined || b.value == 0.0 && b.state != State::Undefined;
         if annulled && product.state == State::Undefined {
@@ -155,7 +170,9 @@ impl Machine {
             if rest == 0.0 { 0.0 } else { self.quotient(rest, b.value) }
         });
         let undefined = self.decide(b.value == 0.0);
-        let result = Dual { value: quotient, slopes, state: a.state.max(b.state) }.unless(undefined);
+        let size = (a.size + quotient.abs() * b.size) / b.value.abs();
+        let slope_size = (a.slope_size + quotient.abs() * b.slope_size) / b.value.abs();
+        let result = Dual { value: quotient, slopes, state: a.state.max(b.state), size, slope_size }.unless(undefined);
         if result.state == State::Undefined && a.value == 0.0 && a.state != State::Undefined {
             return Dual { state: State::Doubtful, ..result };
         }
@@ -171,7 +188,8 @@ impl Machine {
     pub fn chain<const N: usize>(&mut self, a: Dual<N>, value: f64, slope: f64) -> Dual<N> {
         let value = self.disturbed(value);
         let slope = self.disturbed(slope);
-        Self::checked(Dual { value, slopes: a.slopes.map(|s| self.scaled(s, slope)), state: a.state })
+        let (size, slope_size) = (value.abs() + slope.abs() * a.size, slope.abs() * a.slope_size);
+        Self::checked(Dual { value, slopes: a.slopes.map(|s| self.scaled(s, slope)), state: a.state, size, slope_size })
     }
 
     /// The same of two operands.
@@ -187,7 +205,7 @@ impl Machine {
 
     /// A value that does not move with the inputs.
     pub fn fixed<const N: usize>(&mut self, a: Dual<N>, value: f64) -> Dual<N> {
-        Dual { value, slopes: [0.0; N], state: a.state }
+        Dual { state: a.state, ..Dual::constant(value) }
     }
 
     pub fn sqrt<const N: usize>(&mut self, a: Dual<N>) -> Dual<N> {

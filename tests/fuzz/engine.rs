@@ -81,7 +81,15 @@ pub fn memory(traced: &Traced, points: &[Point], weights: &[f64], weight_shared:
     let tables = bases.len();
     let mut index = bases;
     (0..tables).for_each(|_| index.extend((0..count as u32).rev()));
-    Memory { count: count as u32, vector: vec![0.0; arena.len()], arena, data: [shared, varying].concat(), index, jacobian: Vec::new(), out: 0 }
+    Memory {
+        count: count as u32,
+        vector: vec![0.0; arena.len()],
+        arena,
+        data: [shared, varying].concat(),
+        index,
+        jacobian: Vec::new(),
+        out: 0,
+    }
 }
 
 /// The graph's nodes as they are, each an instruction: what a lowering without any choice does.

@@ -97,9 +97,10 @@ impl Generator<'_> {
     }
 
     fn is_tame(&self, value: usize) -> bool {
-        self.values.iter().flat_map(|values| &values[value]).all(|x| {
-            x.state != State::Undefined && x.value.abs() < 300.0 && (x.value == 0.0 || x.value.abs() > 1e-6)
-        })
+        self.values
+            .iter()
+            .flat_map(|values| &values[value])
+            .all(|x| x.state != State::Undefined && x.value.abs() < 300.0 && (x.value == 0.0 || x.value.abs() > 1e-6))
     }
 
     fn width(&self, value: u32) -> usize {
@@ -176,7 +177,7 @@ impl Generator<'_> {
         let operands = self.operands(opcode);
         self.push(opcode, &operands);
         let tame = (before..self.traced.statements.len()).all(|value| self.is_tame(value));
-        if !tame && self.random.below(40) > 0 {
+        if !tame && self.random.below(12) > 0 {
             self.traced.statements.truncate(before);
             self.values.iter_mut().for_each(|values| values.truncate(before));
         }
@@ -200,7 +201,9 @@ impl Generator<'_> {
                 vec![value, (self.random.below(12) as i32 - 4) as u32]
             }
             Pack => (0..1 + self.random.below(3)).map(|_| self.any()).collect(),
-            Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract => vec![self.any()],
+            Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract => {
+                vec![self.any()]
+            }
             Add | Sub | Mul | Div => {
                 let width = self.any_width();
                 let mut pair = [width, if self.random.below(4) == 0 { 1 } else { width }];

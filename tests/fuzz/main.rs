@@ -61,7 +61,13 @@ fn programs_agree_with_an_independent_evaluator() {
     for seed in 0..count {
         match program(seed) {
             Ok(more) => counts += more,
-            Err(m) => { eprintln!("{m}"); failures += 1; if failures > 10 { break; } }
+            Err(m) => {
+                eprintln!("{m}");
+                failures += 1;
+                if failures > 10 {
+                    break;
+                }
+            }
         }
     }
     eprintln!("{counts:?} {:?} failures {failures}", start.elapsed());

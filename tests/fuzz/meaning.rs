@@ -206,7 +206,13 @@ fn scalar<const N: usize>(machine: &mut Machine, opcode: Opcode, operands: &[Dua
                 Dual { value: part.value, ..machine.add(total, part) }
             })
         }
-        (Relu, &[a]) => if machine.decide(a.value > 0.0) { a } else { machine.fixed(a, 0.0) },
+        (Relu, &[a]) => {
+            if machine.decide(a.value > 0.0) {
+                a
+            } else {
+                machine.fixed(a, 0.0)
+            }
+        }
         (LeakyRelu, &[a, slope]) => {
             let below = machine.mul(slope, a);
             if machine.decide(a.value > 0.0) { a } else { below.within(a.state) }
@@ -346,7 +352,9 @@ fn modulo<const N: usize>(machine: &mut Machine, a: Dual<N>, b: Dual<N>) -> Dual
     machine.note(whole as i64);
     machine.decide(whole == quotient.value);
     let removed = machine.times(b, whole);
-    machine.sub(a, removed).within(quotient.state)
+    let rest = machine.sub(a, removed);
+    // b⌊a/b⌋ is 0 to the engine where it knows that b is.
+    if b.value == 0.0 { rest.within(State::Doubtful) } else { rest.within(quotient.state) }
 }
 
 /// aⁿ by its closed derivative.
@@ -362,7 +370,9 @@ pub fn power<const N: usize>(machine: &mut Machine, a: Dual<N>, n: i32) -> Dual<
     let exact = n > 0 && n < 8 && x.fract() == 0.0 && x.abs() < 32.0;
     let slope = f64::from(n) * x.powi(n.saturating_sub(1));
     let result = if exact {
-        Dual { value: x.powi(n), slopes: a.slopes.map(|s| s * slope), state: a.state }
+        // What should be 0 and is 10⁻¹⁷ has a power that no first order knows.
+        let size = x.powi(n).abs().max(f64::EPSILON * a.size.powi(n));
+        Dual { value: x.powi(n), slopes: a.slopes.map(|s| s * slope), size, slope_size: slope.abs() * a.slope_size, ..a }
     } else {
         // As many roundings as there are products.
         let value = (0..(n.unsigned_abs().ilog2())).fold(x.powi(n), |value, _| machine.disturbed(value));
@@ -385,5 +395,5 @@ fn general_power<const N: usize>(machine: &mut Machine, a: Dual<N>, b: Dual<N>) 
     let slope = f64::from(machine.decide(n == 1.0));
     let value = if n == 0.0 { 1.0 } else { 0.0 };
     let slopes = a.slopes.map(|s| s * slope);
-    Dual { value, slopes, state }.unless(undefined)
+    Dual { value, slopes, state, ..a }.unless(undefined)
 }

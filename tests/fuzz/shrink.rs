@@ -106,7 +106,9 @@ fn numbers(points: &[Point]) -> impl Iterator<Item = Vec<Point>> {
     places.flat_map(move |(number, place)| {
         let value = points[number][place];
         let rounded = [0.0, 1.0, -1.0, value.round(), (value * 4.0).round() / 4.0, f64::from((value * 64.0).round() as f32) / 64.0];
-        let plainer = rounded.into_iter().filter(move |other| format!("{other:?}").len() < format!("{value:?}").len() || *other == 0.0 && value != 0.0);
+        let plainer = rounded
+            .into_iter()
+            .filter(move |other| format!("{other:?}").len() < format!("{value:?}").len() || *other == 0.0 && value != 0.0);
         plainer.map(move |other| {
             let mut points = points.to_vec();
             points[number][place] = other;

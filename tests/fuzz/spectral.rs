@@ -50,7 +50,8 @@ pub fn eigen<const N: usize>(machine: &mut Machine, m: &[Dual<N>], hint: Option<
     let gap = (values[1] - values[0]).min(values[2] - values[1]);
     let sure = gap > GAP * size && hint.is_some();
     let state = worst(m).max(if sure { State::Defined } else { State::Doubtful });
-    let mut result: Vec<Dual<N>> = values.iter().chain(vectors.iter().flatten()).map(|&value| Dual { state, ..Dual::constant(value) }).collect();
+    let mut result: Vec<Dual<N>> =
+        values.iter().chain(vectors.iter().flatten()).map(|&value| Dual { state, ..Dual::constant(value) }).collect();
     for input in 0..N {
         let change = symmetric(&slope(m, input));
         for i in 0..3 {
@@ -61,6 +62,13 @@ pub fn eigen<const N: usize>(machine: &mut Machine, m: &[Dual<N>], hint: Option<
             }
         }
     }
+    sized(result, size)
+}
+
+/// What a backward stable method promises: errors in proportion to the whole matrix, and to all slopes.
+fn sized<const N: usize>(mut result: Value<N>, size: f64) -> Value<N> {
+    let slope_size = result.iter().flat_map(|entry| entry.slopes).map(f64::abs).fold(0.0, f64::max);
+    result.iter_mut().for_each(|entry| (entry.size, entry.slope_size) = (entry.size.max(size), slope_size));
     result
 }
 
@@ -115,12 +123,12 @@ pub fn closest_rotation<const N: usize>(machine: &mut Machine, m: &[Dual<N>]) ->
         let change = slope(m, input);
         // UᵀdRV is antisymmetric, with the entries (Ωᵢⱼ − Ωⱼᵢ)/(σᵢ + σⱼ) of Ω = UᵀdMV.
         let omega: Matrix = std::array::from_fn(|i| std::array::from_fn(|j| form(u[i], &change, v[j])));
-        let turn: Matrix = std::array::from_fn(|i| std::array::from_fn(|j| {
-            if i == j { 0.0 } else { (omega[i][j] - omega[j][i]) / (sigma[i] + sigma[j]) }
-        }));
+        let turn: Matrix = std::array::from_fn(|i| {
+            std::array::from_fn(|j| if i == j { 0.0 } else { (omega[i][j] - omega[j][i]) / (sigma[i] + sigma[j]) })
+        });
         (0..9).for_each(|k| result[k].slopes[input] = entry(&turn, k / 3, k % 3));
     }
-    result
+    sized(result, 1.0)
 }
 
 /// Rotates the columns of m until they are orthogonal: these (u times σ), and the rotations' product as columns.
