@@ -9,7 +9,7 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
 use leastwise::kernel::{Program, wgsl};
-use leastwise::problem::{Column, Problem, Reals, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use support::Tape;
 
@@ -23,19 +23,21 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
     let output = build(&mut tape);
     let spec = TermSpec {
         name: "term".into(),
-        count: 1,
-        indices: vec![vec![0], vec![1]],
+        count: 2,
+        indices: vec![vec![0, 1], vec![1, 0]],
         slots: slots.iter().map(|&(table, column)| Slot { table: tables[table], column }).collect(),
         columns: columns
             .iter()
-            .map(|name| Column { name: name.to_string(), width: 1, shared: false, values: Reals::F64(&[1.0]) })
+            .map(|name| Column { name: name.to_string(), width: 1, shared: false, values: Reals::F64(&[1.0, 2.0]) })
             .collect(),
         weight: Weight::Shared(1.0),
         tape: &tape.words,
         outputs: &[output],
     };
-    let term = problem.add_term(&mut device, spec).unwrap();
-    let all = &problem.term(term).unwrap().programs;
+    let mut registry = Registry::default();
+    problem.add_term(&device, &mut registry, spec).unwrap();
+    problem.lay_out(&mut device, &mut registry).unwrap();
+    let all = &problem.batches()[0].programs;
     vec![
         ("linearize", all.linearize.clone()),
         ("energy", all.energy.clone()),

@@ -14,6 +14,8 @@ pub enum Leaf {
     Slot { slot: u32, component: u32 },
     /// A component of a data column.
     Data { column: u32, component: u32 },
+    /// A number of the traced function, lifted out so that residuals that differ in it share their kernels.
+    Literal(u32),
     /// The instance's weight w in ½ w ‖r‖².
     Weight,
     /// A residual or Jacobian entry that an earlier kernel stored.

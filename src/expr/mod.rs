@@ -4,6 +4,7 @@
 //! structural equality is equality of [`Expr`] numbers, and operands always have smaller numbers than what uses them:
 //! every pass over a graph is a loop, never a recursion.
 
+mod canonical;
 mod compose;
 mod derivative;
 mod domain;
@@ -13,6 +14,7 @@ mod operation;
 mod scalar;
 pub mod tape;
 
+pub use canonical::Canonical;
 pub use graph::{Expr, Graph, Leaf, Node};
 pub use opcode::{Arity, Opcode};
 pub use operation::{Binary, Unary};

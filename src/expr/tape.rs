@@ -34,6 +34,8 @@ pub enum TapeError {
     Literal { instruction: usize, value: f64 },
     #[error("the traced function is too large: {0} are allowed in one value, {1} in all", MAX_WIDTH, MAX_SCALARS)]
     TooLarge,
+    #[error("an entry of a row has a say other than in a sum")]
+    Individual,
     #[error("the residual refers to value {0}, which the tape does not have")]
     Output(u32),
 }
@@ -48,33 +50,102 @@ pub struct Source {
 
 /// Reads a tape into `graph`; gives the scalars of the values in `outputs`, in order.
 pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Vec<Expr>, TapeError> {
-    let mut reader = Reader { graph, sources, values: Vec::new(), scalars: 0 };
-    let mut rest = words;
-    while let Some((&head, tail)) = rest.split_first() {
-        let instruction = reader.values.len();
-        let count = (head >> 16) as usize;
-        let operands = tail.get(..count).ok_or(TapeError::CutShort(instruction))?;
-        let code = head & 0xffff;
-        let opcode = Opcode::from_word(code).ok_or(TapeError::UnknownOpcode { instruction, opcode: code })?;
-        let value = reader.instruction(opcode, operands)?;
-        reader.scalars += value.len();
-        if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS || reader.graph.len() > MAX_SCALARS {
-            return Err(TapeError::TooLarge);
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: None, masks: None };
+    reader.read(words, outputs).map(|read| read.0)
+}
+
+/// The same with numbers lifted: all but 0 and ±1, which decide the structure, become leaves, equal ones the same.
+/// Gives their values, too.
+pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None };
+    reader.read(words, outputs)
+}
+
+/// Which sources belong to entries that an instance may lack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Optional {
+    /// The first source of an entry, and how many sources each entry has.
+    pub first: usize,
+    pub each: usize,
+    /// Entries that every instance has.
+    pub required: usize,
+    /// The data column whose component k is 1 where entry k is there, else 0.
+    pub mask: u32,
+}
+
+/// The same with entries masked out of sums where they are not there. `None` where an entry has a say other than in a
+/// sum.
+pub fn read_masked(
+    graph: &mut Graph,
+    words: &[u32],
+    outputs: &[u32],
+    sources: &[Source],
+    optional: Optional,
+) -> Result<Option<(Vec<Expr>, Vec<f64>)>, TapeError> {
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: Some(Masks::new(optional)) };
+    match reader.read(words, outputs) {
+        Err(TapeError::Individual) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The entries that values depend on.
+struct Masks {
+    optional: Optional,
+    /// For every value, the last entry that it depends on and that an instance may lack.
+    of: Vec<Option<u32>>,
+}
+
+impl Masks {
+    fn new(optional: Optional) -> Self {
+        Self { optional, of: Vec::new() }
+    }
+}
+
+/// The tape with every number that is lifted replaced by its place among the distinct ones, and those numbers. What is
+/// left equal is read into equal structures.
+pub fn lift(words: &[u32]) -> (Vec<u32>, Vec<f64>) {
+    let (mut lifted, mut literals) = (words.to_vec(), Vec::new());
+    let mut at = 0;
+    while let Some(&head) = words.get(at) {
+        let next = at + 1 + (head >> 16) as usize;
+        if head == Opcode::Literal as u32 | 2 << 16
+            && let Some(&[low, high]) = words.get(at + 1..next)
+            && let Some(place) = place(&mut literals, literal(low, high))
+        {
+            lifted[at + 1..next].copy_from_slice(&[place, u32::MAX]);
         }
-        reader.values.push(value);
-        rest = &tail[count..];
-    }
-    if reader.graph.len() > MAX_SCALARS {
-        return Err(TapeError::TooLarge);
-    }
-    let mut scalars = Vec::new();
-    for &output in outputs {
-        scalars.extend_from_slice(reader.values.get(output as usize).ok_or(TapeError::Output(output))?);
-        if scalars.len() > MAX_WIDTH {
-            return Err(TapeError::TooLarge);
+        if head & 0xffff == Opcode::Mean as u32 {
+            place(&mut literals, share(head >> 16));
         }
+        at = next;
     }
-    Ok(scalars)
+    (lifted, literals)
+}
+
+fn literal(low: u32, high: u32) -> f64 {
+    f64::from_bits(u64::from(low) | u64::from(high) << 32)
+}
+
+/// What each of so many operands counts in their mean.
+fn share(operands: u32) -> f64 {
+    1.0 / f64::from(operands.max(1))
+}
+
+/// Distinct numbers that are lifted at most; a table of constants stays in the kernel.
+const MAX_LITERALS: usize = 256;
+
+/// The place of a number among those that are lifted; none for 0 and ±1, which decide the structure.
+fn place(literals: &mut Vec<f64>, value: f64) -> Option<u32> {
+    if matches!(value, 0.0 | 1.0 | -1.0) {
+        return None;
+    }
+    let known = literals.iter().position(|known| known.to_bits() == value.to_bits());
+    if known.is_none() && literals.len() < MAX_LITERALS {
+        literals.push(value);
+        return Some(literals.len() as u32 - 1);
+    }
+    known.map(|place| place as u32)
 }
 
 struct Reader<'a> {
@@ -82,9 +153,77 @@ struct Reader<'a> {
     sources: &'a [Source],
     values: Vec<Vec<Expr>>,
     scalars: usize,
+    /// The numbers lifted so far, unless they stay where they are.
+    literals: Option<Vec<f64>>,
+    /// Where entries may be missing.
+    masks: Option<Masks>,
 }
 
 impl Reader<'_> {
+    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+        let reader = &mut self;
+        let mut rest = words;
+        while let Some((&head, tail)) = rest.split_first() {
+            let instruction = reader.values.len();
+            let count = (head >> 16) as usize;
+            let operands = tail.get(..count).ok_or(TapeError::CutShort(instruction))?;
+            let code = head & 0xffff;
+            let opcode = Opcode::from_word(code).ok_or(TapeError::UnknownOpcode { instruction, opcode: code })?;
+            let value = reader.instruction(opcode, operands)?;
+            reader.note_entries(opcode, operands);
+            reader.scalars += value.len();
+            if value.len() > MAX_WIDTH || reader.scalars > MAX_SCALARS || reader.graph.len() > MAX_SCALARS {
+                return Err(TapeError::TooLarge);
+            }
+            reader.values.push(value);
+            rest = &tail[count..];
+        }
+        if reader.graph.len() > MAX_SCALARS {
+            return Err(TapeError::TooLarge);
+        }
+        let mut scalars = Vec::new();
+        for &output in outputs {
+            if reader.entry(output).is_some() {
+                return Err(TapeError::Individual);
+            }
+            scalars.extend_from_slice(reader.values.get(output as usize).ok_or(TapeError::Output(output))?);
+            if scalars.len() > MAX_WIDTH {
+                return Err(TapeError::TooLarge);
+            }
+        }
+        Ok((scalars, self.literals.unwrap_or_default()))
+    }
+
+    /// The last entry that a value depends on and that an instance may lack.
+    fn entry(&self, value: u32) -> Option<u32> {
+        self.masks.as_ref().and_then(|masks| masks.of.get(value as usize).copied().flatten())
+    }
+
+    /// Notes what the value just made depends on. A sum has left out what is not there.
+    fn note_entries(&mut self, opcode: Opcode, words: &[u32]) {
+        let Some(Masks { optional, .. }) = self.masks else { return };
+        let entry = match (opcode, opcode.arity()) {
+            (Opcode::Input, _) => {
+                let entry = (words[0] as usize).checked_sub(optional.first).map(|place| place / optional.each.max(1));
+                entry.filter(|entry| *entry >= optional.required).map(|entry| entry as u32)
+            }
+            (Opcode::Sum | Opcode::Mean | Opcode::Literal, _) => None,
+            (Opcode::Component | Opcode::PowInt, _) => self.entry(words[0]),
+            _ => words.iter().filter_map(|&word| self.entry(word)).max(),
+        };
+        if let Some(masks) = &mut self.masks {
+            masks.of.push(entry);
+        }
+    }
+
+    /// An operand of a sum: 0 where its entry is not there.
+    fn masked(&mut self, number: u32, operand: Vec<Expr>) -> Vec<Expr> {
+        let (Some(entry), Some(masks)) = (self.entry(number), &self.masks) else { return operand };
+        let mask = self.graph.leaf(Leaf::Data { column: masks.optional.mask, component: entry });
+        let zero = self.graph.constant(0.0);
+        operand.into_iter().map(|x| self.graph.select(mask, x, zero)).collect()
+    }
+
     fn instruction(&mut self, opcode: Opcode, words: &[u32]) -> Result<Vec<Expr>, TapeError> {
         let instruction = self.values.len();
         let (name, arity) = (opcode.name(), opcode.arity());
@@ -110,7 +249,25 @@ impl Reader<'_> {
         if !fits(opcode, &widths) {
             return Err(TapeError::Width { instruction, name, widths });
         }
+        if matches!(opcode, Opcode::Sum | Opcode::Mean) {
+            let masked = words.iter().zip(operands).map(|(&word, operand)| self.masked(word, operand)).collect::<Vec<_>>();
+            let sum = sum(self.graph, &masked);
+            if opcode == Opcode::Sum {
+                return Ok(sum);
+            }
+            // As a number of the function: it depends on how many there are.
+            let share = self.number(share(words.len() as u32));
+            return Ok(sum.into_iter().map(|x| self.graph.mul(x, share)).collect());
+        }
         Ok(apply(self.graph, opcode, &operands))
+    }
+
+    /// A number of the function: lifted, if numbers are.
+    fn number(&mut self, value: f64) -> Expr {
+        match self.literals.as_mut().and_then(|literals| place(literals, value)) {
+            Some(place) => self.graph.leaf(Leaf::Literal(place)),
+            None => self.graph.constant(value),
+        }
     }
 
     /// The instructions whose operands are not all values.
@@ -132,11 +289,11 @@ impl Reader<'_> {
                 Ok(value.into_iter().map(|x| self.graph.power(x, words[1] as i32)).collect())
             }
             _ => {
-                let value = f64::from_bits(u64::from(words[0]) | u64::from(words[1]) << 32);
+                let value = literal(words[0], words[1]);
                 if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
                     return Err(TapeError::Literal { instruction, value });
                 }
-                Ok(vec![self.graph.constant(value)])
+                Ok(vec![self.number(value)])
             }
         }
     }
@@ -228,11 +385,6 @@ fn apply(graph: &mut Graph, opcode: Opcode, operands: &[Vec<Expr>]) -> Vec<Expr>
             // A vector of no elements stays one.
             let width = if a.is_empty() || b.is_empty() { 0 } else { a.len().max(b.len()) };
             (0..width).map(|k| graph.binary(operation, at(a, k), at(b, k))).collect()
-        }
-        (Sum, _) => sum(graph, operands),
-        (Mean, _) => {
-            let sum = sum(graph, operands);
-            sum.into_iter().map(|x| graph.times(x, 1.0 / operands.len() as f64)).collect()
         }
         (Select, [condition, then, otherwise]) => then.iter().zip(otherwise).map(|(&x, &y)| graph.select(condition[0], x, y)).collect(),
         (Mix, [a, b, t]) => {

@@ -8,8 +8,10 @@ mod fixed;
 mod lower;
 mod program;
 mod residual;
+mod structure;
 pub mod wgsl;
 
 pub use fixed::Fixed;
 pub use program::*;
 pub use residual::*;
+pub use structure::{Layout, SlotKind, Structure};

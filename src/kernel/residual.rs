@@ -296,6 +296,12 @@ fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
 }
 
 impl Signature {
+    /// Columns of the data that have a value an instance.
+    pub fn each(&self) -> u32 {
+        let columns = self.columns.iter().filter(|column| !column.shared).map(|column| column.width);
+        columns.sum::<u32>() + u32::from(!self.weight_shared)
+    }
+
     fn program(&self, name: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>) -> Program {
         let arena = self.slots.iter().map(|slot| slot.arena);
         let vector = self.slots.iter().map(|slot| slot.vector.unwrap_or(slot.arena));
@@ -318,7 +324,7 @@ impl Signature {
                 let shape = self.columns[column as usize];
                 if shape.shared { Load::Shared(shape.offset + component) } else { Load::Data(shape.offset + component) }
             }
-            Leaf::Row(_) => unreachable!("rows are substituted before a program is written"),
+            Leaf::Row(_) | Leaf::Literal(_) => unreachable!("replaced before a program is written"),
         };
         lower(graph, stores, load, &mut program);
         program.keep_used_addresses();

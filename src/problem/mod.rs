@@ -4,20 +4,33 @@
 //! made; it only ever holds accepted values. A second arena of the same layout holds the trial point. *Vectors* over
 //! all unknowns (gradient, step, …) have their own layout: the moving tables one after the other, aligned.
 //!
+//! A *term* is what its user made, a *batch* what the device runs: the instances of all terms of one structure. Batches
+//! are made when something is about to be computed.
+//!
 //! Uploads are collected and played before whatever needs them next.
 
+mod batch;
 mod incidence;
+mod ragged;
+mod registry;
+mod spec;
 mod table;
 mod term;
 
+pub use batch::{Batch, Chunk, Member};
 pub use incidence::Incidence;
+pub use registry::{Registry, Stats, TermKernels};
+pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
 pub use table::Table;
-pub use term::{Chunk, Column, Slot, Term, TermSpec, Weight};
+pub use term::{Part, Place, Term};
 
 use crate::device::{BufferId, Command, Device, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::Guards;
 use crate::solve::state;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use term::Values;
 
 /// The state elements that guard generated kernels.
 pub const GUARDS: Guards = Guards { linearized: state::LINEARIZED, solved: state::SOLVED };
@@ -60,6 +73,9 @@ impl Reals<'_> {
 pub struct Problem {
     tables: Vec<Table>,
     terms: Vec<Option<Term>>,
+    batches: Vec<Batch>,
+    /// Whether the batches are not those of the terms any more.
+    stale: bool,
     arena: Option<Arena>,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
@@ -106,19 +122,24 @@ impl Problem {
         self.terms.iter().flatten()
     }
 
-    /// The terms that take part in the cost.
-    pub fn enabled_terms(&self) -> impl Iterator<Item = &Term> {
-        self.terms().filter(|term| term.enabled)
+    /// Every batch, also of terms that take no part. Only after [`lay_out`](Self::lay_out).
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// The batches that take part in the cost.
+    pub fn enabled_batches(&self) -> impl Iterator<Item = &Batch> {
+        self.batches.iter().filter(|batch| batch.enabled)
+    }
+
+    /// The names of the terms that take part, by number.
+    pub fn enabled_names(&self) -> BTreeMap<u32, String> {
+        let named = |(number, term): (usize, &Option<Term>)| Some((number as u32, term.as_ref().filter(|term| term.enabled)?.name.clone()));
+        self.terms.iter().enumerate().filter_map(named).collect()
     }
 
     pub fn has_enabled_terms(&self) -> bool {
-        self.enabled_terms().next().is_some()
-    }
-
-    /// Their numbers, the last first.
-    pub fn enabled_numbers(&self) -> impl Iterator<Item = u32> {
-        let enabled = |entry: &(usize, &Option<Term>)| entry.1.as_ref().is_some_and(|term| term.enabled);
-        self.terms.iter().enumerate().rev().filter(enabled).map(|(number, _)| number as u32)
+        self.terms().any(|term| term.enabled)
     }
 
     pub fn term(&self, term: u32) -> Result<&Term, Error> {
@@ -194,8 +215,65 @@ impl Problem {
         Ok(())
     }
 
-    /// Makes the arenas, or makes them longer; afterwards every table has its place on the device.
-    pub fn lay_out(&mut self, device: &mut Device) -> Result<(), Error> {
+    /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
+    pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        self.lay_out_tables(device)?;
+        self.lay_out_terms(device, registry)
+    }
+
+    /// Groups the parts of terms into batches; a batch of the same parts as before stays.
+    fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        if !self.stale {
+            return Ok(());
+        }
+        let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut known: HashMap<(usize, &[u32]), usize> = HashMap::new();
+        for (number, term) in (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?))) {
+            for (part, of) in (0..).zip(&term.parts) {
+                let key = (Arc::as_ptr(&of.reading.structure) as usize, &of.tables[..]);
+                let merged = term.enabled && of.count <= batch::MAX_MERGED;
+                match known.get(&key).filter(|_| merged) {
+                    Some(&group) => groups[group].push((number, part)),
+                    None => {
+                        groups.push(vec![(number, part)]);
+                        if merged {
+                            known.insert(key, groups.len() - 1);
+                        }
+                    }
+                }
+            }
+        }
+        let parts = |batch: &Batch| batch.members.iter().map(|member| (member.term, member.part)).collect::<Vec<_>>();
+        let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
+        let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();
+        let mut replaced: Vec<Batch> = old.into_values().collect();
+        replaced.sort_by_key(|batch| (batch.members[0].term, batch.members[0].part));
+        replaced.iter().for_each(|batch| batch.free(device, &mut self.uploads));
+        let mut refused = None;
+        for (group, batch) in groups.iter().zip(&mut batches).filter(|(_, batch)| batch.is_none()) {
+            match Batch::new(device, registry, &self.tables, &self.terms, group, &mut self.uploads) {
+                Ok(made) => *batch = Some(made),
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        self.batches = batches.into_iter().flatten().collect();
+        self.terms.iter_mut().flatten().flat_map(|term| &mut term.parts).for_each(|part| part.place = None);
+        for (number, batch) in (0..).zip(&mut self.batches) {
+            for member in &batch.members {
+                let Some(Some(term)) = self.terms.get_mut(member.term as usize) else { continue };
+                batch.enabled = term.enabled;
+                let part = &mut term.parts[member.part as usize];
+                part.place = Some(Place { batch: number, first: member.first });
+            }
+        }
+        self.stale = refused.is_some();
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn lay_out_tables(&mut self, device: &mut Device) -> Result<(), Error> {
         if self.tables.is_empty() {
             return Err(Error::EmptyProblem("variables"));
         }
@@ -243,7 +321,7 @@ impl Problem {
 
     /// Gives the arena's buffer to the outside: from now on it stays where it is.
     pub fn share(&mut self, device: &mut Device) -> Result<BufferId, Error> {
-        self.lay_out(device)?;
+        self.lay_out_tables(device)?;
         let arena = self.arena.as_mut().ok_or(Error::EmptyProblem("variables"))?;
         arena.shared = true;
         Ok(arena.point)
@@ -254,56 +332,97 @@ impl Problem {
         std::mem::take(&mut self.uploads)
     }
 
-    pub fn add_term(&mut self, device: &mut Device, spec: TermSpec) -> Result<u32, Error> {
-        let (term, uploads) = Term::new(device, &self.tables, spec)?;
-        self.uploads.extend(uploads);
+    pub fn add_term(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        let (reading, literals) = registry.read(&spec, &self.tables)?;
+        let term = Term::new(spec, reading, &literals)?;
+        self.add(device, registry, term)
+    }
+
+    /// A term of which some slots have a row of entries an instance.
+    pub fn add_ragged(&mut self, device: &Device, registry: &mut Registry, spec: RaggedSpec) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        let term = Term::ragged(registry, spec, &self.tables)?;
+        self.add(device, registry, term)
+    }
+
+    fn add(&mut self, device: &Device, registry: &mut Registry, term: Term) -> Result<u32, Error> {
+        batch::fits(device, registry, &term)?;
         self.terms.push(Some(term));
         self.structure += 1;
+        self.stale = true;
         Ok(self.terms.len() as u32 - 1)
     }
 
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
-        let uploads = self.term(term)?.column_uploads(column, values)?;
-        self.uploads.extend(uploads);
+        for (part, scalar, values) in self.term(term)?.replaced_column(column, values)? {
+            self.replace(term, part, Some(scalar), values)?;
+        }
         self.revision += 1;
         Ok(())
     }
 
     pub fn set_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
-        let uploads = self.term(term)?.weight_uploads(weight)?;
-        self.uploads.extend(uploads);
+        for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
+            self.replace(term, part, None, values)?;
+        }
         self.revision += 1;
         Ok(())
     }
 
-    pub fn set_enabled(&mut self, term: u32, enabled: bool) -> Result<(), Error> {
-        let term = self.term_mut(term)?;
-        if term.enabled != enabled {
-            term.enabled = enabled;
-            self.revision += 1;
-            self.selection += 1;
+    /// Replaces a scalar of data, or the weight, of a part.
+    fn replace(&mut self, term: u32, part: usize, scalar: Option<usize>, values: Values) -> Result<(), Error> {
+        let entry = self.terms.get_mut(term as usize).and_then(Option::as_mut).ok_or(Error::Disposed("term"))?;
+        let part = &mut entry.parts[part];
+        if let Some(place) = part.place
+            && let Some(batch) = self.batches.get(place.batch as usize)
+        {
+            match scalar {
+                Some(scalar) => batch.upload(scalar, place.first, part.count, &values, &mut self.uploads),
+                None => batch.upload_weight(place.first, part.count, &values, &mut self.uploads),
+            }
+        }
+        match scalar {
+            Some(scalar) => part.contents.data[scalar] = values,
+            None => part.contents.weight = values,
         }
         Ok(())
     }
 
-    pub fn remove_term(&mut self, device: &mut Device, term: u32) -> Result<(), Error> {
-        let entry = self.terms.get_mut(term as usize).ok_or(Error::Disposed("term"))?;
-        let Some(removed) = entry.take() else { return Ok(()) };
-        let buffers: Vec<BufferId> = removed.buffers().collect();
-        self.uploads.retain(|upload| {
-            !matches!(upload,
-            Command::UploadReals { buffer, .. } | Command::UploadIndices { buffer, .. } if buffers.contains(buffer))
-        });
-        buffers.into_iter().for_each(|buffer| device.free(buffer));
+    pub fn set_enabled(&mut self, term: u32, enabled: bool) -> Result<(), Error> {
+        let entry = self.term_mut(term)?;
+        if entry.enabled == enabled {
+            return Ok(());
+        }
+        entry.enabled = enabled;
+        let places: Vec<Option<Place>> = entry.parts.iter().map(|part| part.place).collect();
         self.revision += 1;
-        self.structure += 1;
+        self.selection += 1;
+        let alone = |place: &Option<Place>| place.is_some_and(|place| self.batches[place.batch as usize].members.len() == 1);
+        if !self.stale && places.iter().all(alone) {
+            places.into_iter().flatten().for_each(|place| self.batches[place.batch as usize].enabled = enabled);
+        } else {
+            self.structure += 1;
+            self.stale = true;
+        }
+        Ok(())
+    }
+
+    pub fn remove_term(&mut self, term: u32) -> Result<(), Error> {
+        let entry = self.terms.get_mut(term as usize).ok_or(Error::Disposed("term"))?;
+        if entry.take().is_some() {
+            self.revision += 1;
+            self.structure += 1;
+            self.stale = true;
+        }
         Ok(())
     }
 
     /// Destroys everything the problem has on the device.
     pub fn dispose(&mut self, device: &mut Device) {
-        for term in self.terms.drain(..).flatten() {
-            term.buffers().for_each(|buffer| device.free(buffer));
+        self.terms.clear();
+        for batch in self.batches.drain(..) {
+            batch.free(device, &mut self.uploads);
         }
         if let Some(arena) = self.arena.take() {
             device.free(arena.point);

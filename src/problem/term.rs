@@ -1,277 +1,286 @@
-//! Terms: one residual over many instances, cut into chunks by the device's limits.
+//! Terms: one residual over many instances, as its user sees it. Where its instances lie is their batch's affair.
 
-use super::incidence::{self, Incidence, IncidentSlot};
-use super::{GUARDS, Reals, Table};
-use crate::device::{BufferId, Command, Device, KernelId, KernelSource, Kind, Limits, cpu::Body};
+use super::ragged::PRESENT;
+use super::registry::{Datum, Reading, Registry};
+use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
+use super::{Reals, Table};
 use crate::error::Error;
-use crate::expr::{Graph, Leaf, tape};
-use crate::kernel::{Address, ColumnShape, Program, ResidualPrograms, Signature, SlotShape, block::BlockProgram, wgsl};
 use std::sync::Arc;
 
-/// How a term reaches a table: through a column of its index table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
-    pub table: u32,
-    pub column: u32,
-}
-
-/// A data column: `width` scalars an instance, or shared by all.
-pub struct Column<'a> {
-    pub name: String,
-    pub width: u32,
-    pub shared: bool,
-    pub values: Reals<'a>,
-}
-
-/// w in ½ w ‖r‖².
-#[derive(Clone, Copy)]
-pub enum Weight<'a> {
+/// One scalar of data or the weight, for all instances of a part.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
     Shared(f64),
-    Each(Reals<'a>),
+    Each(Vec<f64>),
 }
 
-/// What a caller says of a term; nothing of it is believed.
-pub struct TermSpec<'a> {
-    pub name: String,
-    pub count: u32,
+impl Values {
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
+    pub fn at(&self, instance: usize) -> f64 {
+        match self {
+            Self::Shared(value) => *value,
+            Self::Each(values) => values[instance],
+        }
+    }
+}
+
+/// How many values a column has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Per {
+    Term,
+    Instance,
+    /// One for every entry of the ragged slots.
+    Entry,
+}
+
+/// A column as its user knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct NamedColumn {
+    name: String,
+    width: u32,
+    per: Per,
+}
+
+/// Where a scalar of data of a part comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    Column {
+        column: usize,
+        component: u32,
+    },
+    Entry {
+        column: usize,
+        entry: u32,
+    },
+    /// Whether the row has this entry.
+    Present(u32),
+    Literal(u32),
+}
+
+/// What a part's batch is filled with, kept because the part may move to another batch.
+pub struct Contents {
+    /// Column by column of the structure.
     pub indices: Vec<Vec<u32>>,
-    pub slots: Vec<Slot>,
-    pub columns: Vec<Column<'a>>,
-    pub weight: Weight<'a>,
-    pub tape: &'a [u32],
-    pub outputs: &'a [u32],
+    /// Scalar by scalar of the structure.
+    pub data: Vec<Values>,
+    pub weight: Values,
 }
 
-/// Instances `first .. first + count` of a term.
-pub struct Chunk {
+/// Where a part's instances are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub batch: u32,
+    /// The first of its instances among the batch's.
     pub first: u32,
-    pub count: u32,
-    pub data: BufferId,
-    pub data_len: u32,
-    pub index: BufferId,
-    pub index_len: u32,
-    /// r and the stored entries of J.
-    pub jacobian: BufferId,
-    pub jacobian_len: u32,
-    /// One list for every moving table that the term reaches.
-    pub incidence: Vec<Incidence>,
 }
 
-/// The kernels of a term.
-#[derive(Clone, Copy, Debug)]
-pub struct TermKernels {
-    pub linearize: KernelId,
-    pub energy: KernelId,
-    pub change: KernelId,
-    pub gradient: KernelId,
-    pub product: KernelId,
-    pub diagonal: KernelId,
+/// Instances of a term that share one structure.
+pub struct Part {
+    pub reading: Arc<Reading>,
+    /// For every slot of the structure, its table.
+    pub tables: Vec<u32>,
+    pub count: u32,
+    /// The term's numbers of its instances; none where they are the term's own.
+    pub instances: Option<Vec<u32>>,
+    pub contents: Contents,
+    pub place: Option<Place>,
 }
 
 pub struct Term {
     pub name: String,
     pub count: u32,
     pub enabled: bool,
-    pub kernels: TermKernels,
-    pub programs: ResidualPrograms,
-    pub chunks: Vec<Chunk>,
-    columns: Vec<(String, ColumnShape)>,
+    pub parts: Vec<Part>,
+    columns: Vec<NamedColumn>,
     weight_shared: bool,
-    shared: u32,
+    /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
+    offsets: Option<Vec<u32>>,
+    plain_columns: usize,
 }
 
 impl Term {
-    pub(super) fn new(device: &mut Device, tables: &[Table], spec: TermSpec) -> Result<(Self, Vec<Command>), Error> {
-        spec.validate(tables)?;
-        let (mut signature, columns) = spec.signature(tables);
-        let mut graph = Graph::new();
-        let slots = signature.slots.iter().enumerate().map(|(slot, shape)| tape::Source {
-            leaf: Leaf::Slot { slot: spec.first_alike(slot) as u32, component: 0 },
-            width: shape.arena.stride,
+    pub(super) fn new(spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
+        let mut term = Self::empty(&spec);
+        let values = term.given(&spec, &[])?;
+        let weight = term.weight_values(spec.weight)?;
+        let literals = |_: usize| literals;
+        let part = term.part(&spec, reading, None, &literals, &values, &weight);
+        term.parts.push(part);
+        Ok(term)
+    }
+
+    /// A term with a part for every bucket of lengths.
+    pub(super) fn ragged(registry: &mut Registry, spec: RaggedSpec, tables: &[Table]) -> Result<Self, Error> {
+        let mut term = Self::empty(&spec.plain);
+        let entry_columns = spec.columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry });
+        term.columns.extend(entry_columns);
+        term.offsets = Some(spec.offsets.clone());
+        let values = term.given(&spec.plain, &spec.columns)?;
+        let weight = term.weight_values(spec.plain.weight)?;
+        let lengths = spec.lengths();
+        for bucket in spec.buckets(tables)? {
+            let mine = |instance: &u32| bucket.lengths.contains(&lengths[*instance as usize]);
+            let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
+            let plain = spec.plain(&bucket, &instances);
+            plain.validate(tables)?;
+            let reading = spec.read(registry, tables, &bucket, &plain)?;
+            let literals = |instance: usize| {
+                let length = lengths[instances[instance] as usize];
+                let place = bucket.lengths.iter().position(|known| *known == length).unwrap_or(0);
+                &bucket.literals[place][..]
+            };
+            let part = term.part(&plain, reading, Some(&instances), &literals, &values, &weight);
+            term.parts.push(part);
+        }
+        Ok(term)
+    }
+
+    fn empty(spec: &TermSpec) -> Self {
+        let columns = spec.columns.iter().map(|column| NamedColumn {
+            name: column.name.clone(),
+            width: column.width,
+            per: if column.shared { Per::Term } else { Per::Instance },
         });
-        let data = columns
-            .iter()
-            .enumerate()
-            .map(|(column, (_, shape))| tape::Source { leaf: Leaf::Data { column: column as u32, component: 0 }, width: shape.width });
-        let sources: Vec<tape::Source> = slots.chain(data).collect();
-        let residual =
-            tape::read(&mut graph, spec.tape, spec.outputs, &sources).map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
-        if residual.is_empty() {
-            return Err(Error::NoResidual(spec.name.clone()));
-        }
-        // A slot that repeats an earlier one is that one: its derivatives add up there.
-        for slot in 0..spec.slots.len() {
-            if spec.first_alike(slot) != slot {
-                signature.slots[slot].vector = None;
-            }
-        }
-        let programs = ResidualPrograms::new(&spec.name, graph, &residual, &signature, GUARDS);
-        let sources = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal]
-            .map(kernel_source);
-        let kernels = device.kernels(&sources)?;
-        let mut term = Self {
+        Self {
             name: spec.name.clone(),
             count: spec.count,
             enabled: true,
-            kernels: TermKernels {
-                linearize: kernels[0],
-                energy: kernels[1],
-                change: kernels[2],
-                gradient: kernels[3],
-                product: kernels[4],
-                diagonal: kernels[5],
-            },
-            programs,
-            chunks: Vec::new(),
-            columns,
-            weight_shared: signature.weight_shared,
-            shared: signature.shared,
-        };
-        let largest = term.largest_chunk(&spec, device.limits(), device.precision().bytes())?;
-        let mut uploads = Vec::new();
-        match term.fill(device, tables, &spec, &signature, largest, &mut uploads) {
-            Ok(()) => Ok((term, uploads)),
-            Err(error) => {
-                // Neither buffers nor uploads of a refused term stay behind.
-                term.buffers().for_each(|buffer| device.free(buffer));
-                Err(error)
-            }
+            parts: Vec::new(),
+            columns: columns.collect(),
+            weight_shared: matches!(spec.weight, Weight::Shared(_)),
+            offsets: None,
+            plain_columns: spec.columns.len(),
         }
     }
 
-    /// Makes the chunks, with their data.
-    fn fill(
-        &mut self,
-        device: &mut Device,
-        tables: &[Table],
-        spec: &TermSpec,
-        signature: &Signature,
-        largest: u32,
-        uploads: &mut Vec<Command>,
-    ) -> Result<(), Error> {
-        let mut first = 0;
-        while first < spec.count {
-            let count = largest.min(spec.count - first);
-            let chunk = self.add_chunk(device, tables, spec, signature, first, count, uploads)?;
-            self.chunks.push(chunk);
-            first += count;
-        }
-        for (column, given) in spec.columns.iter().enumerate() {
-            uploads.extend(self.column_uploads(column as u32, given.values)?);
-        }
-        uploads.extend(self.weight_uploads(spec.weight)?);
-        Ok(())
+    /// All columns' values, checked.
+    fn given(&self, spec: &TermSpec, entries: &[EntryColumn]) -> Result<Vec<Vec<f64>>, Error> {
+        let values = spec.columns.iter().map(|column| column.values).chain(entries.iter().map(|column| column.values));
+        values.enumerate().map(|(number, values)| self.column_values(number, values)).collect()
     }
 
-    /// The most instances of which every buffer still fits a binding.
-    fn largest_chunk(&self, spec: &TermSpec, limits: Limits, real: u64) -> Result<u32, Error> {
-        let programs = &self.programs;
-        let columns: u32 = self.columns.iter().filter(|(_, shape)| !shape.shared).map(|(_, shape)| shape.width).sum();
-        let reals = [
-            u64::from(programs.stored),
-            u64::from(programs.contributions.max(programs.diagonals).max(1)),
-            u64::from(columns + u32::from(!self.weight_shared)),
-        ];
-        // A row start and a row id at most for every entry.
-        let words = [spec.indices.len() as u64, 3 * spec.slots.len() as u64];
-        let widest = reals.iter().map(|n| n * real).chain(words.iter().map(|n| n * 4)).max().unwrap_or(4).max(4);
-        let maps: u64 = programs.gradient_maps.iter().chain(&programs.diagonal_maps).map(|map| map.codes.len() as u64).sum();
-        let fixed = 4 * (maps + spec.slots.len() as u64 * 2 + 64) + u64::from(self.shared) * real;
-        let bytes = limits.binding_bytes.min(limits.buffer_bytes).saturating_sub(fixed);
-        let most = (bytes / widest).min(limits.max_items() / 1024).min(u64::from(u32::MAX) / 8 / (widest / 4)).min(1 << 26);
-        let whole = most / u64::from(limits.group_size) * u64::from(limits.group_size);
-        if whole == 0 {
-            return Err(Error::Limits(format!(
-                "term \"{}\": one workgroup's instances need more than a buffer binding ({} bytes): split the residual",
-                self.name, limits.binding_bytes
-            )));
-        }
-        Ok(whole as u32)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn add_chunk(
+    fn part<'a>(
         &self,
-        device: &mut Device,
-        tables: &[Table],
         spec: &TermSpec,
-        signature: &Signature,
-        first: u32,
-        count: u32,
-        uploads: &mut Vec<Command>,
-    ) -> Result<Chunk, Error> {
-        let range = first as usize..(first + count) as usize;
-        let mut made: Vec<BufferId> = Vec::new();
-        let mut allocate = |device: &mut Device, kind, len: u32, what: &str| {
-            let buffer = device.allocate(kind, len.max(1), &format!("{}: {what}", spec.name));
-            match buffer {
-                Ok(buffer) => made.push(buffer),
-                Err(_) => made.iter().for_each(|buffer| device.free(*buffer)),
-            }
-            buffer
-        };
-        let mut words = spec.header(tables);
-        debug_assert_eq!(words.len(), signature.header as usize);
-        spec.indices.iter().for_each(|column| words.extend(&column[range.clone()]));
-        let per_instance: u32 = self.columns.iter().filter(|(_, shape)| !shape.shared).map(|(_, shape)| shape.width).sum();
-        let data_len = self.shared + (per_instance + u32::from(!self.weight_shared)) * count;
-        let jacobian_len = self.programs.stored * count;
-        let index_len = words.len() as u32;
-        let data = allocate(device, Kind::Real, data_len, "data")?;
-        let index = allocate(device, Kind::Index, index_len, "index table")?;
-        let jacobian = allocate(device, Kind::Real, jacobian_len, "Jacobian")?;
-        uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
-        let mut lists = Vec::new();
-        for (number, table) in tables.iter().enumerate().filter(|(_, table)| table.moving) {
-            let mine = |slot: &(usize, &Slot)| slot.1.table == number as u32 && signature.slots[slot.0].vector.is_some();
-            let slots: Vec<IncidentSlot> = spec
-                .slots
-                .iter()
-                .enumerate()
-                .filter(mine)
-                .map(|(slot, access)| IncidentSlot {
-                    indices: &spec.indices[access.column as usize][range.clone()],
-                    gradient: &self.programs.gradient_maps[slot],
-                    diagonal: &self.programs.diagonal_maps[slot],
-                })
-                .collect();
-            if slots.is_empty() {
-                continue;
-            }
-            let (mut list, words) = incidence::build(number as u32, table.count, &slots);
-            list.buffer = allocate(device, Kind::Index, list.len, "incidence")?;
-            uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
-            lists.push(list);
+        reading: Arc<Reading>,
+        instances: Option<&[u32]>,
+        literals: &impl Fn(usize) -> &'a [f64],
+        values: &[Vec<f64>],
+        weight: &Values,
+    ) -> Part {
+        let structure = &reading.structure;
+        let mut columns: Vec<u32> = vec![0; structure.columns() as usize];
+        for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
+            columns[kind.column as usize] = spec.slots[slot as usize].column;
         }
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists })
+        let indices = columns.iter().map(|&column| spec.indices[column as usize].clone()).collect();
+        let count = spec.count as usize;
+        let data = reading.data.iter().map(|&datum| match self.origin(datum) {
+            Origin::Literal(number) => {
+                let number = number as usize;
+                let all: Vec<f64> = (0..count).map(|instance| literals(instance)[number]).collect();
+                if all.iter().all(|value| value.to_bits() == all[0].to_bits()) { Values::Shared(all[0]) } else { Values::Each(all) }
+            }
+            Origin::Column { column, .. } | Origin::Entry { column, .. } => self.scalar(instances, datum, &values[column]),
+            Origin::Present(_) => self.scalar(instances, datum, &[]),
+        });
+        let data = data.collect();
+        let weight = self.weight_of(instances, weight);
+        let tables = reading.slots.iter().map(|&slot| spec.slots[slot as usize].table).collect();
+        let contents = Contents { indices, data, weight };
+        Part { tables, count: spec.count, instances: instances.map(<[u32]>::to_vec), contents, place: None, reading }
     }
 
-    /// Elements of the scratch columns that the chunk's kernels store into.
-    pub fn scratch_len(&self, chunk: &Chunk) -> u32 {
-        self.programs.contributions.max(self.programs.diagonals).max(1) * chunk.count
+    /// The weights of a part's instances.
+    fn weight_of(&self, instances: Option<&[u32]>, weight: &Values) -> Values {
+        match (weight, instances) {
+            (Values::Each(_), Some(instances)) => Values::Each(instances.iter().map(|&instance| weight.at(instance as usize)).collect()),
+            _ => weight.clone(),
+        }
     }
 
-    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        self.chunks
-            .iter()
-            .flat_map(|chunk| [chunk.data, chunk.index, chunk.jacobian].into_iter().chain(chunk.incidence.iter().map(|list| list.buffer)))
+    /// Where a scalar of data comes from: columns of the term come first, then those of each entry.
+    fn origin(&self, datum: Datum) -> Origin {
+        let (column, component) = match datum {
+            Datum::Literal(number) => return Origin::Literal(number),
+            Datum::Column { column: PRESENT, component } => return Origin::Present(component),
+            Datum::Column { column, component } => (column as usize, component),
+        };
+        if column < self.plain_columns {
+            return Origin::Column { column, component };
+        }
+        let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
+        Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
     }
 
-    /// What replaces one data column.
-    pub(super) fn column_uploads(&self, column: u32, values: Reals) -> Result<Vec<Command>, Error> {
-        let (name, shape) = self
-            .columns
-            .get(column as usize)
-            .ok_or_else(|| Error::InvalidOption(format!("term \"{}\" has no data column {column}", self.name)))?;
-        let what = format!("term \"{}\": data column \"{name}\"", self.name);
-        self.uploads(&what, *shape, values)
+    /// The term's number of a part's instance.
+    pub fn instance(&self, part: u32, instance: u32) -> u32 {
+        self.parts[part as usize].instances.as_ref().map_or(instance, |instances| instances[instance as usize])
     }
 
-    /// What replaces the weight.
-    pub(super) fn weight_uploads(&self, weight: Weight) -> Result<Vec<Command>, Error> {
+    /// The new scalars of a column: part, scalar of its structure, values.
+    pub(super) fn replaced_column(&self, column: u32, values: Reals) -> Result<Vec<(usize, usize, Values)>, Error> {
+        let number = column as usize;
+        if number >= self.columns.len() {
+            return Err(Error::InvalidOption(format!("term \"{}\" has no data column {column}", self.name)));
+        }
+        let values = self.column_values(number, values)?;
+        let mut replaced = Vec::new();
+        for (part, of) in self.parts.iter().enumerate() {
+            for (scalar, datum) in of.reading.data.iter().enumerate() {
+                if let Origin::Column { column, .. } | Origin::Entry { column, .. } = self.origin(*datum)
+                    && column == number
+                {
+                    replaced.push((part, scalar, self.scalar(of.instances.as_deref(), *datum, &values)));
+                }
+            }
+        }
+        Ok(replaced)
+    }
+
+    /// A column's values, checked.
+    fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
+        let NamedColumn { name, width, per } = &self.columns[number];
+        self.checked(&format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
+    }
+
+    /// A scalar of data of a part's instances, from its column's values.
+    fn scalar(&self, instances: Option<&[u32]>, datum: Datum, values: &[f64]) -> Values {
+        let count = instances.map_or(self.count, |instances| instances.len() as u32);
+        let each = |value: &dyn Fn(usize) -> f64| {
+            let instance = |place: u32| instances.map_or(place, |instances| instances[place as usize]) as usize;
+            Values::Each((0..count).map(|place| value(instance(place))).collect())
+        };
+        let row = |instance: usize| self.offsets.as_ref().map_or((0, 0), |offsets| (offsets[instance], offsets[instance + 1]));
+        match self.origin(datum) {
+            Origin::Column { column, component } => match self.columns[column] {
+                NamedColumn { per: Per::Term, .. } => Values::Shared(values[component as usize]),
+                NamedColumn { width, .. } => each(&|instance| values[instance * width as usize + component as usize]),
+            },
+            Origin::Entry { entry, .. } => each(&|instance| {
+                let (start, end) = row(instance);
+                if start + entry < end { values[(start + entry) as usize] } else { 0.0 }
+            }),
+            Origin::Present(entry) => each(&|instance| {
+                let (start, end) = row(instance);
+                f64::from(start + entry < end)
+            }),
+            Origin::Literal(_) => unreachable!("literals are not in columns"),
+        }
+    }
+
+    /// The new weights of every part.
+    pub(super) fn replaced_weight(&self, weight: Weight) -> Result<Vec<Values>, Error> {
+        let values = self.weight_values(weight)?;
+        Ok(self.parts.iter().map(|part| self.weight_of(part.instances.as_deref(), &values)).collect())
+    }
+
+    fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
         let what = format!("term \"{}\": weight", self.name);
-        let shape = ColumnShape { width: 1, shared: self.weight_shared, offset: 0 };
-        let constant;
+        let one;
         let values = match weight {
             Weight::Each(_) if self.weight_shared => {
                 return Err(Error::InvalidOption(format!(
@@ -280,8 +289,8 @@ impl Term {
             }
             Weight::Each(values) => values,
             Weight::Shared(value) => {
-                constant = vec![value; if self.weight_shared { 1 } else { self.count as usize }];
-                Reals::F64(&constant)
+                one = [value];
+                Reals::F64(&one)
             }
         };
         let negative = match values {
@@ -291,121 +300,36 @@ impl Term {
         if let Some(position) = negative {
             return Err(Error::InvalidOption(format!("{what} must not be negative, but value {position} is")));
         }
-        self.uploads(&what, shape, values)
+        let per = if matches!(weight, Weight::Shared(_)) { Per::Term } else { Per::Instance };
+        let values = self.checked(&what, 1, per, values)?;
+        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values) })
     }
 
-    fn uploads(&self, what: &str, shape: ColumnShape, values: Reals) -> Result<Vec<Command>, Error> {
-        let width = shape.width as usize;
-        let instances = if shape.shared { 1 } else { self.count as usize };
-        if values.len() != instances * width {
-            let expected = match shape.shared {
-                true => format!("{width} (shared by all instances)"),
-                false => format!("{} ({instances} instances of {width})", instances * width),
+    fn checked(&self, what: &str, width: u32, per: Per, values: Reals) -> Result<Vec<f64>, Error> {
+        let width = width as usize;
+        let rows = match per {
+            Per::Term => 1,
+            Per::Instance => self.count as usize,
+            Per::Entry => self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0) as usize,
+        };
+        if values.len() != rows * width {
+            let expected = match per {
+                Per::Term => format!("{width} (shared by all instances)"),
+                Per::Instance => format!("{} ({rows} instances of {width})", rows * width),
+                Per::Entry => format!("{rows} (one an entry)"),
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what.into(), got: values.len(), expected });
         }
-        let values = values.finite().map_err(|(position, value)| Error::NonFinite {
+        values.finite().map_err(|(position, value)| Error::NonFinite {
             term: Some(self.name.clone()),
-            instance: (!shape.shared).then_some((position / width) as u32),
+            instance: match (per, &self.offsets) {
+                (Per::Term, _) => None,
+                (Per::Entry, Some(offsets)) => Some(offsets.partition_point(|&start| start as usize <= position) as u32 - 1),
+                _ => Some((position / width) as u32),
+            },
             what: what.into(),
             position,
             value: value.to_string(),
-        })?;
-        let mut uploads = Vec::new();
-        for chunk in &self.chunks {
-            if shape.shared {
-                uploads.push(Command::UploadReals { buffer: chunk.data, offset: shape.offset, data: values.clone() });
-                continue;
-            }
-            // Rows to columns.
-            let rows = &values[chunk.first as usize * width..(chunk.first + chunk.count) as usize * width];
-            for component in 0..width {
-                let data: Vec<f64> = rows.iter().skip(component).step_by(width).copied().collect();
-                let offset = self.shared + (shape.offset + component as u32) * chunk.count;
-                uploads.push(Command::UploadReals { buffer: chunk.data, offset, data });
-            }
-        }
-        Ok(uploads)
-    }
-}
-
-fn kernel_source(program: &Program) -> KernelSource {
-    KernelSource {
-        name: program.name.clone(),
-        wgsl: Arc::from(wgsl::write(program)),
-        access: program.access(),
-        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
-    }
-}
-
-impl TermSpec<'_> {
-    fn validate(&self, tables: &[Table]) -> Result<(), Error> {
-        let shape = |message: String| Error::Shape { name: self.name.clone(), message };
-        if self.count == 0 {
-            return Err(Error::EmptyTerm(self.name.clone()));
-        }
-        if let Some(column) = self.indices.iter().find(|column| column.len() != self.count as usize) {
-            return Err(Error::DataLength {
-                term: Some(self.name.clone()),
-                what: format!("term \"{}\": an index column", self.name),
-                got: column.len(),
-                expected: self.count.to_string(),
-            });
-        }
-        if !self.slots.iter().any(|slot| tables.get(slot.table as usize).is_some_and(|table| table.moving)) {
-            return Err(shape("no slot is a variable, so there is nothing to solve for".into()));
-        }
-        for (number, slot) in self.slots.iter().enumerate() {
-            let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
-            let column = self
-                .indices
-                .get(slot.column as usize)
-                .ok_or_else(|| shape(format!("slot {number} uses index column {}, which is not there", slot.column)))?;
-            if let Some(instance) = column.iter().position(|index| *index >= table.count) {
-                return Err(Error::IndexOutOfRange {
-                    term: self.name.clone(),
-                    slot: number as u32,
-                    instance: instance as u32,
-                    index: column[instance],
-                    table: table.name.clone(),
-                    count: table.count,
-                });
-            }
-        }
-        match self.columns.iter().find(|column| column.width == 0 || column.width > 1024) {
-            Some(column) => Err(shape(format!("data column \"{}\" has a width of {}", column.name, column.width))),
-            None => Ok(()),
-        }
-    }
-
-    /// The first slot that reaches the same instances of the same table.
-    fn first_alike(&self, slot: usize) -> usize {
-        self.slots.iter().position(|other| *other == self.slots[slot]).unwrap_or(slot)
-    }
-
-    /// The words before the index columns: where each slot's table begins, in the arena and in vectors.
-    fn header(&self, tables: &[Table]) -> Vec<u32> {
-        let of = |place: fn(&Table) -> u32| self.slots.iter().map(move |slot| place(&tables[slot.table as usize]));
-        of(|table| table.arena).chain(of(|table| table.vector)).collect()
-    }
-
-    fn signature(&self, tables: &[Table]) -> (Signature, Vec<(String, ColumnShape)>) {
-        let slots = self.slots.iter().enumerate().map(|(number, slot)| {
-            let table = &tables[slot.table as usize];
-            let address = |base: usize| Address { base: base as u32, column: slot.column, stride: table.width };
-            SlotShape { arena: address(number), vector: table.moving.then(|| address(self.slots.len() + number)) }
-        });
-        let slots: Vec<SlotShape> = slots.collect();
-        let weight_shared = matches!(self.weight, Weight::Shared(_));
-        let (mut shared, mut each) = (u32::from(weight_shared), u32::from(!weight_shared));
-        let mut columns = Vec::new();
-        for column in &self.columns {
-            let next = if column.shared { &mut shared } else { &mut each };
-            columns.push((column.name.clone(), ColumnShape { width: column.width, shared: column.shared, offset: *next }));
-            *next += column.width;
-        }
-        let shapes = columns.iter().map(|(_, shape)| *shape).collect();
-        let header = 2 * self.slots.len() as u32;
-        (Signature { slots, columns: shapes, weight_shared, shared, header }, columns)
+        })
     }
 }

@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, Instruction, Load, Program};
-use crate::problem::{Chunk, Problem, Term};
+use crate::problem::{Batch, Chunk, Problem};
 use crate::solve::{Workspace, linear::pcg, state};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -157,8 +157,8 @@ impl Session {
         let arena = f64::from(problem.arenas()?.0.len) * real;
         let (vector, blocks) = (f64::from(problem.vector_len()) * real, f64::from(problem.blocks_len()) * real);
         let mut all = Traffic { evaluation: arena, ..Traffic::default() };
-        for (term, chunk) in problem.enabled_terms().flat_map(|term| term.chunks.iter().map(move |chunk| (term, chunk))) {
-            all = all.with(term, chunk, real);
+        for (batch, chunk) in problem.enabled_batches().flat_map(|batch| batch.chunks.iter().map(move |chunk| (batch, chunk))) {
+            all = all.with(batch, chunk, real);
         }
         // z, D, and both ways p and q.
         all.product += 6.0 * vector;
@@ -172,8 +172,8 @@ impl Session {
 
 impl Traffic {
     /// With what a chunk adds, apart from vectors.
-    fn with(self, term: &Term, chunk: &Chunk, real: f64) -> Self {
-        let programs = &term.programs;
+    fn with(self, batch: &Batch, chunk: &Chunk, real: f64) -> Self {
+        let programs = &batch.programs;
         let column = f64::from(chunk.count) * real;
         let handed = |columns: u32| 2.0 * f64::from(columns) * column;
         let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
@@ -210,8 +210,8 @@ fn operation(work: &Workspace, problem: &Problem, what: Measured) -> Result<Vec<
         Measured::Product => pcg::product(work, problem, &mut commands),
         Measured::Evaluation => {
             let point = problem.arenas()?.0;
-            for term in problem.enabled_terms() {
-                commands.extend(term.chunks.iter().map(|chunk| work.generated(term.kernels.linearize, chunk, point, work.step)));
+            for batch in problem.enabled_batches() {
+                commands.extend(batch.chunks.iter().map(|chunk| work.generated(batch.kernels.linearize, chunk, point, work.step)));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! A [`Session`] is one device and the problems on it. What takes time is a *task*: [`Session::resume`] goes on with it
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
+mod costs;
 mod measure;
 mod solvers;
 mod task;
@@ -12,10 +13,11 @@ pub use task::{Progress, SolveMode};
 
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
-use crate::problem::{Problem, Reals, TermSpec, Weight};
+use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, TermSpec, Weight};
 use crate::solve::{Levenberg, Options};
+use costs::Costs;
 use std::collections::HashMap;
-use task::{Costs, Task};
+use task::Task;
 
 /// A problem, and who is working on it.
 struct Entry {
@@ -30,8 +32,12 @@ struct SolverEntry {
     live: Option<crate::device::Play>,
 }
 
+/// What most calls work on.
+type Parts<'a> = (&'a mut Entry, &'a mut Device, &'a mut Registry);
+
 pub struct Session {
     device: Device,
+    registry: Registry,
     problems: Vec<Option<Entry>>,
     solvers: Vec<Option<SolverEntry>>,
     tasks: HashMap<u32, Task>,
@@ -39,7 +45,7 @@ pub struct Session {
 }
 
 /// Statistics of a term's kernels.
-#[derive(serde::Serialize, Debug, Clone, Copy)]
+#[derive(serde::Serialize, Debug, Clone, Copy, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct TermDescription {
     /// Rows of one instance's residual.
@@ -48,13 +54,16 @@ pub struct TermDescription {
     pub jacobian_columns: u32,
     pub contribution_columns: u32,
     pub chunks: u32,
-    /// Instructions of all six programs.
+    /// Instructions of all six programs, of every batch.
     pub instructions: u32,
+    /// Batches that its instances are in, and how many other parts of terms are in them.
+    pub batches: u32,
+    pub neighbours: u32,
 }
 
 impl Session {
     pub fn new(device: Device) -> Self {
-        Self { device, problems: Vec::new(), solvers: Vec::new(), tasks: HashMap::new(), next_task: 0 }
+        Self { device, registry: Registry::default(), problems: Vec::new(), solvers: Vec::new(), tasks: HashMap::new(), next_task: 0 }
     }
 
     pub fn device(&self) -> &Device {
@@ -70,19 +79,24 @@ impl Session {
         self.problems.len() as u32 - 1
     }
 
-    fn entry(&mut self, problem: u32) -> Result<(&mut Entry, &mut Device), Error> {
+    /// What was compiled and what was found to be known.
+    pub fn stats(&self) -> Stats {
+        self.registry.stats()
+    }
+
+    fn entry(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
         let entry = self.problems.get_mut(problem as usize).and_then(Option::as_mut).ok_or(Error::Disposed("problem"))?;
-        Ok((entry, &mut self.device))
+        Ok((entry, &mut self.device, &mut self.registry))
     }
 
     /// The problem, if nothing is running on it.
-    fn idle(&mut self, problem: u32) -> Result<(&mut Entry, &mut Device), Error> {
+    fn idle(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
         self.finish_live(problem)?;
-        let (entry, device) = self.entry(problem)?;
-        if entry.running.is_some() {
+        let parts = self.entry(problem)?;
+        if parts.0.running.is_some() {
             return Err(Error::Busy);
         }
-        Ok((entry, device))
+        Ok(parts)
     }
 
     /// Destroys the problem, its solvers and everything they have on the device.
@@ -100,18 +114,18 @@ impl Session {
     }
 
     pub fn table(&mut self, problem: u32, name: &str, width: u32, values: Reals, moving: bool) -> Result<u32, Error> {
-        let (entry, device) = self.idle(problem)?;
+        let (entry, device, _) = self.idle(problem)?;
         entry.problem.add_table(device, name, width, values, moving)
     }
 
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
-        let (entry, _) = self.entry(problem)?;
+        let (entry, ..) = self.entry(problem)?;
         entry.problem.write_table(table, values, at)
     }
 
     /// Where a table lies in the arena's buffer (elements).
     pub fn view_table(&mut self, problem: u32, table: u32) -> Result<Slice, Error> {
-        let (entry, device) = self.entry(problem)?;
+        let (entry, device, _) = self.entry(problem)?;
         let buffer = entry.problem.share(device)?;
         let slice = |entry: &Entry| {
             let table = entry.problem.table(table)?;
@@ -127,8 +141,13 @@ impl Session {
     }
 
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
-        let (entry, device) = self.idle(problem)?;
-        entry.problem.add_term(device, spec)
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_term(device, registry, spec)
+    }
+
+    pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_ragged(device, registry, spec)
     }
 
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
@@ -144,27 +163,35 @@ impl Session {
     }
 
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
-        let (entry, device) = self.idle(problem)?;
-        entry.problem.remove_term(device, term)
+        self.idle(problem)?.0.problem.remove_term(term)
     }
 
     pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
-        let term = self.entry(problem)?.0.problem.term(term)?;
-        let programs = &term.programs;
-        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
-        Ok(TermDescription {
-            residuals: programs.rows,
-            jacobian_columns: programs.stored - programs.rows,
-            contribution_columns: programs.contributions,
-            chunks: term.chunks.len() as u32,
-            instructions: all.iter().map(|program| program.instructions.len() as u32).sum(),
-        })
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.lay_out(device, registry)?;
+        let parts = &entry.problem.term(term)?.parts;
+        let batches = parts.iter().filter_map(|part| entry.problem.batches().get(part.place?.batch as usize));
+        let mut description = TermDescription::default();
+        for batch in batches {
+            let programs = &batch.programs;
+            let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
+            description = TermDescription {
+                residuals: programs.rows,
+                jacobian_columns: description.jacobian_columns.max(programs.stored - programs.rows),
+                contribution_columns: description.contribution_columns.max(programs.contributions),
+                chunks: description.chunks + batch.chunks.len() as u32,
+                instructions: description.instructions + all.iter().map(|program| program.instructions.len() as u32).sum::<u32>(),
+                batches: description.batches + 1,
+                neighbours: description.neighbours + batch.members.len() as u32 - 1,
+            };
+        }
+        Ok(description)
     }
 
     /// A task that reads a table's accepted values.
     pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
-        let (entry, device) = self.idle(problem)?;
-        entry.problem.lay_out(device)?;
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.lay_out(device, registry)?;
         let (point, _) = entry.problem.arenas()?;
         let table = entry.problem.table(table)?;
         let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
@@ -176,10 +203,10 @@ impl Session {
 
     /// A task that evaluates ½ w ‖r‖² of every instance of a term at the accepted values.
     pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
-        let (entry, device) = self.idle(problem)?;
+        let (entry, device, registry) = self.idle(problem)?;
         entry.problem.term(term)?;
-        entry.problem.lay_out(device)?;
-        let costs = Costs::new(device, &entry.problem, problem, vec![term], false)?;
+        entry.problem.lay_out(device, registry)?;
+        let costs = Costs::of_term(device, &entry.problem, problem, term)?;
         self.start_task(problem, Task::Costs(costs))
     }
 
@@ -196,8 +223,8 @@ impl Session {
 
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
         let settings = options.settings()?;
-        let (entry, device) = self.idle(problem)?;
-        let solver = Levenberg::new(device, &mut entry.problem, settings)?;
+        let (entry, device, registry) = self.idle(problem)?;
+        let solver = Levenberg::new(device, registry, &mut entry.problem, settings)?;
         self.solvers.push(Some(SolverEntry { problem, solver, live: None }));
         Ok(self.solvers.len() as u32 - 1)
     }

@@ -18,7 +18,7 @@ impl Session {
         self.idle(problem)?;
         let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
-        entry.solver.prepare(&mut self.device, &mut owner.problem)
+        entry.solver.prepare(&mut self.device, &mut self.registry, &mut owner.problem)
     }
 
     /// A task that solves to termination, or makes one step.
@@ -52,7 +52,7 @@ impl Session {
         let own = entry.live.take();
         self.finish_live(problem)?;
         self.solver_entry(solver)?.live = own;
-        let (owner, _) = self.entry(problem)?;
+        let (owner, ..) = self.entry(problem)?;
         if owner.running.is_some() {
             return Err(Error::Busy);
         }

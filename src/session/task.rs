@@ -1,12 +1,12 @@
 //! Tasks: what takes longer than one call.
 
+use super::costs::Costs;
 use super::measure::Measure;
 use super::{Entry, Session, SolverEntry};
 use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Signal, Slice, binding::*};
+use crate::device::{Play, Playing, Signal};
 use crate::error::Error;
-use crate::problem::Problem;
-use crate::solve::{Iteration, Next, Report, evaluate, state};
+use crate::solve::{Iteration, Next, Report};
 
 /// What became of a task after one [`Session::resume`].
 pub enum Progress {
@@ -62,67 +62,6 @@ impl Task {
     }
 }
 
-/// The costs of every instance of some terms, chunk by chunk.
-pub(super) struct Costs {
-    problem: u32,
-    /// Terms still to do, the next one last.
-    terms: Vec<u32>,
-    chunk: usize,
-    scratch: Slice,
-    state: Slice,
-    play: Option<Play>,
-    values: Vec<f64>,
-    /// Whether this looks for the first residual that is not finite.
-    blame: bool,
-}
-
-impl Costs {
-    pub(super) fn new(device: &mut Device, problem: &Problem, id: u32, terms: Vec<u32>, blame: bool) -> Result<Self, Error> {
-        let longest = problem.terms().flat_map(|term| term.chunks.iter().map(|chunk| term.scratch_len(chunk))).max();
-        let scratch = Session::scratch(device, longest.unwrap_or(1), "instance costs")?;
-        let state = Session::scratch(device, state::STATE_LEN, "state")?;
-        Ok(Self { problem: id, terms, chunk: 0, scratch, state, play: None, values: Vec::new(), blame })
-    }
-
-    fn buffers(&self) -> [BufferId; 2] {
-        [self.scratch.buffer, self.state.buffer]
-    }
-
-    /// Starts the next chunk; `None` when all are done.
-    fn next(&mut self, problem: &mut Problem, device: &mut Device) -> Result<Option<Play>, Error> {
-        let Some(&number) = self.terms.last() else { return Ok(None) };
-        let mut recording = Recording { commands: problem.take_uploads() };
-        let term = problem.term(number)?;
-        let chunk = &term.chunks[self.chunk];
-        let bindings = [(ARENA, problem.arenas()?.0), (VECTOR_OUT, self.scratch), (STATE, self.state)];
-        recording.push(evaluate(term.kernels.linearize, chunk, &bindings));
-        recording.push(evaluate(term.kernels.energy, chunk, &bindings));
-        recording.push(Command::Read { slice: Slice { len: chunk.count, ..self.scratch } });
-        Ok(Some(device.start(recording)))
-    }
-
-    /// Takes a chunk's values.
-    fn take(&mut self, problem: &Problem, values: Vec<f64>) -> Result<(), Error> {
-        let Some(&number) = self.terms.last() else { return Ok(()) };
-        let term = problem.term(number)?;
-        if self.blame
-            && let Some(place) = values.iter().position(|value| !value.is_finite())
-        {
-            let instance = term.chunks[self.chunk].first + place as u32;
-            return Err(Error::NonFiniteResidual { term: term.name.clone(), instance });
-        }
-        if !self.blame {
-            self.values.extend(values);
-        }
-        self.chunk += 1;
-        if self.chunk == term.chunks.len() {
-            self.chunk = 0;
-            self.terms.pop();
-        }
-        Ok(())
-    }
-}
-
 impl Session {
     /// Goes on with a task for at most `budget_ms` (CPU) or until the GPU must be waited for.
     /// An error ends the task.
@@ -146,37 +85,6 @@ impl Session {
             self.end(running);
         }
         progress
-    }
-
-    fn resume_costs(&mut self, costs: &mut Costs, deadline: f64) -> Result<Progress, Error> {
-        let entry = self.problems[costs.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
-        loop {
-            if let Some(signal) = self.device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
-            let mut play = match costs.play.take() {
-                Some(play) => play,
-                None => match costs.next(&mut entry.problem, &mut self.device)? {
-                    Some(play) => play,
-                    None if costs.blame => {
-                        let message = "the cost at the start values is not finite, though every residual is: their sum overflows; scale the residuals down";
-                        return Err(Error::InvalidOption(message.into()));
-                    }
-                    None => return Ok(Progress::Values(std::mem::take(&mut costs.values))),
-                },
-            };
-            match self.device.resume(&mut play, deadline)? {
-                Playing::Yielded => {
-                    costs.play = Some(play);
-                    return Ok(Progress::Yielded);
-                }
-                Playing::Waiting(signal) => {
-                    costs.play = Some(play);
-                    return Ok(Progress::Waiting(signal));
-                }
-                Playing::Finished(values) => costs.take(&entry.problem, values)?,
-            }
-        }
     }
 
     fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
@@ -216,8 +124,7 @@ impl Session {
                 }
                 Next::Done(report) => return Ok(Progress::Report(report)),
                 Next::Blame => {
-                    let terms: Vec<u32> = unknowns.enabled_numbers().collect();
-                    let costs = Costs::new(&mut self.device, unknowns, *problem, terms, true)?;
+                    let costs = Costs::blaming(&mut self.device, unknowns, *problem)?;
                     *task = Task::Costs(costs);
                     return Ok(Progress::Yielded);
                 }

@@ -5,13 +5,14 @@
 //! all decided on the device. Its end reads the state back, and only the tests for termination are made here.
 
 use super::options::Settings;
+use super::term_costs::TermCosts;
 use super::workspace::Gathered;
 use super::{Iteration, Report, Termination, Workspace, linear::pcg, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Problem, Table};
+use crate::problem::{Problem, Registry, Table};
 
 /// λ of the first step (Ceres' initial radius of 10⁴).
 const FIRST_DAMPING: f64 = 1e-4;
@@ -80,16 +81,16 @@ pub struct Levenberg {
     recordings: [Option<Vec<Command>>; 2],
     /// Whether the first values of the state were uploaded.
     fresh_state: bool,
-    partial_counts: Vec<(String, u32)>,
+    costs: TermCosts,
     before: Counters,
     backend: &'static str,
     pub compile_ms: f64,
 }
 
 impl Levenberg {
-    pub fn new(device: &mut Device, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
         let before = device.counters();
-        problem.lay_out(device)?;
+        problem.lay_out(device, registry)?;
         let started = now_ms();
         let work = Workspace::new(device, problem)?;
         Ok(Self {
@@ -117,7 +118,7 @@ impl Levenberg {
             tried: 0,
             recordings: [None, None],
             fresh_state: false,
-            partial_counts: Vec::new(),
+            costs: TermCosts::default(),
             before,
             backend: if matches!(device, Device::Cpu(_)) { "cpu" } else { "webgpu" },
             compile_ms: now_ms() - started,
@@ -129,7 +130,7 @@ impl Levenberg {
         &self.work
     }
 
-    pub fn buffers(&self) -> [BufferId; 12] {
+    pub fn buffers(&self) -> Vec<BufferId> {
         self.work.buffers()
     }
 
@@ -197,14 +198,14 @@ impl Levenberg {
     }
 
     /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
-    pub fn prepare(&mut self, device: &mut Device, problem: &mut Problem) -> Result<(), Error> {
+    pub fn prepare(&mut self, device: &mut Device, registry: &mut Registry, problem: &mut Problem) -> Result<(), Error> {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         if self.is_of(problem.structure) {
             return Ok(());
         }
-        problem.lay_out(device)?;
+        problem.lay_out(device, registry)?;
         let work = Workspace::new(device, problem)?;
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
@@ -246,17 +247,17 @@ impl Levenberg {
         let work = &self.work;
         let (point, trial) = problem.arenas()?;
         let mut commands = Vec::new();
-        let chunks = || problem.enabled_terms().flat_map(|term| term.chunks.iter().map(move |chunk| (term, chunk)));
-        for (term, chunk) in chunks() {
-            commands.push(work.generated(term.kernels.linearize, chunk, point, work.step));
+        let chunks = || problem.enabled_batches().flat_map(|batch| batch.chunks.iter().map(move |chunk| (batch, chunk)));
+        for (batch, chunk) in chunks() {
+            commands.push(work.generated(batch.kernels.linearize, chunk, point, work.step));
         }
-        let sums = work.sum_terms(problem, |term| term.kernels.energy, point, &mut commands);
+        let sums = work.sum_batches(problem, |batch| batch.kernels.energy, point, &mut commands);
         commands.push(work.reduce(Fixed::Cost, &[sums, work.partial_distance]));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
         for (to, slice) in [(Gathered::Vector(work.gradient), work.gradient), (Gathered::Blocks, work.blocks)] {
             commands.push(Command::Clear { slice });
-            for (term, chunk) in chunks() {
-                let kernel = if matches!(to, Gathered::Blocks) { term.kernels.diagonal } else { term.kernels.gradient };
+            for (batch, chunk) in chunks() {
+                let kernel = if matches!(to, Gathered::Blocks) { batch.kernels.diagonal } else { batch.kernels.gradient };
                 commands.push(work.generated(kernel, chunk, point, work.step));
                 work.gather(problem, chunk, to, state::ALWAYS, &mut commands);
             }
@@ -285,7 +286,7 @@ impl Levenberg {
         };
         let partials = work.partial_over_tables(Fixed::Trial, problem, words, &bindings, &mut commands);
         commands.push(work.reduce(Fixed::Model, &[partials, work.partial_distance]));
-        let sums = work.sum_terms(problem, |term| term.kernels.change, trial, &mut commands);
+        let sums = work.sum_batches(problem, |batch| batch.kernels.change, trial, &mut commands);
         commands.push(work.reduce(Fixed::Accept, &[sums, work.partial_distance]));
         let words = |table: &Table| (table.elements(), vec![table.arena]);
         let bindings = [(VECTOR_IN, trial), (VECTOR_OUT, point), (STATE, work.state)];
@@ -383,27 +384,15 @@ impl Levenberg {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
         self.refresh_state(problem, &mut commands);
-        for term in problem.enabled_terms() {
-            for chunk in &term.chunks {
-                commands.push(self.work.generated(term.kernels.linearize, chunk, point, self.work.step));
-            }
+        for batch in problem.enabled_batches() {
+            commands.extend(batch.chunks.iter().map(|chunk| self.work.generated(batch.kernels.linearize, chunk, point, self.work.step)));
         }
-        self.work.sum_terms(problem, |term| term.kernels.energy, point, &mut commands);
-        self.partial_counts = problem.enabled_terms().map(|term| (term.name.clone(), self.work.term_partials(term))).collect();
-        commands.push(Command::Read { slice: self.work.partials });
+        self.costs = self.work.sum_by_term(problem, point, &mut commands);
         Ok(Recording { commands })
     }
 
-    fn report(&mut self, device: &Device, termination: Termination, reason: String, partials: &[f64], started: f64) -> Report {
-        let mut first = 0;
-        let low = |place: usize| partials.get(self.work.partial_distance as usize + place).copied().unwrap_or(0.0);
-        let mut cost_by_term = Vec::new();
-        for (name, count) in &self.partial_counts {
-            let places = first..first + *count as usize;
-            let cost: f64 = places.clone().map(|place| partials.get(place).copied().unwrap_or(f64::NAN) + low(place)).sum();
-            cost_by_term.push((name.clone(), cost));
-            first = places.end;
-        }
+    fn report(&mut self, device: &Device, termination: Termination, reason: String, readback: &[f64], started: f64) -> Report {
+        let cost_by_term = self.costs.read(readback);
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
         let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();

@@ -8,6 +8,7 @@ pub mod linear;
 mod options;
 mod report;
 pub mod state;
+mod term_costs;
 mod workspace;
 
 pub use levenberg::{Inner, Levenberg, Next};

@@ -4,7 +4,7 @@ use super::state;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Chunk, Incidence, Problem, Table, Term};
+use crate::problem::{Batch, Chunk, Incidence, Problem, Table};
 
 /// Kinds of partial sums that one kernel writes at most.
 const PARTIAL_KINDS: u32 = 5;
@@ -27,6 +27,9 @@ pub struct Workspace {
     pub scratch: Slice,
     pub partials: Slice,
     pub state: Slice,
+    /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
+    pub instance_costs: Option<Slice>,
+    alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
     reduction: Reduction,
@@ -53,7 +56,7 @@ impl Reduction {
 
 impl Workspace {
     pub fn new(device: &mut Device, problem: &Problem) -> Result<Self, Error> {
-        if problem.enabled_terms().next().is_none() {
+        if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
@@ -65,10 +68,12 @@ impl Workspace {
             max_groups: MAX_GROUPS.min(limits.groups_per_dimension),
         };
         let vector = problem.vector_len();
-        let scratch = problem.terms().flat_map(|term| term.chunks.iter().map(|chunk| term.scratch_len(chunk))).max();
-        let over_terms: u32 = problem.terms().flat_map(|term| &term.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
+        let scratch = problem.batches().iter().flat_map(|batch| batch.chunks.iter().map(|chunk| batch.scratch_len(chunk))).max();
+        let over_terms: u32 = problem.batches().iter().flat_map(|batch| &batch.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
         let over_tables: u32 = problem.moving().map(|table| reduction.groups(table.elements())).sum();
         let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
+        let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
+        let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
         let sizes = [
             ("gradient", vector),
             ("step", vector),
@@ -82,9 +87,10 @@ impl Workspace {
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
+            ("instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS)),
         ];
         let mut slices: Vec<Slice> = Vec::new();
-        for (label, len) in sizes {
+        for (label, len) in sizes.into_iter().take(if shared > 0 { 13 } else { 12 }) {
             match device.allocate(Kind::Real, len, label) {
                 Ok(buffer) => slices.push(Slice { buffer, offset: 0, len }),
                 Err(error) => {
@@ -107,13 +113,20 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
+            instance_costs: slices.get(12).copied(),
+            alignment: limits.offset_alignment,
             partial_distance,
             reduction,
             fixed,
         })
     }
 
-    pub fn buffers(&self) -> [BufferId; 12] {
+    /// `len` elements rounded up to the alignment of slices.
+    pub fn aligned(&self, len: u32) -> u32 {
+        len.next_multiple_of(self.alignment)
+    }
+
+    pub fn buffers(&self) -> Vec<BufferId> {
         [
             self.gradient,
             self.step,
@@ -128,7 +141,10 @@ impl Workspace {
             self.partials,
             self.state,
         ]
+        .into_iter()
+        .chain(self.instance_costs)
         .map(|slice| slice.buffer)
+        .collect()
     }
 
     /// A static kernel over `count` items.
@@ -142,9 +158,9 @@ impl Workspace {
         (self.fixed(kernel, groups * self.reduction.group_size, words, bindings), groups)
     }
 
-    /// How many partial sums a term's instances leave.
-    pub fn term_partials(&self, term: &Term) -> u32 {
-        term.chunks.iter().map(|chunk| self.reduction.groups(chunk.count)).sum()
+    /// How many partial sums a batch's instances leave.
+    pub fn batch_partials(&self, batch: &Batch) -> u32 {
+        batch.chunks.iter().map(|chunk| self.reduction.groups(chunk.count)).sum()
     }
 
     /// A static kernel of one workgroup, over partials.
@@ -178,12 +194,12 @@ impl Workspace {
         }
     }
 
-    /// Partial sums of a value that `kernel` stores for every instance of every enabled term; gives their number.
-    pub fn sum_terms(&self, problem: &Problem, kernel: impl Fn(&Term) -> KernelId, arena: Slice, commands: &mut Vec<Command>) -> u32 {
+    /// Partial sums of a value that `kernel` stores for every instance of every enabled batch; gives their number.
+    pub fn sum_batches(&self, problem: &Problem, kernel: impl Fn(&Batch) -> KernelId, arena: Slice, commands: &mut Vec<Command>) -> u32 {
         let mut first = 0;
-        for term in problem.enabled_terms() {
-            for chunk in &term.chunks {
-                commands.push(self.generated(kernel(term), chunk, arena, self.step));
+        for batch in problem.enabled_batches() {
+            for chunk in &batch.chunks {
+                commands.push(self.generated(kernel(batch), chunk, arena, self.step));
                 let words = [first, self.partial_distance, chunk.count];
                 let bindings = [(VECTOR_IN, self.scratch), (PARTIALS, self.partials)];
                 let (sum, partials) = self.partial(Fixed::Sum, chunk.count, &words, &bindings);

@@ -17,12 +17,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v2: real = v1 * v0;
     let v3: real = jacobian[i];
     let v4: real = data[1u + i];
-    let v5: real = arena[a0 + 1u];
-    let v6: real = arena[a1 + 1u];
+    let v5: real = arena[a0 + 0u];
+    let v6: real = arena[a1 + 0u];
     let v7: real = v6 - v5;
     let v8: real = v7 * v7;
-    let v9: real = arena[a0 + 0u];
-    let v10: real = arena[a1 + 0u];
+    let v9: real = arena[a0 + 1u];
+    let v10: real = arena[a1 + 1u];
     let v11: real = v10 - v9;
     let v12: real = v11 * v11 + v8;
     let v13: real = arena[a0 + 2u];

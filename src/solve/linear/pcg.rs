@@ -41,9 +41,9 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
 pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
     let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
     commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
-    for term in problem.enabled_terms() {
-        for chunk in &term.chunks {
-            commands.push(work.generated(term.kernels.product, chunk, work.step, work.p));
+    for batch in problem.enabled_batches() {
+        for chunk in &batch.chunks {
+            commands.push(work.generated(batch.kernels.product, chunk, work.step, work.p));
             work.gather(problem, chunk, Gathered::Vector(work.q), state::SOLVED, commands);
         }
     }

@@ -1,0 +1,67 @@
+//! A residual without its names and numbers: what kernels are made from and shared by.
+
+use super::{Address, ColumnShape, Guards, ResidualPrograms, Signature, SlotShape};
+use crate::expr::{Canonical, Leaf};
+
+/// A slot, in the order in which the structure first meets it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SlotKind {
+    /// Scalars an instance of its table.
+    pub width: u32,
+    /// Whether it is solved for.
+    pub moving: bool,
+    /// The index column that leads to it, numbered in the same order.
+    pub column: u32,
+}
+
+/// One residual up to what stands in its slots, the values of its data and of its literals.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Structure {
+    canonical: Canonical,
+    pub rows: u32,
+    pub slots: Vec<SlotKind>,
+    /// For every leaf of `canonical`: its slot and component, or its number among the data.
+    leaves: Vec<Leaf>,
+    /// Scalars of data, literals included.
+    pub data: u32,
+}
+
+/// Which scalars are one value for all instances of a batch.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    pub weight_shared: bool,
+    pub shared: Vec<bool>,
+}
+
+impl Structure {
+    pub fn new(canonical: Canonical, rows: u32, slots: Vec<SlotKind>, leaves: Vec<Leaf>, data: u32) -> Self {
+        Self { canonical, rows, slots, leaves, data }
+    }
+
+    /// Index columns that lead to the slots.
+    pub fn columns(&self) -> u32 {
+        self.slots.iter().map(|slot| slot.column + 1).max().unwrap_or(0)
+    }
+
+    /// Where everything of a batch lies that the kernels read.
+    pub fn signature(&self, layout: &Layout) -> Signature {
+        let count = self.slots.len() as u32;
+        let slots = (0..).zip(&self.slots).map(|(number, slot)| {
+            let address = |base: u32| Address { base, column: slot.column, stride: slot.width };
+            SlotShape { arena: address(number), vector: slot.moving.then(|| address(count + number)) }
+        });
+        let (mut shared, mut each) = (u32::from(layout.weight_shared), u32::from(!layout.weight_shared));
+        let columns = layout.shared.iter().map(|&is_shared| {
+            let next = if is_shared { &mut shared } else { &mut each };
+            *next += 1;
+            ColumnShape { width: 1, shared: is_shared, offset: *next - 1 }
+        });
+        let columns = columns.collect();
+        Signature { slots: slots.collect(), columns, weight_shared: layout.weight_shared, shared, header: 2 * count }
+    }
+
+    pub fn programs(&self, name: &str, signature: &Signature, guards: Guards) -> ResidualPrograms {
+        let (graph, residual) = self.canonical.rebuild(self.rows as usize, |leaf| self.leaves[leaf as usize]);
+        ResidualPrograms::new(name, graph, &residual, signature, guards)
+    }
+}

@@ -1,0 +1,251 @@
+//! The residuals that an engine knows, shared by all of its problems.
+//!
+//! A tape that was read before is known by its words; another one that comes to the same structure is known by that.
+//! Either way nothing is differentiated or compiled again.
+
+use super::spec::TermSpec;
+use super::{GUARDS, Table};
+use crate::clock::now_ms;
+use crate::device::{Device, KernelId, KernelSource, cpu::Body};
+use crate::error::Error;
+use crate::expr::{Expr, Graph, Leaf, tape};
+use crate::kernel::{Layout, Program, ResidualPrograms, Signature, SlotKind, Structure, block::BlockProgram, wgsl};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// Where a scalar of data comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Datum {
+    Column { column: u32, component: u32 },
+    Literal(u32),
+}
+
+/// What a tape comes to: a structure, and which of the term's slots and data stand where.
+pub struct Reading {
+    pub structure: Arc<Structure>,
+    /// For every slot of the structure, the term's.
+    pub slots: Vec<u32>,
+    /// For every scalar of data of the structure, the term's.
+    pub data: Vec<Datum>,
+}
+
+/// The kernels of a residual.
+#[derive(Clone, Copy, Debug)]
+pub struct TermKernels {
+    pub linearize: KernelId,
+    pub energy: KernelId,
+    pub change: KernelId,
+    pub gradient: KernelId,
+    pub product: KernelId,
+    pub diagonal: KernelId,
+}
+
+/// A structure with one layout of its data: its programs and, once a device has them, its kernels.
+pub struct Compiled {
+    pub signature: Signature,
+    pub programs: Arc<ResidualPrograms>,
+    pub kernels: Option<TermKernels>,
+}
+
+/// What an engine has compiled and found again.
+#[derive(serde::Serialize, Clone, Copy, PartialEq, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// Terms (or parts of ragged ones) that were made.
+    pub terms: u64,
+    /// Those of them whose structure was known.
+    pub hits: u64,
+    /// Residuals of different structure.
+    pub structures: u64,
+    /// Structures with different layouts of their data: six programs each.
+    pub compiled: u64,
+    /// Milliseconds of reading, differentiating and writing programs.
+    pub compile_ms: f64,
+}
+
+/// FNV-1a over words: short keys, looked up a hundred thousand times.
+#[derive(Default)]
+pub struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+}
+
+type Known<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+
+#[derive(Default)]
+pub struct Registry {
+    tapes: Known<Vec<u32>, Arc<Reading>>,
+    structures: Known<Vec<u32>, Arc<Structure>>,
+    compiled: HashMap<(usize, Layout), Compiled>,
+    stats: Stats,
+}
+
+impl Registry {
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Reads a term's tape, unless it is known; gives its literals, too.
+    pub fn read(&mut self, spec: &TermSpec, tables: &[Table]) -> Result<(Arc<Reading>, Vec<f64>), Error> {
+        let (mut key, literals) = tape::lift(spec.tape);
+        let kind = |slot: usize| {
+            let table = &tables[spec.slots[slot].table as usize];
+            [spec.slots[slot].column, spec.first_alike(slot) as u32, table.width << 1 | u32::from(table.moving)]
+        };
+        key.extend(spec.outputs);
+        (0..spec.slots.len()).for_each(|slot| key.extend(kind(slot)));
+        key.extend(spec.columns.iter().map(|column| column.width));
+        key.extend([spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
+        self.stats.terms += 1;
+        let representable = literals.iter().all(|value| value.abs() <= f64::from(f32::MAX));
+        if let (true, Some(reading)) = (representable, self.tapes.get(&key)) {
+            self.stats.hits += 1;
+            return Ok((reading.clone(), literals));
+        }
+        let started = now_ms();
+        // A slot that repeats an earlier one is that one: its derivatives add up there.
+        let slots = (0..spec.slots.len()).map(|slot| tape::Source {
+            leaf: Leaf::Slot { slot: spec.first_alike(slot) as u32, component: 0 },
+            width: tables[spec.slots[slot].table as usize].width,
+        });
+        let data =
+            (0..).zip(&spec.columns).map(|(column, given)| tape::Source { leaf: Leaf::Data { column, component: 0 }, width: given.width });
+        let sources: Vec<tape::Source> = slots.chain(data).collect();
+        let mut graph = Graph::new();
+        let (residual, literals) = tape::read_lifted(&mut graph, spec.tape, spec.outputs, &sources)
+            .map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+        let reading = self.recognised(spec, tables, &graph, &residual)?;
+        self.tapes.insert(key, reading.clone());
+        self.stats.compile_ms += now_ms() - started;
+        Ok((reading, literals))
+    }
+
+    /// Reads the trace of a ragged term's rows, whose sources are given; with masks where some entries may be missing.
+    pub(super) fn read_ragged(
+        &mut self,
+        spec: &TermSpec,
+        tables: &[Table],
+        sources: &[tape::Source],
+        optional: Option<tape::Optional>,
+    ) -> Result<Arc<Reading>, Error> {
+        let started = now_ms();
+        self.stats.terms += 1;
+        let mut graph = Graph::new();
+        let read = match optional {
+            None => tape::read_lifted(&mut graph, spec.tape, spec.outputs, sources).map(Some),
+            Some(optional) => tape::read_masked(&mut graph, spec.tape, spec.outputs, sources, optional),
+        };
+        let read = read.and_then(|read| read.ok_or(tape::TapeError::Individual));
+        let (residual, _) = read.map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+        let reading = self.recognised(spec, tables, &graph, &residual)?;
+        self.stats.compile_ms += now_ms() - started;
+        Ok(reading)
+    }
+
+    /// The structure of a residual, known or new.
+    fn recognised(&mut self, spec: &TermSpec, tables: &[Table], graph: &Graph, residual: &[Expr]) -> Result<Arc<Reading>, Error> {
+        let table = |slot: u32| &tables[spec.slots[slot as usize].table as usize];
+        if residual.is_empty() {
+            return Err(Error::NoResidual(spec.name.clone()));
+        }
+        // A width is at most 1024.
+        let canonical = graph.canonical(residual, |leaf| match leaf {
+            Leaf::Slot { slot, component } => 1 << 31 | u32::from(table(slot).moving) << 30 | table(slot).width << 12 | component,
+            _ => 0,
+        });
+        let (mut slots, mut columns, mut kinds, mut data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let leaves = canonical.leaves.iter().map(|&leaf| match leaf {
+            Leaf::Slot { slot, component } => {
+                let place = place(&mut slots, slot);
+                if place == kinds.len() {
+                    let column = self::place(&mut columns, spec.slots[slot as usize].column) as u32;
+                    kinds.push(SlotKind { width: table(slot).width, moving: table(slot).moving, column });
+                }
+                Leaf::Slot { slot: place as u32, component }
+            }
+            other => {
+                data.push(match other {
+                    Leaf::Data { column, component } => Datum::Column { column, component },
+                    Leaf::Literal(number) => Datum::Literal(number),
+                    _ => unreachable!("a tape has no other leaves"),
+                });
+                Leaf::Data { column: data.len() as u32 - 1, component: 0 }
+            }
+        });
+        let leaves: Vec<Leaf> = leaves.collect();
+        let mut key = canonical.words.clone();
+        for leaf in &leaves {
+            if let Leaf::Slot { slot, .. } = *leaf {
+                key.extend([slot, kinds[slot as usize].column]);
+            }
+        }
+        key.push(residual.len() as u32);
+        let known = self.structures.get(&key).cloned();
+        self.stats.hits += u64::from(known.is_some());
+        let structure = known.unwrap_or_else(|| {
+            self.stats.structures += 1;
+            let structure = Arc::new(Structure::new(canonical, residual.len() as u32, kinds, leaves, data.len() as u32));
+            self.structures.insert(key, structure.clone());
+            structure
+        });
+        Ok(Arc::new(Reading { structure, slots, data }))
+    }
+
+    /// The programs of a structure with its data laid out like this.
+    pub fn compiled(&mut self, structure: &Arc<Structure>, layout: &Layout, name: &str) -> &mut Compiled {
+        let Self { compiled, stats, .. } = self;
+        // Structures live as long as the registry, so their addresses are names.
+        compiled.entry((Arc::as_ptr(structure) as usize, layout.clone())).or_insert_with(|| {
+            let started = now_ms();
+            let signature = structure.signature(layout);
+            let programs = Arc::new(structure.programs(name, &signature, GUARDS));
+            stats.compiled += 1;
+            stats.compile_ms += now_ms() - started;
+            Compiled { signature, programs, kernels: None }
+        })
+    }
+}
+
+impl Compiled {
+    /// The kernels of all programs; a GPU begins to compile them.
+    pub fn kernels(&mut self, device: &mut Device) -> Result<TermKernels, Error> {
+        if let Some(kernels) = self.kernels {
+            return Ok(kernels);
+        }
+        let programs = &self.programs;
+        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
+        let ids = device.kernels(&all.map(kernel_source))?;
+        let kernels =
+            TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
+        self.kernels = Some(kernels);
+        Ok(kernels)
+    }
+}
+
+fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+    list.iter().position(|known| *known == item).unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    })
+}
+
+fn kernel_source(program: &Program) -> KernelSource {
+    KernelSource {
+        name: program.name.clone(),
+        wgsl: Arc::from(wgsl::write(program)),
+        access: program.access(),
+        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
+    }
+}

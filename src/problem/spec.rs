@@ -1,0 +1,122 @@
+//! What a caller says of a term. Nothing of it is believed.
+
+use super::{Reals, Table};
+use crate::error::Error;
+
+/// How a term reaches a table: through a column of its index table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    pub table: u32,
+    pub column: u32,
+}
+
+/// A data column: `width` scalars an instance, or shared by all.
+pub struct Column<'a> {
+    pub name: String,
+    pub width: u32,
+    pub shared: bool,
+    pub values: Reals<'a>,
+}
+
+/// w in ½ w ‖r‖².
+#[derive(Clone, Copy)]
+pub enum Weight<'a> {
+    Shared(f64),
+    Each(Reals<'a>),
+}
+
+pub struct TermSpec<'a> {
+    pub name: String,
+    pub count: u32,
+    pub indices: Vec<Vec<u32>>,
+    pub slots: Vec<Slot>,
+    pub columns: Vec<Column<'a>>,
+    pub weight: Weight<'a>,
+    pub tape: &'a [u32],
+    pub outputs: &'a [u32],
+}
+
+/// The residual of rows of one length.
+pub struct Trace<'a> {
+    pub length: u32,
+    pub tape: &'a [u32],
+    pub outputs: &'a [u32],
+}
+
+/// A slot with a row of entries an instance.
+pub struct RaggedSlot {
+    pub table: u32,
+    /// Row after row.
+    pub indices: Vec<u32>,
+}
+
+/// A data column with a value an entry.
+pub struct EntryColumn<'a> {
+    pub name: String,
+    pub values: Reals<'a>,
+}
+
+/// A term of which some slots have a row of entries an instance. Sources are numbered: plain slots, plain columns, then
+/// entry by entry the ragged slots and the entry columns.
+pub struct RaggedSpec<'a> {
+    /// All but its tape.
+    pub plain: TermSpec<'a>,
+    /// Where each instance's row begins, and the end of the last.
+    pub offsets: Vec<u32>,
+    pub slots: Vec<RaggedSlot>,
+    pub columns: Vec<EntryColumn<'a>>,
+    pub traces: Vec<Trace<'a>>,
+}
+
+impl TermSpec<'_> {
+    pub(super) fn validate(&self, tables: &[Table]) -> Result<(), Error> {
+        let shape = |message: String| Error::Shape { name: self.name.clone(), message };
+        if self.count == 0 {
+            return Err(Error::EmptyTerm(self.name.clone()));
+        }
+        if let Some(column) = self.indices.iter().find(|column| column.len() != self.count as usize) {
+            return Err(Error::DataLength {
+                term: Some(self.name.clone()),
+                what: format!("term \"{}\": an index column", self.name),
+                got: column.len(),
+                expected: self.count.to_string(),
+            });
+        }
+        if !self.slots.iter().any(|slot| tables.get(slot.table as usize).is_some_and(|table| table.moving)) {
+            return Err(shape("no slot is a variable, so there is nothing to solve for".into()));
+        }
+        self.check_indices(tables)?;
+        match self.columns.iter().find(|column| column.width == 0 || column.width > 1024) {
+            Some(column) => Err(shape(format!("data column \"{}\" has a width of {}", column.name, column.width))),
+            None => Ok(()),
+        }
+    }
+
+    /// Every index leads to an instance of its slot's table.
+    pub(super) fn check_indices(&self, tables: &[Table]) -> Result<(), Error> {
+        let shape = |message: String| Error::Shape { name: self.name.clone(), message };
+        for (number, slot) in self.slots.iter().enumerate() {
+            let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
+            let column = self
+                .indices
+                .get(slot.column as usize)
+                .ok_or_else(|| shape(format!("slot {number} uses index column {}, which is not there", slot.column)))?;
+            if let Some(instance) = column.iter().position(|index| *index >= table.count) {
+                return Err(Error::IndexOutOfRange {
+                    term: self.name.clone(),
+                    slot: number as u32,
+                    instance: instance as u32,
+                    index: column[instance],
+                    table: table.name.clone(),
+                    count: table.count,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first slot that reaches the same instances of the same table.
+    pub(super) fn first_alike(&self, slot: usize) -> usize {
+        self.slots.iter().position(|other| *other == self.slots[slot]).unwrap_or(slot)
+    }
+}

@@ -1,0 +1,136 @@
+//! The costs of single instances: of a term, or to find the first residual that is not finite.
+
+use super::Session;
+use super::task::Progress;
+use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Slice, binding::*};
+use crate::error::Error;
+use crate::problem::{Member, Problem};
+use crate::solve::{evaluate, state};
+use std::collections::VecDeque;
+
+/// Chunks whose instances are evaluated one after the other.
+pub(super) struct Costs {
+    pub problem: u32,
+    /// The term whose costs are wanted; none when the first residual that is not finite is.
+    term: Option<u32>,
+    /// Batches and chunks still to do.
+    left: VecDeque<(usize, usize)>,
+    scratch: Slice,
+    state: Slice,
+    play: Option<Play>,
+    values: Vec<f64>,
+}
+
+impl Costs {
+    /// ½ w ‖r‖² of every instance of a term.
+    pub fn of_term(device: &mut Device, problem: &Problem, id: u32, term: u32) -> Result<Self, Error> {
+        let mut left = VecDeque::new();
+        for (number, batch) in problem.batches().iter().enumerate() {
+            for member in batch.members.iter().filter(|member| member.term == term) {
+                let chunks = batch.chunks.iter().enumerate();
+                let mine =
+                    chunks.filter(|(_, chunk)| chunk.first < member.first + member.count && member.first < chunk.first + chunk.count);
+                left.extend(mine.map(|(chunk, _)| (number, chunk)));
+            }
+        }
+        let values = vec![f64::NAN; problem.term(term)?.count as usize];
+        Self::new(device, problem, id, Some(term), left, values)
+    }
+
+    /// Looks for the first residual that is not finite.
+    pub fn blaming(device: &mut Device, problem: &Problem, id: u32) -> Result<Self, Error> {
+        let enabled = problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled);
+        let left = enabled.flat_map(|(number, batch)| (0..batch.chunks.len()).map(move |chunk| (number, chunk))).collect();
+        Self::new(device, problem, id, None, left, Vec::new())
+    }
+
+    fn new(
+        device: &mut Device,
+        problem: &Problem,
+        id: u32,
+        term: Option<u32>,
+        left: VecDeque<(usize, usize)>,
+        values: Vec<f64>,
+    ) -> Result<Self, Error> {
+        let chunks = left.iter().map(|&(batch, chunk)| (&problem.batches()[batch], chunk));
+        let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
+        let scratch = Session::scratch(device, longest.unwrap_or(1), "instance costs")?;
+        let state = Session::scratch(device, state::STATE_LEN, "state")?;
+        Ok(Self { problem: id, term, left, scratch, state, play: None, values })
+    }
+
+    pub fn buffers(&self) -> [BufferId; 2] {
+        [self.scratch.buffer, self.state.buffer]
+    }
+
+    /// Starts the next chunk; `None` when all are done.
+    fn next(&mut self, problem: &mut Problem, device: &mut Device) -> Result<Option<Play>, Error> {
+        let Some(&(batch, chunk)) = self.left.front() else { return Ok(None) };
+        let mut recording = Recording { commands: problem.take_uploads() };
+        let batch = &problem.batches()[batch];
+        let chunk = &batch.chunks[chunk];
+        let bindings = [(ARENA, problem.arenas()?.0), (VECTOR_OUT, self.scratch), (STATE, self.state)];
+        recording.push(evaluate(batch.kernels.linearize, chunk, &bindings));
+        recording.push(evaluate(batch.kernels.energy, chunk, &bindings));
+        recording.push(Command::Read { slice: Slice { len: chunk.count, ..self.scratch } });
+        Ok(Some(device.start(recording)))
+    }
+
+    /// Takes a chunk's values.
+    fn take(&mut self, problem: &Problem, values: Vec<f64>) -> Result<(), Error> {
+        let Some((number, chunk)) = self.left.pop_front() else { return Ok(()) };
+        let batch = &problem.batches()[number];
+        let first = batch.chunks[chunk].first;
+        let Some(term) = self.term else {
+            let Some(place) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
+            let instance = first + place as u32;
+            let holds = |member: &&Member| (member.first..member.first + member.count).contains(&instance);
+            let member = batch.members.iter().find(holds).ok_or(Error::Disposed("term"))?;
+            let term = problem.term(member.term)?;
+            let instance = term.instance(member.part, instance - member.first);
+            return Err(Error::NonFiniteResidual { term: term.name.clone(), instance });
+        };
+        let owner = problem.term(term)?;
+        for member in batch.members.iter().filter(|member| member.term == term) {
+            for (instance, value) in (first..).zip(&values) {
+                if (member.first..member.first + member.count).contains(&instance) {
+                    self.values[owner.instance(member.part, instance - member.first) as usize] = *value;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    pub(super) fn resume_costs(&mut self, costs: &mut Costs, deadline: f64) -> Result<Progress, Error> {
+        let entry = self.problems[costs.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        loop {
+            if let Some(signal) = self.device.compiled()? {
+                return Ok(Progress::Waiting(signal));
+            }
+            let mut play = match costs.play.take() {
+                Some(play) => play,
+                None => match costs.next(&mut entry.problem, &mut self.device)? {
+                    Some(play) => play,
+                    None if costs.term.is_none() => {
+                        let message = "the cost at the start values is not finite, though every residual is: their sum overflows; scale the residuals down";
+                        return Err(Error::InvalidOption(message.into()));
+                    }
+                    None => return Ok(Progress::Values(std::mem::take(&mut costs.values))),
+                },
+            };
+            match self.device.resume(&mut play, deadline)? {
+                Playing::Yielded => {
+                    costs.play = Some(play);
+                    return Ok(Progress::Yielded);
+                }
+                Playing::Waiting(signal) => {
+                    costs.play = Some(play);
+                    return Ok(Progress::Waiting(signal));
+                }
+                Playing::Finished(values) => costs.take(&entry.problem, values)?,
+            }
+        }
+    }
+}
