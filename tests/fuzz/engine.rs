@@ -28,7 +28,7 @@ pub fn read(traced: &Traced) -> Result<Read, TapeError> {
 }
 
 /// What a term's programs are bound to; an instance is a point.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     pub count: u32,
     pub arena: Vec<f64>,
@@ -60,8 +60,8 @@ pub fn signature(traced: &Traced, weight_shared: bool) -> Signature {
     Signature { slots: (0..).zip(&slots).map(shape).collect(), columns, weight_shared, shared, header: slots.len() as u32 }
 }
 
-/// The points as a term's buffers; what all instances share is that of the first point.
-pub fn memory(traced: &Traced, points: &[Point], weights: &[f64], weight_shared: bool) -> Memory {
+/// The points as a term's buffers; what all instances share is that of the first point, then the literals.
+pub fn memory(traced: &Traced, points: &[Point], weights: &[f64], weight_shared: bool, literals: &[f64]) -> Memory {
     let count = points.len();
     let (mut arena, mut bases) = (Vec::new(), Vec::new());
     let (mut shared, mut varying): (Vec<f64>, Vec<f64>) =
@@ -78,6 +78,7 @@ pub fn memory(traced: &Traced, points: &[Point], weights: &[f64], weight_shared:
             Origin::Column => (0..input.width as usize).for_each(|k| varying.extend(points.iter().map(|point| point[place + k]))),
         }
     }
+    shared.extend(literals);
     let tables = bases.len();
     let mut index = bases;
     (0..tables).for_each(|_| index.extend((0..count as u32).rev()));
@@ -138,6 +139,46 @@ pub fn cpu(precision: Precision) -> Device {
     Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()))
 }
 
+/// A term as the engine makes it: literals lifted, the graph rebuilt from its canonical form.
+pub struct Term {
+    pub programs: ResidualPrograms,
+    pub memory: Memory,
+}
+
+pub fn term(traced: &Traced, points: &[Point], weights: &[f64], weight_shared: bool) -> Result<Term, TapeError> {
+    let mut graph = Graph::new();
+    let (rows, literals) = tape::read_lifted(&mut graph, &traced.words(), &traced.outputs, &traced.sources())?;
+    let canonical = graph.canonical(&rows, |leaf| u32::from(matches!(leaf, Leaf::Slot { .. })));
+    let mut signature = signature(traced, weight_shared);
+    let column = signature.columns.len() as u32;
+    let (graph, rows) = canonical.rebuild(rows.len(), |leaf| match canonical.leaves[leaf as usize] {
+        Leaf::Literal(place) => Leaf::Data { column, component: place },
+        input => input,
+    });
+    signature.columns.push(ColumnShape { width: literals.len() as u32, shared: true, offset: signature.shared });
+    signature.shared += literals.len() as u32;
+    let programs = ResidualPrograms::new("fuzz", graph, &rows, &signature, GUARDS);
+    let mut memory = memory(traced, points, weights, weight_shared, &literals);
+    memory.jacobian = vec![0.0; (programs.stored * memory.count) as usize];
+    Ok(Term { programs, memory })
+}
+
+/// What one instance loads.
+pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> f64 {
+    let column = |number: u32| number as usize * memory.count as usize + instance;
+    let gathered = |address: u32, component: u32| {
+        let Address { base, column: number, stride } = program.addresses[address as usize];
+        (memory.index[base as usize] + memory.index[program.header as usize + column(number)] * stride + component) as usize
+    };
+    match load {
+        Load::Arena { address, component } => memory.arena[gathered(address, component)],
+        Load::Vector { address, component } => memory.vector[gathered(address, component)],
+        Load::Shared(k) => memory.data[k as usize],
+        Load::Data(k) => memory.data[program.shared as usize + column(k)],
+        Load::Jacobian(k) => memory.jacobian[column(k)],
+    }
+}
+
 /// Plays a program once. `wgsl` is empty for a CPU, which has no use for text.
 pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
     // A CPU knows kernels by their text.
@@ -191,7 +232,7 @@ pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory)
 /// The value of every root at every point, in f64.
 pub fn values(read: &Read, roots: &[Expr], traced: &Traced, points: &[Point]) -> Vec<Vec<f64>> {
     let program = plain_program(read, roots, &signature(traced, true));
-    let mut memory = memory(traced, points, &[1.0], true);
+    let mut memory = memory(traced, points, &[1.0], true, &[]);
     memory.out = roots.len() as u32 * memory.count;
     let vector = play(&mut cpu(Precision::F64), &program, "", &memory).vector;
     (0..points.len()).map(|p| (0..roots.len()).map(|k| vector[k * points.len() + p]).collect()).collect()

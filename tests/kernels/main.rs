@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod blocks;
+mod bounds;
 mod build;
 mod golden;
 mod play;
