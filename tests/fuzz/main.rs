@@ -13,6 +13,7 @@ mod dual;
 mod engine;
 mod generate;
 mod geometry;
+mod hostile;
 mod meaning;
 mod regressions;
 mod run;
@@ -29,6 +30,7 @@ use run::{Campaign, Stop};
 const PROGRAMS: u64 = 12_000;
 const PROGRAMS_IN_F32: u64 = 3_000;
 const PROGRAMS_ON_WEBGPU: u64 = 300;
+const HOSTILE_TAPES: u64 = 50_000;
 
 #[test]
 fn programs_agree_with_an_independent_evaluator() {
@@ -53,4 +55,27 @@ fn webgpu_is_within_error_bounds() {
     let share = Campaign::new(2 << 32, Stop::After(PROGRAMS_ON_WEBGPU)).webgpu();
     assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
     assert!(share.flagged > 0, "nothing was not defined: {share:?}");
+}
+
+#[test]
+fn hostile_tapes_neither_panic_nor_hang() {
+    let tally = Campaign::new(3 << 32, Stop::After(HOSTILE_TAPES)).hostile();
+    assert!(tally.read > HOSTILE_TAPES / 8 && tally.read < HOSTILE_TAPES / 8 * 7, "a mixture was meant: {tally:?}");
+}
+
+/// `npm run fuzz` runs this one; the environment says from which seed and for how long.
+#[test]
+#[ignore = "runs for as long as LEASTWISE_FUZZ_MINUTES says"]
+fn campaign() {
+    let number = |name: &str, otherwise: f64| std::env::var(name).map_or(otherwise, |text| text.parse().expect(name));
+    let seed = number("LEASTWISE_FUZZ_SEED", 1.0) as u64;
+    let minutes = number("LEASTWISE_FUZZ_MINUTES", 1.0);
+    // Seeds of their own for every part, apart from those of the other tests.
+    let first = |part: u64| (seed + 16) << 40 | part << 36;
+    let part = |part: u64, share: f64| Campaign::new(first(part), Stop::after_minutes(minutes * share));
+    println!("values and derivatives: {:?}", part(0, 0.5).values());
+    println!("on the CPU, f64: {:?}", part(1, 0.1).cpu(Precision::F64));
+    println!("on the CPU, f32: {:?}", part(2, 0.1).cpu(Precision::F32));
+    println!("on WebGPU: {:?}", part(3, 0.2).webgpu());
+    println!("hostile tapes: {:?}", part(4, 0.1).hostile());
 }

@@ -4,6 +4,7 @@ use super::backends::{self, Merged, Share};
 use super::check::{Counts, Effort, Outcome, check};
 use super::engine::{self, Term};
 use super::generate::{Sample, sample};
+use super::hostile::{Tally, attack};
 use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
@@ -16,6 +17,12 @@ use std::time::{Duration, Instant};
 pub enum Stop {
     After(u64),
     At(Instant),
+}
+
+impl Stop {
+    pub fn after_minutes(minutes: f64) -> Self {
+        Self::At(Instant::now() + Duration::from_secs_f64(60.0 * minutes))
+    }
 }
 
 /// Programs in one kernel, and the instructions at most of each: compiling takes a third of a second a thousand.
@@ -129,9 +136,18 @@ impl Campaign {
         }
     }
 
+    pub fn hostile(&mut self) -> Tally {
+        let mut tally = Tally::default();
+        while let Some(seed) = self.seed("hostile tapes") {
+            attack(seed, &mut tally);
+        }
+        tally
+    }
+
     fn batch(device: &mut Device, batch: Vec<(u64, Sample, Term)>) -> Share {
         let mut share = Share::default();
-        let (samples, terms): (Vec<(u64, Sample)>, Vec<Term>) = batch.into_iter().map(|(seed, sample, term)| ((seed, sample), term)).unzip();
+        let (samples, terms): (Vec<(u64, Sample)>, Vec<Term>) =
+            batch.into_iter().map(|(seed, sample, term)| ((seed, sample), term)).unzip();
         let merged = Merged::new(&terms);
         let outputs = engine::play(device, &merged.program, &wgsl::write(&merged.program), &merged.memory);
         for (number, ((seed, sample), term)) in samples.into_iter().zip(&terms).enumerate() {

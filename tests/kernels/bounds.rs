@@ -130,9 +130,8 @@ impl Arithmetic {
                 let propagated = (f(size + a.error) - value).max(value - least);
                 if propagated.is_finite() { self.rounded(value, propagated, self.function) } else { UNKNOWN }
             }
-            Cbrt | Exp | Exp2 | Expm1 | Log | Log1p | Asin | Acos | Atan | Sinh | Tanh | Asinh | Acosh | Atanh | Erf | Sigmoid | Softplus => {
-                self.monotone(f, a, self.function)
-            }
+            Cbrt | Exp | Exp2 | Expm1 | Log | Log1p | Asin | Acos | Atan | Sinh | Tanh | Asinh | Acosh | Atanh | Erf | Sigmoid
+            | Softplus => self.monotone(f, a, self.function),
             Finite => UNKNOWN,
         }
     }
