@@ -28,7 +28,7 @@ impl Graph {
             let y = Expr(index);
             let mut give = |graph: &mut Self, operand: Expr, amount: Expr| {
                 let entry = &mut adjoint[operand.0 as usize];
-                *entry = Some(entry.map_or(amount, |sum| graph.add(sum, amount)));
+                *entry = Some(entry.map_or(amount, |sum| graph.add_masked(sum, amount)));
             };
             match self.node(y) {
                 Node::Const(_) | Node::Leaf(_) => {}

@@ -265,6 +265,52 @@ impl Graph {
         masked
     }
 
+    /// a + b, which is 0 by a mask where both are: an adjoint that several branches give to stays one that
+    /// [`under_mask`](Self::under_mask) knows.
+    pub fn add_masked(&mut self, a: Expr, b: Expr) -> Expr {
+        let (of_a, x) = self.masks(a);
+        let (of_b, y) = self.masks(b);
+        if of_a.is_empty() || of_b.is_empty() {
+            return self.add(a, b);
+        }
+        let (common, of_a): (Vec<Expr>, Vec<Expr>) = of_a.into_iter().partition(|condition| of_b.contains(condition));
+        let of_b: Vec<Expr> = of_b.into_iter().filter(|condition| !common.contains(condition)).collect();
+        let (x, y) = (self.under(&of_a, x), self.under(&of_b, y));
+        let mut sum = self.add(x, y);
+        if !of_a.is_empty() && !of_b.is_empty() {
+            let [all_of_a, all_of_b] = [of_a, of_b].map(|masks| masks[1..].iter().fold(masks[0], |all, &mask| self.and(all, mask)));
+            let either = self.or(all_of_a, all_of_b);
+            sum = self.under(&[either], sum);
+        }
+        self.under(&common, sum)
+    }
+
+    /// The distinct conditions c, d, … and x where `a` is `select(c, select(d, … x, 0), 0)`, up to signs and the order
+    /// of branches.
+    fn masks(&mut self, a: Expr) -> (Vec<Expr>, Expr) {
+        let (mut conditions, mut inner) = (Vec::new(), a);
+        for _ in 0..MAX_MASK_DEPTH {
+            let (unsigned, negative) = self.unsigned(inner);
+            let Node::Select { condition, then, otherwise } = self.node(unsigned) else { break };
+            let (condition, value) = match (self.value(then), self.value(otherwise)) {
+                (_, Some(0.0)) => (condition, then),
+                (Some(0.0), _) => (self.not(condition), otherwise),
+                _ => break,
+            };
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
+            inner = if negative { self.neg(value) } else { value };
+        }
+        (conditions, inner)
+    }
+
+    /// `a` where all conditions hold, else 0; the first is the outermost.
+    fn under(&mut self, conditions: &[Expr], a: Expr) -> Expr {
+        let zero = self.constant(0.0);
+        conditions.iter().rev().fold(a, |inner, &condition| self.select(condition, inner, zero))
+    }
+
     pub fn square(&mut self, a: Expr) -> Expr {
         self.mul(a, a)
     }

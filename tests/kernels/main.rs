@@ -4,6 +4,7 @@
 mod accuracy;
 mod accuracy_edges;
 mod blocks;
+mod bounds;
 mod build;
 mod double_double;
 mod golden;

@@ -1,0 +1,81 @@
+//! Random programs over every opcode: values, derivatives, domains and both backends, against evaluators that share
+//! nothing with the engine.
+//!
+//! `npm run fuzz -- --minutes 10 --seed 1` goes on for as long as one likes. A failure is shrunk and printed as a
+//! listing and as an entry for `regressions.rs`.
+
+mod backends;
+#[path = "../kernels/bounds.rs"]
+mod bounds;
+mod check;
+mod differences;
+mod dual;
+mod engine;
+mod generate;
+mod geometry;
+mod hostile;
+mod meaning;
+mod regressions;
+mod run;
+mod shrink;
+mod spectral;
+#[path = "../support/mod.rs"]
+mod support;
+mod traced;
+
+use leastwise::device::Precision;
+use run::{Campaign, Stop};
+
+/// In the test suite; `npm run fuzz` goes on from other seeds.
+const PROGRAMS: u64 = 12_000;
+const PROGRAMS_IN_F32: u64 = 3_000;
+const PROGRAMS_ON_WEBGPU: u64 = 300;
+const HOSTILE_TAPES: u64 = 50_000;
+
+#[test]
+fn programs_agree_with_an_independent_evaluator() {
+    let counts = Campaign::new(0, Stop::After(PROGRAMS)).values();
+    assert!(counts.values > 10 * PROGRAMS && counts.slopes > 50 * PROGRAMS, "too little was compared: {counts:?}");
+    assert!(counts.differences > 10 * PROGRAMS && counts.curvatures > 2 * PROGRAMS, "too little was compared: {counts:?}");
+    assert!(counts.flags > PROGRAMS / 60, "too little was not defined: {counts:?}");
+    assert!(counts.left_out < counts.values / 10, "too much was left out: {counts:?}");
+}
+
+#[test]
+fn the_cpu_is_within_error_bounds() {
+    for precision in [Precision::F64, Precision::F32] {
+        let share = Campaign::new(1 << 32, Stop::After(PROGRAMS_IN_F32)).cpu(precision);
+        assert!(share.known > 3 * share.unknown, "{precision:?}: too little is known: {share:?}");
+        assert!(share.flagged > PROGRAMS_IN_F32 / 60, "{precision:?}: too little was not defined: {share:?}");
+    }
+}
+
+#[test]
+fn webgpu_is_within_error_bounds() {
+    let share = Campaign::new(2 << 32, Stop::After(PROGRAMS_ON_WEBGPU)).webgpu();
+    assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
+    assert!(share.flagged > 0, "nothing was not defined: {share:?}");
+}
+
+#[test]
+fn hostile_tapes_neither_panic_nor_hang() {
+    let tally = Campaign::new(3 << 32, Stop::After(HOSTILE_TAPES)).hostile();
+    assert!(tally.read > HOSTILE_TAPES / 8 && tally.read < HOSTILE_TAPES / 8 * 7, "a mixture was meant: {tally:?}");
+}
+
+/// `npm run fuzz` runs this one; the environment says from which seed and for how long.
+#[test]
+#[ignore = "runs for as long as LEASTWISE_FUZZ_MINUTES says"]
+fn campaign() {
+    let number = |name: &str, otherwise: f64| std::env::var(name).map_or(otherwise, |text| text.parse().expect(name));
+    let seed = number("LEASTWISE_FUZZ_SEED", 1.0) as u64;
+    let minutes = number("LEASTWISE_FUZZ_MINUTES", 1.0);
+    // Seeds of their own for every part, apart from those of the other tests.
+    let first = |part: u64| (seed + 16) << 40 | part << 36;
+    let part = |part: u64, share: f64| Campaign::new(first(part), Stop::after_minutes(minutes * share));
+    println!("values and derivatives: {:?}", part(0, 0.5).values());
+    println!("on the CPU, f64: {:?}", part(1, 0.1).cpu(Precision::F64));
+    println!("on the CPU, f32: {:?}", part(2, 0.1).cpu(Precision::F32));
+    println!("on WebGPU: {:?}", part(3, 0.2).webgpu());
+    println!("hostile tapes: {:?}", part(4, 0.1).hostile());
+}

@@ -1,0 +1,167 @@
+//! Campaigns: program after program, each from a seed of its own, until a count or a time is reached.
+
+use super::backends::{self, Merged, Share};
+use super::check::{Counts, Effort, Outcome, check};
+use super::engine::{self, Term};
+use super::generate::{Sample, sample};
+use super::hostile::{Tally, attack};
+use super::shrink::{Failing, shrink};
+use super::traced::{Point, Traced};
+use crate::support::{Random, gpu};
+use leastwise::device::{Device, Precision};
+use leastwise::kernel::wgsl;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Stop {
+    After(u64),
+    At(Instant),
+}
+
+impl Stop {
+    pub fn after_minutes(minutes: f64) -> Self {
+        Self::At(Instant::now() + Duration::from_secs_f64(60.0 * minutes))
+    }
+}
+
+/// Programs in one kernel, and the instructions at most of each: compiling takes a third of a second a thousand.
+const MERGED: usize = 20;
+const MOST_INSTRUCTIONS: usize = 500;
+
+pub struct Campaign {
+    first: u64,
+    next: u64,
+    stop: Stop,
+    said: Instant,
+}
+
+/// A failure of one program: its message, or none where the tape is refused. A panic of the engine is a failure.
+fn outcome<T>(work: impl FnOnce() -> Result<T, Outcome>) -> Result<T, Option<String>> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(Outcome::Differs(message))) => Err(Some(message)),
+        Ok(Err(_)) => Err(None),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+            Err(Some(format!("panic: {}", text.unwrap_or_default())))
+        }
+    }
+}
+
+/// Shrinks and reports.
+fn fail(seed: u64, sample: Sample, message: String, fails: impl Fn(&Traced, &[Point]) -> Option<String>) -> ! {
+    let Sample { traced, points } = sample;
+    let smallest = shrink(Failing { traced, points, message }, fails);
+    panic!("seed {seed}: {}\n{}", smallest.message, smallest.traced.listing(&smallest.points));
+}
+
+impl Campaign {
+    pub fn new(first: u64, stop: Stop) -> Self {
+        Self { first, next: first, stop, said: Instant::now() }
+    }
+
+    /// The next seed; says now and then how far it is.
+    fn seed(&mut self, what: &str) -> Option<u64> {
+        let goes_on = match self.stop {
+            Stop::After(count) => self.next < self.first + count,
+            Stop::At(end) => Instant::now() < end,
+        };
+        if self.said.elapsed() > Duration::from_secs(10) {
+            self.said = Instant::now();
+            println!("{what}: {} programs, next seed {}", self.next - self.first, self.next);
+        }
+        self.next += u64::from(goes_on);
+        goes_on.then(|| self.next - 1)
+    }
+
+    /// Values and derivatives in f64 against the evaluator.
+    pub fn values(&mut self) -> Counts {
+        let mut counts = Counts::default();
+        while let Some(seed) = self.seed("values and derivatives") {
+            let sample = sample(&mut Random::new(seed), 4, 24);
+            let effort = Effort { differences: seed.is_multiple_of(4), curvatures: seed.is_multiple_of(16) };
+            let one = |traced: &Traced, points: &[Point]| match outcome(|| match check(traced, points, effort) {
+                Outcome::Agrees(counts) => Ok(counts),
+                other => Err(other),
+            }) {
+                Err(None) if traced == &sample.traced => Err(Some("the reader refuses what the generator wrote".to_string())),
+                other => other,
+            };
+            match one(&sample.traced, &sample.points) {
+                Ok(more) => counts += more,
+                Err(message) => {
+                    let (traced, points) = (sample.traced.clone(), sample.points.clone());
+                    let again = Sample { traced, points };
+                    fail(seed, again, message.unwrap_or_default(), |traced, points| one(traced, points).err().flatten())
+                }
+            }
+        }
+        counts
+    }
+
+    pub fn cpu(&mut self, precision: Precision) -> Share {
+        let mut share = Share::default();
+        while let Some(seed) = self.seed("on the CPU") {
+            let sample = sample(&mut Random::new(seed), 8, 12);
+            let one = |traced: &Traced, points: &[Point]| outcome(|| backends::check(&mut engine::cpu(precision), traced, points));
+            match one(&sample.traced, &sample.points) {
+                Ok(more) => share += more,
+                Err(message) => fail(seed, sample, message.unwrap_or_default(), |traced, points| one(traced, points).err().flatten()),
+            }
+        }
+        share
+    }
+
+    pub fn webgpu(&mut self) -> Share {
+        let mut session = gpu(None);
+        let mut share = Share::default();
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < MERGED
+                && let Some(seed) = self.seed("on WebGPU")
+            {
+                let sample = sample(&mut Random::new(seed), 8, 12);
+                let term = engine::term(&sample.traced, &sample.points, &[1.0], true).expect("a valid tape");
+                let program = &term.programs.linearize;
+                if backends::is_in_wgsl(program) && program.instructions.len() <= MOST_INSTRUCTIONS {
+                    batch.push((seed, sample, term));
+                }
+            }
+            if batch.is_empty() {
+                return share;
+            }
+            share += Self::batch(session.device_mut(), batch);
+        }
+    }
+
+    pub fn hostile(&mut self) -> Tally {
+        let mut tally = Tally::default();
+        while let Some(seed) = self.seed("hostile tapes") {
+            attack(seed, &mut tally);
+        }
+        tally
+    }
+
+    fn batch(device: &mut Device, batch: Vec<(u64, Sample, Term)>) -> Share {
+        let mut share = Share::default();
+        let (samples, terms): (Vec<(u64, Sample)>, Vec<Term>) =
+            batch.into_iter().map(|(seed, sample, term)| ((seed, sample), term)).unzip();
+        let merged = Merged::new(&terms);
+        let outputs = engine::play(device, &merged.program, &wgsl::write(&merged.program), &merged.memory);
+        for (number, ((seed, sample), term)) in samples.into_iter().zip(&terms).enumerate() {
+            let outputs = merged.outputs_of(number, term, &outputs);
+            match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::WEBGPU) {
+                Ok(more) => share += more,
+                Err(message) => {
+                    let device = std::cell::RefCell::new(device);
+                    fail(seed, sample, message, |traced, points| {
+                        outcome(|| backends::check(*device.borrow_mut(), traced, points)).err().flatten()
+                    })
+                }
+            }
+        }
+        share
+    }
+}
