@@ -41,11 +41,15 @@ impl<'a> Packed<'a> {
         let mut reals = Cursor { rest: self.reals };
         let mut names = self.columns.split('\0');
         let mut name = || names.next().unwrap_or_default().to_string();
-        let &[count, indices, slots, columns, each, ragged_slots, entry_columns, traces] = words.take(8)? else {
+        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces] = words.take(8)? else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
         };
         let slots = words.take(2 * slots)?.chunks(2).map(|pair| Slot { table: pair[0], column: pair[1] }).collect();
-        let weight = if each == 0 { Weight::Shared(reals.next()?) } else { Weight::Each(Reals::F64(reals.take(count)?)) };
+        // One more than there are, or 0 for one that all share.
+        let weight = match weights.checked_sub(1) {
+            None => Weight::Shared(reals.next()?),
+            Some(each) => Weight::Each(Reals::F64(reals.take(each)?)),
+        };
         let mut given = Vec::new();
         for _ in 0..columns {
             let &[width, shared] = words.take(2)? else { continue };

@@ -4,19 +4,84 @@
 @group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
 @group(0) @binding(6) var<storage, read> jacobian: array<real>;
 
-// sin and cos to 2 ulp of f32 for |x| ≤ 8192; beyond that the adapter's own, whatever they are worth. WGSL's own may be off by 2⁻¹¹ (the specification, section 15.7.4), and are
-// on some adapters: enough to move the minimum of a solve. Cody & Waite's reduction by π/2 in three parts, then the
-// polynomials of the Cephes library. The CUDA f64 build has its own library and replaces these two.
-
-fn quadrant(x: real) -> real {
-    return round(x * 0.63661977236758134);
+// 2ⁿ for −126 ≤ n ≤ 127.
+fn power_of_two(n: i32) -> real {
+    return bitcast<real>(u32(n + 127) << 23u);
 }
 
-fn reduced(x: real, k: real) -> real {
-    // Each difference is exact as long as nothing merges the three parts again.
-    let high = opaque(x - opaque(k * 1.5703125));
-    let middle = opaque(high - opaque(k * 4.837512969970703125e-4));
-    return middle - k * 7.54978995489188216e-8;
+// The upper 32 bits of the product.
+fn upper_product(a: u32, b: u32) -> u32 {
+    let low = (a & 0xffffu) * (b & 0xffffu);
+    let left = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+    let right = (a & 0xffffu) * (b >> 16u) + (left & 0xffffu);
+    return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u);
+}
+
+// The quarter turns of x for |x| ≥ 2⁻⁷, to 2⁻⁶² of one, by whole numbers alone.
+fn far_turn(x: real) -> Turn {
+    let bits = bitcast<u32>(x);
+    let exponent = (bits >> 23u) & 255u;
+    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand: four words in a row, of
+    // eight whose first is before the point.
+    let place = exponent - 120u;
+    let odd = (place & 32u) != 0u;
+    let half = (place & 64u) != 0u;
+    let last = (place & 128u) != 0u;
+    let w1 = select(0xa2f9836eu, 0xfc2757d1u, half);
+    let w2 = select(0x4e441529u, 0xf534ddc0u, half);
+    let w3 = select(0xfc2757d1u, 0xdb629599u, half);
+    let a = select(select(select(0u, 0x4e441529u, half), w1, odd), 0xf534ddc0u, last);
+    let b = select(select(w1, w2, odd), 0xdb629599u, last);
+    let c = select(select(w2, w3, odd), 0x3c439041u, last);
+    let d = select(select(w3, select(0xf534ddc0u, 0x3c439041u, half), odd), 0xfe5163abu, last);
+    let shift = place & 31u;
+    let upper = (a << shift) | ((b >> 1u) >> (31u - shift));
+    let middle = (b << shift) | ((c >> 1u) >> (31u - shift));
+    let lower = (c << shift) | ((d >> 1u) >> (31u - shift));
+    // Times the significand, in units of 2⁻⁶² quarter turns, modulo 4.
+    let significand = (bits & 0x7fffffu) | 0x800000u;
+    let product = significand * middle;
+    let low = product + upper_product(significand, lower);
+    let high = significand * upper + upper_product(significand, middle) + select(0u, 1u, low < product);
+    // What is left of the nearest whole one: a sign, and 32 bits that begin with a 1.
+    let quarters = (high + 0x20000000u) >> 30u;
+    let rest = high - (quarters << 30u);
+    let below = rest >= 0x80000000u;
+    let rest_high = select(rest, ~rest, below);
+    let rest_low = select(low, ~low, below);
+    let zeros = min(countLeadingZeros(rest_high), 31u);
+    let digits = (rest_high << zeros) | ((rest_low >> 1u) >> (31u - zeros));
+    // Times π/2, whose leading digits times the leading digits are exact.
+    let leading = real(digits >> 20u) * 1048576.0;
+    let r = opaque(leading * 1.5703125) + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
+    let size = r * power_of_two(-30 - i32(zeros));
+    let q = i32(quarters);
+    let negative = x < 0.0;
+    return Turn(select(select(size, -size, below != negative), flagged(), exponent == 255u), select(q, -q, negative));
+}
+
+// x = r + q·π/2 with |r| ≤ π/4, q modulo 4.
+struct Turn {
+    r: real,
+    q: i32,
+}
+
+fn near_turn(x: real) -> Turn {
+    let k = round(x * 0.63661977236758134);
+    // Products and differences are exact as long as nothing merges the parts again, but for the third difference,
+    // whose error is kept.
+    let first = opaque(x - k * 1.570556640625);
+    let second = opaque(first - k * 2.396702766418457e-4);
+    let third = opaque(second - k * 1.5890691429376602e-8);
+    let rest = opaque(opaque(second - third) - k * 1.5890691429376602e-8) - k * 2.5633440682571e-12;
+    return Turn(third + opaque(rest), i32(k));
+}
+
+fn turn(x: real) -> Turn {
+    if (abs(x) > 3216.0) {
+        return far_turn(x);
+    }
+    return near_turn(x);
 }
 
 fn sine_part(r: real) -> real {
@@ -34,16 +99,12 @@ fn turned(r: real, q: i32) -> real {
     return select(part, -part, (q & 2) != 0);
 }
 
-fn sine(x: real) -> real {
-    let k = quadrant(x);
-    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)));
-    return select(ours, sin(x), abs(x) > 8192.0);
+fn sine(x: Turn) -> real {
+    return turned(x.r, x.q);
 }
 
-fn cosine(x: real) -> real {
-    let k = quadrant(x);
-    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)) + 1);
-    return select(ours, cos(x), abs(x) > 8192.0);
+fn cosine(x: Turn) -> real {
+    return turned(x.r, x.q + 1);
 }
 
 @compute @workgroup_size(group_size)
@@ -62,7 +123,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v2: real = v1 * v0;
     let v3: real = jacobian[params.count + i];
     let v4: real = arena[a0 + 0u];
-    let v5: real = sine(v4);
+    let t4 = turn(v4);
+    let v5: real = sine(t4);
     let v6: real = arena[a1 + 2u];
     let v7: real = arena[a2 + 2u];
     let v8: real = v7 - v6;
@@ -70,19 +132,21 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v10: real = arena[a1 + 1u];
     let v11: real = arena[a2 + 1u];
     let v12: real = v11 - v10;
-    let v13: real = cosine(v4);
+    let v13: real = cosine(t4);
     let v14: real = v13 * v12;
     let v15: real = v14 - v9;
     let v16: real = arena[a0 + 2u];
-    let v17: real = cosine(v16);
+    let t16 = turn(v16);
+    let v17: real = cosine(t16);
     let v18: real = v17 * v15;
-    let v19: real = sine(v16);
+    let v19: real = sine(t16);
     let v20: real = v12 * v5;
     let v21: real = v8 * v13 + v20;
     let v22: real = arena[a0 + 1u];
-    let v23: real = sine(v22);
+    let t22 = turn(v22);
+    let v23: real = sine(t22);
     let v24: real = v23 * v21;
-    let v25: real = cosine(v22);
+    let v25: real = cosine(t22);
     let v26: real = arena[a1 + 0u];
     let v27: real = arena[a2 + 0u];
     let v28: real = v27 - v26;

@@ -26,7 +26,7 @@ export function addTerm(native: NativeEngine, problem: number, term: TermCrossin
   const { count, indices, slots, columns, entries, ragged, rows, traces } = term;
   const weight = term.weight ?? 1;
   const isEach = typeof weight === "object";
-  const header = [count, indices.length, slots.length, columns.length, isEach ? 1 : 0, ragged.length, entries.length, traces.length];
+  const header = [count, indices.length, slots.length, columns.length, isEach ? weight.length + 1 : 0, ragged.length, entries.length, traces.length];
   for (const slot of slots) header.push(slot.table, slot.column);
   for (const { plain } of columns) header.push(plain.width, plain.shared ? 1 : 0, plain.values.length);
   for (const slot of ragged) header.push(slot.table.handle, slot.rows.indices.length);
