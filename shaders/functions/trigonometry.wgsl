@@ -24,10 +24,11 @@ fn near_turn(x: real) -> Turn {
 }
 
 fn turn(x: real) -> Turn {
+    var t = near_turn(x);
     if (abs(x) > 3216.0) {
-        return far_turn(x);
+        t = far_turn(x);
     }
-    return near_turn(x);
+    return t;
 }
 
 fn sine_part(r: real) -> real {

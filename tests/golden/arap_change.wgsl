@@ -9,6 +9,11 @@ fn power_of_two(n: i32) -> real {
     return bitcast<real>(u32(n + 127) << 23u);
 }
 
+// x cut to the leading 12 bits of its significand: the product of two such is exact.
+fn leading_half(x: real) -> real {
+    return bitcast<real>(bitcast<u32>(x) & (0xfffff000u ^ params.zero));
+}
+
 // The upper 32 bits of the product.
 fn upper_product(a: u32, b: u32) -> u32 {
     let low = (a & 0xffffu) * (b & 0xffffu);
@@ -43,18 +48,19 @@ fn far_turn(x: real) -> Turn {
     let product = significand * middle;
     let low = product + upper_product(significand, lower);
     let high = significand * upper + upper_product(significand, middle) + select(0u, 1u, low < product);
-    // What is left of the nearest whole one: a sign, and 32 bits that begin with a 1.
+    // What is left of the nearest whole one: a sign, and 61 bits in three numbers.
     let quarters = (high + 0x20000000u) >> 30u;
     let rest = high - (quarters << 30u);
     let below = rest >= 0x80000000u;
     let rest_high = select(rest, ~rest, below);
     let rest_low = select(low, ~low, below);
-    let zeros = min(countLeadingZeros(rest_high), 31u);
-    let digits = (rest_high << zeros) | ((rest_low >> 1u) >> (31u - zeros));
+    let first = real(rest_high >> 6u) * power_of_two(-24);
+    let second = real(((rest_high & 63u) << 18u) | (rest_low >> 14u)) * power_of_two(-48);
+    let third = real(rest_low & 0x3fffu) * power_of_two(-62);
     // Times π/2, whose leading digits times the leading digits are exact.
-    let leading = real(digits >> 20u) * 1048576.0;
-    let r = opaque(leading * 1.5703125) + (real(digits & 0xfffffu) * 1.5707963267948966 + leading * 4.83826792e-4);
-    let size = r * power_of_two(-30 - i32(zeros));
+    let leading = leading_half(first);
+    let tail = (opaque(first - leading) + (second + third)) * 1.5707963267948966 + leading * 4.83826792e-4;
+    let size = opaque(leading * 1.5703125) + opaque(tail);
     let q = i32(quarters);
     let negative = x < 0.0;
     return Turn(select(select(size, -size, below != negative), flagged(), exponent == 255u), select(q, -q, negative));
@@ -78,10 +84,11 @@ fn near_turn(x: real) -> Turn {
 }
 
 fn turn(x: real) -> Turn {
+    var t = near_turn(x);
     if (abs(x) > 3216.0) {
-        return far_turn(x);
+        t = far_turn(x);
     }
-    return near_turn(x);
+    return t;
 }
 
 fn sine_part(r: real) -> real {
