@@ -12,6 +12,7 @@
 
 use super::lanes::{LANES, Lanes};
 use super::numbers::{ROUND, polynomial, select, sum_ordered};
+use super::operations::library;
 use crate::kernel::Unary;
 use crate::real::Real;
 
@@ -30,7 +31,7 @@ pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {
     }
     for lane in (0..LANES).filter(|lane| !within(&x[*lane])) {
         let x = x[lane].to_f64();
-        (sin[lane], cos[lane]) = (R::from_f64(Unary::Sin.apply(x)), R::from_f64(Unary::Cos.apply(x)));
+        (sin[lane], cos[lane]) = (R::from_f64(library(Unary::Sin, x)), R::from_f64(library(Unary::Cos, x)));
     }
 }
 
