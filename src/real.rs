@@ -25,8 +25,6 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
     fn sqrt(self) -> Self;
-    fn sin(self) -> Self;
-    fn cos(self) -> Self;
     fn abs(self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
@@ -52,14 +50,6 @@ macro_rules! real {
             #[inline(always)]
             fn sqrt(self) -> Self {
                 $type::sqrt(self)
-            }
-            #[inline(always)]
-            fn sin(self) -> Self {
-                $type::sin(self)
-            }
-            #[inline(always)]
-            fn cos(self) -> Self {
-                $type::cos(self)
             }
             #[inline(always)]
             fn abs(self) -> Self {

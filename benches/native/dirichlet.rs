@@ -52,7 +52,7 @@ pub fn inputs() -> Inputs {
         }
     }
     // Half of the triangles are the other half turned round.
-    let sign = |k: u32| if k % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |k: u32| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
     let columns: [Box<dyn Fn(u32) -> f64>; 5] = [Box::new(sign), Box::new(|_| 0.0), Box::new(|_| 0.0), Box::new(sign), Box::new(|_| 0.5)];
     let data = columns.iter().flat_map(|column| (0..count).map(column)).collect();
     Inputs { count, arena, data, index: [vec![0], corners.concat()].concat(), columns: 7 }

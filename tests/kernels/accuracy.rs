@@ -72,6 +72,8 @@ fn largest_error(results: impl Iterator<Item = (f64, Double)>, precision: Precis
 
 type Exact = fn(Double) -> Double;
 
+type ExactOfTwo = fn(Double, Double) -> Double;
+
 /// Every function of one operand but sin and cos, with what it may be off by in f64 and where it is judged.
 fn functions() -> Vec<(Unary, Exact, f64, Sample)> {
     use Unary::*;
@@ -128,8 +130,7 @@ fn functions_of_two_operands_are_accurate() {
         points.push([between(-300.0, 300.0).exp(), -between(-300.0, 300.0).exp()]);
         points.push([-between(-2.0, 2.0).exp(), 1.0]);
     }
-    let exact: [(Binary, fn(Double, Double) -> Double, f64, _); 2] =
-        [(Binary::Pow, Double::pow, 0.7, powers), (Binary::Atan2, Double::atan2, 1.5, points)];
+    let exact: [(Binary, ExactOfTwo, f64, _); 2] = [(Binary::Pow, Double::pow, 0.7, powers), (Binary::Atan2, Double::atan2, 1.5, points)];
     for (operation, exact, bound, operands) in exact {
         for (precision, bound) in [(Precision::F64, bound), (Precision::F32, 0.501)] {
             let rounded = |x: f64| if precision == Precision::F32 { f64::from(x as f32) } else { x };

@@ -2,7 +2,8 @@
 //!
 //! u = 2ᵏ(1 + f) with √½ ≤ 1 + f < √2, and ln(1 + f) = 2 artanh s = f − f²/2 + s(f²/2 + R(s²)) with s = f/(2 + f): the
 //! method and the coefficients of fdlibm (`e_log.c`, `s_log1p.c`), its branches for small f left out. What 1 + a loses
-//! to rounding comes back as a first-order term. Errors, measured against double-double arithmetic: below 1 ulp.
+//! to rounding comes back as a first-order term. Errors, measured against double-double arithmetic: below 0.8 ulp,
+//! ln(1 + eᵃ) below 1.6.
 
 use super::exponential::exp;
 use super::numbers::{LN2, polynomial, select, sum};

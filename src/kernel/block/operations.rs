@@ -49,6 +49,19 @@ macro_rules! patch {
     };
 }
 
+/// What few lanes need is kept out of the loops.
+#[cold]
+#[inline(never)]
+pub fn library(operation: Unary, a: f64) -> f64 {
+    operation.apply(a)
+}
+
+#[cold]
+#[inline(never)]
+fn library_of_two(operation: Binary, a: f64, b: f64) -> f64 {
+    operation.apply(a, b)
+}
+
 #[inline(always)]
 pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
     match operation {
@@ -67,7 +80,7 @@ pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
         Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
         Unary::Tan => {
             lanes_f64!(out = |a| tan(a));
-            patch!(out = |a| operation.apply(a), unless within_tan(a));
+            patch!(out = |a| library(operation, a), unless within_tan(a));
         }
         Unary::Asin => lanes_f64!(out = |a| asin(a)),
         Unary::Acos => lanes_f64!(out = |a| acos(a)),
@@ -100,7 +113,7 @@ pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &
         Binary::Or => lanes!(out = |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
         Binary::Pow => {
             lanes_f64!(out = |a, b| pow(a, b));
-            patch!(out = |a, b| operation.apply(a, b), unless within_pow(a, b));
+            patch!(out = |a, b| library_of_two(operation, a, b), unless within_pow(a, b));
         }
         Binary::Atan2 => lanes_f64!(out = |a, b| atan2(a, b)),
     }

@@ -13,17 +13,23 @@ pub struct Part<'a, R> {
     pub targets: Vec<&'a mut [R]>,
 }
 
-/// Steps times items that are worth a part: some 20 µs.
+/// Steps times items of a part: some 20 µs, of which setting it up is little.
 const WORK: usize = 1 << 16;
 
-/// The items of a part, for a program of so many steps.
-fn length(steps: usize) -> usize {
-    (WORK / steps.max(1)).next_multiple_of(LANES).max(LANES)
+/// Parts that waking other threads is worth.
+const FEWEST: usize = 8;
+
+/// The items of a part, of so many for a program of so many steps.
+fn length(items: usize, steps: usize) -> usize {
+    if threads() == 1 || items * steps < FEWEST * WORK {
+        return items;
+    }
+    (WORK / steps).next_multiple_of(LANES).max(LANES)
 }
 
 /// Cuts columns into parts; only one where there is nothing to be gained.
 pub fn parts<'a, R: Real>(columns: Vec<&'a mut [R]>, items: Range<usize>, steps: usize) -> Vec<Part<'a, R>> {
-    let length = if threads() == 1 { items.len() } else { length(steps) };
+    let length = length(items.len(), steps);
     let mut rest: Vec<&mut [R]> = columns.into_iter().map(|column| &mut column[items.clone()]).collect();
     let mut parts = Vec::new();
     for start in items.clone().step_by(length) {

@@ -14,7 +14,7 @@ use super::numbers::{high, polynomial, select};
 /// Whether [`pow`] is right; elsewhere the library is asked.
 #[inline(always)]
 pub fn within_pow(a: f64, b: f64) -> bool {
-    (a >= f64::MIN_POSITIVE) & (a < f64::INFINITY) & (b.abs() < 1e18)
+    (a >= f64::MIN_POSITIVE) & a.is_finite() & (b.abs() < 1e18)
 }
 
 /// log₂ a in two parts, of which the first is short; for a normal a > 0.

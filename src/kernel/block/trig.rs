@@ -11,7 +11,8 @@
 //! on its neighbours.
 
 use super::lanes::{LANES, Lanes};
-use super::numbers::{ROUND, select, sum_ordered};
+use super::numbers::{ROUND, polynomial, select, sum_ordered};
+use super::operations::library;
 use crate::kernel::Unary;
 use crate::real::Real;
 
@@ -30,7 +31,7 @@ pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {
     }
     for lane in (0..LANES).filter(|lane| !within(&x[*lane])) {
         let x = x[lane].to_f64();
-        (sin[lane], cos[lane]) = (R::from_f64(Unary::Sin.apply(x)), R::from_f64(Unary::Cos.apply(x)));
+        (sin[lane], cos[lane]) = (R::from_f64(library(Unary::Sin, x)), R::from_f64(library(Unary::Cos, x)));
     }
 }
 
@@ -62,8 +63,8 @@ mod double {
     pub fn sin_cos(x: &Lanes<f64>, sin: &mut Lanes<f64>, cos: &mut Lanes<f64>) {
         for lane in 0..LANES {
             let [r, low, turns] = reduced(x[lane]);
-            let [s, c] = [sine(r, low), cosine(r, low)].map(|[large, small]| large + small);
-            (sin[lane], cos[lane]) = turn(s, c, turns.to_bits());
+            let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
+            (sin[lane], cos[lane]) = turn(s + s_small, c + c_small, turns.to_bits());
         }
     }
 
@@ -84,9 +85,16 @@ mod double {
     #[inline(always)]
     fn sine(r: f64, low: f64) -> [f64; 2] {
         let z = r * r;
-        let tail = 8.333_333_333_322_49e-3
-            + z * (-1.984_126_982_985_795e-4
-                + z * (2.755_731_370_707_006_8e-6 + z * (-2.505_076_025_340_686_3e-8 + z * 1.589_690_995_211_55e-10)));
+        let tail = polynomial(
+            z,
+            [
+                8.333_333_333_322_49e-3,
+                -1.984_126_982_985_795e-4,
+                2.755_731_370_707_006_8e-6,
+                -2.505_076_025_340_686_3e-8,
+                1.589_690_995_211_55e-10,
+            ],
+        );
         let cube = z * r;
         [r, -((z * (0.5 * low - cube * tail) - low) - cube * -1.666_666_666_666_663_2e-1)]
     }
@@ -95,11 +103,17 @@ mod double {
     #[inline(always)]
     fn cosine(r: f64, low: f64) -> [f64; 2] {
         let z = r * r;
-        let tail = z
-            * (4.166_666_666_666_66e-2
-                + z * (-1.388_888_888_887_411e-3
-                    + z * (2.480_158_728_947_673e-5
-                        + z * (-2.755_731_435_139_066_3e-7 + z * (2.087_572_321_298_175e-9 + z * -1.135_964_755_778_819_5e-11)))));
+        let tail = z * polynomial(
+            z,
+            [
+                4.166_666_666_666_66e-2,
+                -1.388_888_888_887_411e-3,
+                2.480_158_728_947_673e-5,
+                -2.755_731_435_139_066_3e-7,
+                2.087_572_321_298_175e-9,
+                -1.135_964_755_778_819_5e-11,
+            ],
+        );
         let half = 0.5 * z;
         let high = 1.0 - half;
         [high, ((1.0 - high) - half) + (z * tail - r * low)]
@@ -115,7 +129,8 @@ mod double {
     #[inline(always)]
     pub fn tan(x: f64) -> f64 {
         let [r, low, turns] = reduced(x);
-        let [[s, s_low], [c, c_low]] = [sine(r, low), cosine(r, low)].map(|[large, small]| sum_ordered(large, small));
+        let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
+        let ([s, s_low], [c, c_low]) = (sum_ordered(s, s_small), sum_ordered(c, c_small));
         // A quarter turn on, it is −cos/sin.
         let odd = turns.to_bits() & 1 != 0;
         let (above, above_low) = (select(odd, -c, s), select(odd, -c_low, s_low));
