@@ -113,8 +113,13 @@ pub fn judge(traced: &Traced, point: &[f64], hints: &Hints) -> Option<(Vec<Judge
     Some((judged, trace))
 }
 
+/// How far a result may be from what is expected.
+pub fn tolerance(expected: f64, spread: f64, size: f64) -> f64 {
+    4.0 * spread + 1e-12 * expected.abs() + 1e-14 * size + 1e-200
+}
+
 fn near(got: f64, expected: f64, spread: f64, size: f64) -> bool {
-    (got - expected).abs() <= 4.0 * spread + 1e-12 * expected.abs() + 1e-14 * size + 1e-200
+    (got - expected).abs() <= tolerance(expected, spread, size)
 }
 
 fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -> Result<Counts, String> {
