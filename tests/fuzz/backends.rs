@@ -9,7 +9,7 @@ use leastwise::kernel::*;
 use std::ops::AddAssign;
 
 /// f32 without subnormal numbers, with the accuracy that WGSL promises of quotients and roots.
-pub const WEBGPU: Arithmetic = Arithmetic { tiny: f32::MIN_POSITIVE as f64, quotient: 3.0, function: 8.0, ..Arithmetic::F32 };
+pub const WEBGPU: Arithmetic = Arithmetic { tiny: f32::MIN_POSITIVE as f64, quotient: 3.0, function: 4.0, ..Arithmetic::F32 };
 
 /// Functions that the writer of WGSL does not have, or leaves to built-in ones of too little accuracy.
 pub const NOT_IN_WGSL: &[Unary] = {

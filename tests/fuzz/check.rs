@@ -113,8 +113,13 @@ pub fn judge(traced: &Traced, point: &[f64], hints: &Hints) -> Option<(Vec<Judge
     Some((judged, trace))
 }
 
+/// How far a result may be from what is expected.
+pub fn tolerance(expected: f64, spread: f64, size: f64) -> f64 {
+    4.0 * spread + 1e-12 * expected.abs() + 1e-14 * size + 1e-200
+}
+
 fn near(got: f64, expected: f64, spread: f64, size: f64) -> bool {
-    (got - expected).abs() <= 4.0 * spread + 1e-12 * expected.abs() + 1e-14 * size + 1e-200
+    (got - expected).abs() <= tolerance(expected, spread, size)
 }
 
 fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -> Result<Counts, String> {
@@ -124,6 +129,10 @@ fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -
     let mut roots = Vec::new();
     for row in 0..rows {
         roots.push(read.graph.flagged(read.outputs[row]));
+    }
+    // On a CPU √−1 is NaN whether it is flagged or not, so whether it is defined is asked by itself, too.
+    for row in 0..rows {
+        roots.push(read.graph.defined(&[read.outputs[row]]));
     }
     for row in 0..rows {
         roots.extend(read.graph.gradient(read.outputs[row], &read.variables));
@@ -138,17 +147,18 @@ fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -
         for (row, expected) in judged.iter().enumerate() {
             let dual = expected.dual;
             let got = ours[number][row];
+            let defined = ours[number][rows + row] != 0.0;
             let place = || format!("output scalar {row} at point {number}");
             match dual.state {
                 State::Doubtful => counts.left_out += 1,
-                State::Undefined if got.is_finite() => return Err(format!("{} is {got}, but is not defined", place())),
+                State::Undefined if got.is_finite() || defined => return Err(format!("{} is {got}, but is not defined", place())),
                 State::Undefined => counts.flags += 1,
                 State::Defined if !near(got, dual.value, expected.value_spread, dual.size) => {
                     return Err(format!("{} is {got:e}, not {:e} (spread {:e})", place(), dual.value, expected.value_spread));
                 }
                 State::Defined => {
                     counts.values += 1;
-                    for (k, &slope) in ours[number][rows + row * inputs..][..inputs].iter().enumerate() {
+                    for (k, &slope) in ours[number][2 * rows + row * inputs..][..inputs].iter().enumerate() {
                         let (right, spread) = (dual.slopes[k], expected.slope_spreads[k]);
                         if !near(slope, right, spread, dual.slope_size) {
                             return Err(format!("∂/∂{k} of {} is {slope:e}, not {right:e} (spread {spread:e})", place()));
@@ -159,7 +169,7 @@ fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -
             }
         }
         if effort.differences && number != 1 {
-            let slopes = &ours[number][rows..];
+            let slopes = &ours[number][2 * rows..];
             differences(traced, point, &hints[number], &judged, trace, slopes, &mut counts)?;
         }
     }

@@ -15,6 +15,7 @@ mod generate;
 mod geometry;
 mod hostile;
 mod meaning;
+mod programs;
 mod regressions;
 mod run;
 mod shrink;
@@ -28,6 +29,7 @@ use run::{Campaign, Stop};
 
 /// In the test suite; `npm run fuzz` goes on from other seeds.
 const PROGRAMS: u64 = 12_000;
+const RESIDUALS: u64 = 2_000;
 const PROGRAMS_IN_F32: u64 = 3_000;
 const PROGRAMS_ON_WEBGPU: u64 = 300;
 const HOSTILE_TAPES: u64 = 50_000;
@@ -39,6 +41,12 @@ fn programs_agree_with_an_independent_evaluator() {
     assert!(counts.differences > 10 * PROGRAMS && counts.curvatures > 2 * PROGRAMS, "too little was compared: {counts:?}");
     assert!(counts.flags > PROGRAMS / 60, "too little was not defined: {counts:?}");
     assert!(counts.left_out < counts.values / 10, "too much was left out: {counts:?}");
+}
+
+#[test]
+fn the_programs_of_a_residual_are_its_algebra() {
+    let compared = Campaign::new(4 << 32, Stop::After(RESIDUALS)).residuals();
+    assert!(compared > 50 * RESIDUALS, "too little was compared: {compared}");
 }
 
 #[test]
@@ -73,7 +81,8 @@ fn campaign() {
     // Seeds of their own for every part, apart from those of the other tests.
     let first = |part: u64| (seed + 16) << 40 | part << 36;
     let part = |part: u64, share: f64| Campaign::new(first(part), Stop::after_minutes(minutes * share));
-    println!("values and derivatives: {:?}", part(0, 0.5).values());
+    println!("values and derivatives: {:?}", part(0, 0.4).values());
+    println!("programs of residuals: {:?}", part(5, 0.1).residuals());
     println!("on the CPU, f64: {:?}", part(1, 0.1).cpu(Precision::F64));
     println!("on the CPU, f32: {:?}", part(2, 0.1).cpu(Precision::F32));
     println!("on WebGPU: {:?}", part(3, 0.2).webgpu());

@@ -1,7 +1,8 @@
 //! Programs that once went wrong; every run replays them. The fuzzer prints entries in this form.
 
 use super::check::{EVERYTHING, Outcome, check};
-use super::traced::{Origin, Point, Traced};
+use super::traced::Origin::{self, Constant, Variable};
+use super::traced::{Point, Traced};
 
 struct Regression {
     name: &'static str,
@@ -11,7 +12,43 @@ struct Regression {
     points: &'static [&'static [f64]],
 }
 
-const REGRESSIONS: &[Regression] = &[];
+const REGRESSIONS: &[Regression] = &[
+    // Both factors of a square are masked in the same way: their adjoints' sum has to be, too.
+    Regression { name: "hypot′(0)", inputs: &[(Variable, 1)], words: &[65537, 0, 65601, 0], outputs: &[1], points: &[&[0.0]] },
+    Regression {
+        name: "a zero vector, normalised twice",
+        inputs: &[(Variable, 1)],
+        words: &[65537, 0, 65553, 0, 65553, 1],
+        outputs: &[2],
+        points: &[&[0.0]],
+    },
+    Regression {
+        name: "the logarithm of a zero quaternion, normalised",
+        inputs: &[(Variable, 1)],
+        words: &[65537, 0, 131075, 0, 0, 131075, 1, 1, 65553, 2, 65626, 3],
+        outputs: &[4],
+        points: &[&[0.0]],
+    },
+    // Masks that agree in part: one within another one, and one alone.
+    Regression {
+        name: "the normal of a triangle without area in a quaternion",
+        inputs: &[(Variable, 3), (Constant, 1), (Variable, 1)],
+        words: &[
+            65537, 0, 65537, 1, 131074, 0, 2, 131075, 1, 1, 131075, 3, 1, 131086, 4, 4, 131075, 3, 2, 196700, 4, 6, 5, 131075, 2, 7, 65622,
+            8,
+        ],
+        outputs: &[9],
+        points: &[&[0.0, 0.0, 1.0, 0.0, 0.0]],
+    },
+    // Folded by a library that knows negative bases.
+    Regression {
+        name: "−2 to the power −2",
+        inputs: &[(Variable, 1)],
+        words: &[131072, 0, 3221225472, 131117, 0, 0],
+        outputs: &[1],
+        points: &[&[0.0]],
+    },
+];
 
 #[test]
 fn what_went_wrong_once_does_not_again() {

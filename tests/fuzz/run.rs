@@ -5,6 +5,7 @@ use super::check::{Counts, Effort, Outcome, check};
 use super::engine::{self, Term};
 use super::generate::{Sample, sample};
 use super::hostile::{Tally, attack};
+use super::programs;
 use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
@@ -99,6 +100,20 @@ impl Campaign {
             }
         }
         counts
+    }
+
+    /// The six programs of a residual; how many numbers were compared.
+    pub fn residuals(&mut self) -> u64 {
+        let mut compared = 0;
+        while let Some(seed) = self.seed("programs of residuals") {
+            let sample = sample(&mut Random::new(seed), 4, 16);
+            let one = |traced: &Traced, points: &[Point]| outcome(|| programs::check(traced, points, seed.is_multiple_of(2)));
+            match one(&sample.traced, &sample.points) {
+                Ok(more) => compared += more,
+                Err(message) => fail(seed, sample, message.unwrap_or_default(), |traced, points| one(traced, points).err().flatten()),
+            }
+        }
+        compared
     }
 
     pub fn cpu(&mut self, precision: Precision) -> Share {

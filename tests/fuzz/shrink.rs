@@ -34,7 +34,24 @@ fn candidates(failing: &Failing) -> impl Iterator<Item = (Traced, Vec<Point>)> {
     let single_points = points.iter().filter(|_| points.len() > 1).map(|point| vec![point.clone()]);
     let programs = outputs(traced).chain(statements(traced)).filter(|smaller| size(smaller) < size(traced));
     let programs = programs.map(|traced| (traced, points.clone()));
-    single_points.map(with_points).chain(programs).chain(numbers(points).map(with_points))
+    let fewer_inputs = without_inputs(traced, points);
+    single_points.map(with_points).chain(programs).chain(fewer_inputs).chain(numbers(points).map(with_points))
+}
+
+/// Without each of the inputs that are not read.
+fn without_inputs(traced: &Traced, points: &[Point]) -> Vec<(Traced, Vec<Point>)> {
+    let reads = |statement: &Statement, input: usize| statement.opcode == Opcode::Input && statement.words[0] as usize == input;
+    let unread = |&input: &usize| !traced.statements.iter().any(|statement| reads(statement, input));
+    let without = |input: usize| {
+        let mut fewer = traced.clone();
+        let range = traced.offset(input)..traced.offset(input + 1);
+        fewer.inputs.remove(input);
+        let later = fewer.statements.iter_mut().filter(|statement| statement.opcode == Opcode::Input);
+        later.filter(|statement| statement.words[0] as usize > input).for_each(|statement| statement.words[0] -= 1);
+        let points = points.iter().map(|point| [&point[..range.start], &point[range.end..]].concat());
+        (fewer, points.collect())
+    };
+    (0..traced.inputs.len()).filter(unread).map(without).collect()
 }
 
 /// Statements first, then operands, then how plain the literals are.
