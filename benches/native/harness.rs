@@ -21,12 +21,8 @@ pub struct Inputs {
 /// only ever adds to it.)
 pub fn seconds(program: &Program, inputs: &Inputs, precision: Precision) -> f64 {
     let mut device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
-    let source = KernelSource {
-        name: program.name.clone(),
-        wgsl: Arc::from(program.name.as_str()),
-        access: program.access(),
-        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
-    };
+    let source =
+        KernelSource::new(&program.name, program.name.as_str(), program.access(), Body::Program(Arc::new(BlockProgram::new(program))));
     let kernel = device.kernels(&[source]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();

@@ -17,7 +17,7 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
-use super::{Address, Load, Program, Store, lower::lower};
+use super::{Address, Load, Program, Store, lower::lower, wgsl};
 use crate::expr::{Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
 
@@ -93,6 +93,8 @@ pub struct ResidualPrograms {
     pub contributions: u32,
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
+    /// Columns of scratch that the programs need, those between pieces of large ones included.
+    pub scratch: u32,
     /// What the columns of J stand for: slot and component.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
@@ -289,7 +291,10 @@ impl ResidualPrograms {
             first = range.end;
         }
         let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
+        let all = [&linearize, &energy, &change, &gradient, &product, &diagonal];
+        let scratch = all.into_iter().map(wgsl::columns).max().unwrap_or(0).max(1);
         Self {
+            scratch,
             linearize,
             energy,
             change,

@@ -6,10 +6,10 @@
 use super::spec::TermSpec;
 use super::{GUARDS, Table};
 use crate::clock::now_ms;
-use crate::device::{Device, KernelId, KernelSource, cpu::Body};
+use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{Layout, Program, ResidualPrograms, Signature, SlotKind, Structure, block::BlockProgram, wgsl};
+use crate::kernel::{Layout, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -233,7 +233,7 @@ impl Compiled {
         }
         let programs = &self.programs;
         let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
-        let ids = device.kernels(&all.map(kernel_source))?;
+        let ids = device.kernels(&all.map(KernelSource::of))?;
         let kernels =
             TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
         self.kernels = Some(kernels);
@@ -246,13 +246,4 @@ fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
         list.push(item);
         list.len() - 1
     })
-}
-
-fn kernel_source(program: &Program) -> KernelSource {
-    KernelSource {
-        name: program.name.clone(),
-        wgsl: Arc::from(wgsl::write(program)),
-        access: program.access(),
-        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
-    }
 }

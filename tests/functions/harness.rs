@@ -49,7 +49,7 @@ pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64>
     let mut access = [Access::Unused; binding::COUNT];
     (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
     let body = Body::Twin(Twin { f32: nothing, f64: nothing });
-    let source = KernelSource { name: "function".into(), wgsl: module.into(), access, cpu: body };
+    let source = KernelSource::new("function", module, access, body);
     let kernel = device.kernels(&[source]).unwrap()[0];
     let data = columns.concat();
     let (count, len) = (columns[0].len() as u32, data.len() as u32);

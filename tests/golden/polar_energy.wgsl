@@ -8,14 +8,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (i >= params.count) {
         return;
     }
-    let v0: real = flagged();
-    let v1: real = 0.5;
-    let v2: real = data[0];
-    let v3: real = v2 * v1;
-    let v4: real = jacobian[i];
-    let v5: real = v4 * v4;
-    let v6: real = v5 * v3;
-    let v7: real = select(real(0), real(1), is_finite(v4));
-    let v8: real = select(v0, v6, v7 != 0.0);
+    let v0: real = 0.5;
+    let v1: real = data[0];
+    let v2: real = v1 * v0;
+    let v3: real = jacobian[i];
+    let v4: real = v3 * v3;
+    let v5: real = v4 * v2;
+    let v6: real = flagged();
+    let v7: real = select(real(0), real(1), is_finite(v3));
+    let v8: real = select(v6, v5, v7 != 0.0);
     vector_out[i] = v8;
 }

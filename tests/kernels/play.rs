@@ -53,13 +53,7 @@ pub fn play(case: &Case, precision: Precision, cut: Cut) -> Outputs {
 pub fn play_program(program: BlockProgram, case: &Case, precision: Precision, cut: Cut) -> Outputs {
     let limits = Limits { group_size: cut.group_size, ..CpuDevice::default_limits() };
     let mut device = Device::Cpu(CpuDevice::new(precision, limits));
-    let source = KernelSource {
-        name: case.program.name.clone(),
-        // Nothing on a CPU reads it.
-        wgsl: Arc::from(""),
-        access: case.program.access(),
-        cpu: Body::Program(Arc::new(program)),
-    };
+    let source = KernelSource::new(&case.program.name, "", case.program.access(), Body::Program(Arc::new(program)));
     let kernel = device.kernels(&[source]).unwrap()[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();

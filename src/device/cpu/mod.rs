@@ -59,7 +59,7 @@ impl CpuDevice {
 
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let add = |source: &KernelSource| {
-            let known = self.kernels.iter().position(|kernel| kernel.wgsl == source.wgsl && kernel.access == source.access);
+            let known = self.kernels.iter().position(|kernel| kernel.texts == source.texts);
             let id = known.unwrap_or_else(|| {
                 self.counters.kernels_created += 1;
                 self.kernels.push(source.clone());

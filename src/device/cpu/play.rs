@@ -150,6 +150,7 @@ impl CpuDevice {
             self.counters.dispatches += 1;
         }
         let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
+        let access = kernel.access();
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
         let threads = match kernel.cpu {
             Body::Twin(_) => 1,
@@ -160,8 +161,8 @@ impl CpuDevice {
             let end = (play.group + step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
-                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &kernel.access)?,
-                super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &kernel.access)?,
+                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &access)?,
+                super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &access)?,
             }
             play.group = end;
             if end < groups && now_ms() > deadline_ms {

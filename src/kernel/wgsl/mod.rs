@@ -1,26 +1,45 @@
 //! Programs as WGSL text: what follows the prelude that every device puts in front.
 
 mod functions;
+mod split;
+
+pub use split::{MOST, columns};
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
-use crate::device::{Access, binding};
+use crate::device::{Access, KernelText, binding};
+use split::Piece;
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::sync::Arc;
 
 const NAMES: [&str; binding::COUNT] = ["params", "arena", "data", "index", "vector_in", "vector_out", "jacobian", "state", "partials"];
 
-/// The module of a program; its name does not appear in it, so equal programs are equal text.
+/// The module of a whole program. Its name does not appear in it, so equal programs are equal text.
 pub fn write(program: &Program) -> String {
-    let mut program = program.clone();
-    program.keep_used_addresses();
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_module(&program, &mut text);
-    text
+    let reloads = vec![None; program.instructions.len()];
+    write_piece(Piece { program: program.clone(), reloads }).wgsl.to_string()
 }
 
-fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
-    for (slot, access) in program.access().into_iter().enumerate() {
+/// The modules of a program, in the order in which they must run: one, unless it is too large for that.
+pub fn modules(program: &Program) -> Vec<KernelText> {
+    split::pieces(program).into_iter().map(write_piece).collect()
+}
+
+fn write_piece(piece: Piece) -> KernelText {
+    let Piece { mut program, reloads } = piece;
+    program.keep_used_addresses();
+    let mut access = program.access();
+    if reloads.iter().any(Option::is_some) {
+        access[binding::VECTOR_OUT] = Access::ReadWrite;
+    }
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_module(&program, &reloads, &access, &mut text);
+    KernelText { wgsl: Arc::from(text), access }
+}
+
+fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
+    for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,
             Access::Read => "read",
@@ -50,7 +69,10 @@ fn write_module(program: &Program, text: &mut String) -> std::fmt::Result {
             writeln!(text, "    let t{angle} = turn(v{angle});")?;
         }
         write!(text, "    let v{number}: real = ")?;
-        write_instruction(program, instruction, text)?;
+        match reloads[number] {
+            Some(stored) => write!(text, "vector_out[{}]", column(stored, 0))?,
+            None => write_instruction(program, instruction, text)?,
+        }
         writeln!(text, ";")?;
     }
     for (store, value) in &program.stores {
