@@ -26,8 +26,10 @@ impl Play {
     }
 }
 
-/// Items that a thread does between two looks at the clock.
+/// Items between two looks at the clock, on one thread; and what each of several does, since all of them wait
+/// for the last before the clock is looked at.
 const ITEMS_PER_SLICE: u32 = 8192;
+const ITEMS_PER_THREAD: u32 = 4 * ITEMS_PER_SLICE;
 
 impl CpuDevice {
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
@@ -152,11 +154,11 @@ impl CpuDevice {
         let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
         let access = kernel.access();
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
-        let threads = match kernel.cpu {
-            Body::Twin(_) => 1,
-            Body::Program(_) => threads() as u32,
+        let items = match (&kernel.cpu, threads() as u32) {
+            (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
+            (Body::Program(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
-        let step = (ITEMS_PER_SLICE.saturating_mul(threads) / group_size).max(1);
+        let step = (items / group_size).max(1);
         while play.group < groups {
             let end = (play.group + step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
