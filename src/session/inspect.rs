@@ -27,6 +27,8 @@ pub(super) struct Inspection {
     wanted: Wanted,
     left: VecDeque<(usize, usize)>,
     state: Slice,
+    /// What the pieces of large programs hand on.
+    scratch: Slice,
     play: Option<Play>,
     /// The accepted values of all tables, once they were read.
     point: Option<Vec<f64>>,
@@ -58,6 +60,8 @@ impl Inspection {
                 left.extend((0..batch.chunks.len()).map(|chunk| (number, chunk)));
             }
         }
+        let chunks = left.iter().map(|&(batch, chunk): &(usize, usize)| (&problem.batches()[batch], chunk));
+        let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
         let (rows, columns) = owner.shape(problem.tables());
         let size = |columns: u32| owner.count as usize * rows as usize * columns as usize;
         Ok(Self {
@@ -66,6 +70,7 @@ impl Inspection {
             wanted,
             left,
             state: Session::scratch(device, state::STATE_LEN, "state")?,
+            scratch: Session::scratch(device, longest.unwrap_or(1), "inspection")?,
             play: None,
             point: None,
             residuals: vec![0.0; size(1)],
@@ -75,8 +80,8 @@ impl Inspection {
         })
     }
 
-    pub fn buffers(&self) -> [BufferId; 1] {
-        [self.state.buffer]
+    pub fn buffers(&self) -> [BufferId; 2] {
+        [self.state.buffer, self.scratch.buffer]
     }
 
     /// Starts the next reading; `None` when all are done.
@@ -90,7 +95,7 @@ impl Inspection {
         let Some(&(batch, chunk)) = self.left.front() else { return Ok(None) };
         let batch = &problem.batches()[batch];
         let chunk = &batch.chunks[chunk];
-        recording.push(evaluate(batch.kernels.linearize, chunk, &[(ARENA, point), (STATE, self.state)]));
+        recording.push(evaluate(batch.kernels.linearize, chunk, &[(ARENA, point), (VECTOR_OUT, self.scratch), (STATE, self.state)]));
         recording.push(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } });
         Ok(Some(device.start(recording)))
     }

@@ -1,14 +1,32 @@
 //! Programs too large for one shader, in pieces.
 //!
-//! Compilers of shaders take more than linear time, and some give up. A piece has at most [`MOST`] instructions; what a
+//! Compilers of shaders take more than linear time, and some give up. A piece costs at most [`MOST`] to compile; what a
 //! later piece needs is stored in columns behind the program's own and loaded again. Cuts are made where few values are
 //! alive. Constants and loads are written anew in each piece that uses them.
 
 use crate::kernel::{Instruction, Program, Store, Value};
 use std::collections::HashMap;
 
-/// Instructions of one shader.
+/// What one shader may cost to compile, in instructions.
 pub const MOST: usize = 1024;
+
+/// What an instruction costs to compile: calls of functions are written out.
+fn cost(instruction: &Instruction) -> usize {
+    use crate::expr::{Binary, Unary};
+    match instruction {
+        Instruction::Binary(Binary::Pow, ..) => 64,
+        Instruction::Binary(Binary::Atan2, ..) => 32,
+        Instruction::Unary(operation, _) => match operation {
+            Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Sqrt | Unary::Not | Unary::Finite => 1,
+            _ => 24,
+        },
+        _ => 1,
+    }
+}
+
+fn is_small(program: &Program) -> bool {
+    program.instructions.len() <= MOST && program.instructions.iter().map(cost).sum::<usize>() <= MOST
+}
 
 /// A part of a program.
 pub struct Piece {
@@ -21,7 +39,7 @@ pub struct Piece {
 pub fn columns(program: &Program) -> u32 {
     let own = own_columns(program);
     let spilled = |piece: Piece| piece.program.stores.into_iter();
-    match program.instructions.len() <= MOST {
+    match is_small(program) {
         true => own,
         false => pieces(program).into_iter().flat_map(spilled).map(|(store, _)| column_end(store)).max().unwrap_or(0).max(own),
     }
@@ -56,7 +74,7 @@ fn operands(instruction: &Instruction) -> impl Iterator<Item = Value> {
 /// The program in pieces, in the order in which they must run; one if it is small.
 pub fn pieces(program: &Program) -> Vec<Piece> {
     let count = program.instructions.len();
-    if count <= MOST {
+    if is_small(program) {
         return vec![Piece { program: program.clone(), reloads: vec![None; count] }];
     }
     let mut last_use = vec![0; count];
@@ -69,7 +87,8 @@ pub fn pieces(program: &Program) -> Vec<Piece> {
     cuts.windows(2).map(|range| writer.piece(range[0], range[1])).collect()
 }
 
-/// Where pieces begin, and the end: each cut where the fewest values cross it, in the last quarter of what is allowed.
+/// Where pieces begin, and the end: each cut where the fewest values cross it, in the last quarter of what a piece may
+/// cost.
 fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
     let count = program.instructions.len();
     // How many values are alive before each instruction.
@@ -89,8 +108,15 @@ fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
         .collect();
     let mut cuts = vec![0];
     while let Some(&start) = cuts.last().filter(|&&start| start < count) {
-        let end = (start + MOST).min(count);
-        let best = (start + MOST - MOST / 4..=end).min_by_key(|&cut| alive[cut]);
+        let (mut end, mut quarter, mut total) = (start, start, 0);
+        while end < count && (end == start || total + cost(&program.instructions[end]) <= MOST) {
+            total += cost(&program.instructions[end]);
+            end += 1;
+            if total <= MOST - MOST / 4 {
+                quarter = end;
+            }
+        }
+        let best = (quarter.max(start + 1)..=end).min_by_key(|&cut| alive[cut]);
         cuts.push(if end == count { count } else { best.unwrap_or(end) });
     }
     cuts
@@ -110,10 +136,13 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn piece(&mut self, start: usize, end: usize) -> Piece {
         // What only earlier pieces needed may be overwritten now.
-        let (free, ending) = std::mem::take(&mut self.ending).into_iter().partition(|(last, _)| *last < start);
-        self.ending = ending;
-        self.free.extend::<Vec<u32>>(Vec::<(usize, u32)>::from_iter(free).into_iter().map(|(_, column)| column).collect());
-        let empty = Program { instructions: Vec::new(), stores: Vec::new(), ..self.program.clone() };
+        let free: (Vec<(usize, u32)>, Vec<(usize, u32)>) =
+            std::mem::take(&mut self.ending).into_iter().partition(|(last, _)| *last < start);
+        self.free.extend(free.0.into_iter().map(|(_, column)| column));
+        self.ending = free.1;
+        let Program { name, addresses, header, shared, guard, .. } = self.program;
+        let (name, addresses) = (name.clone(), addresses.clone());
+        let empty = Program { name, addresses, header: *header, shared: *shared, guard: *guard, ..Program::default() };
         let mut piece = Piece { program: empty, reloads: Vec::new() };
         let mut values: HashMap<Value, Value> = HashMap::new();
         for place in start..end {
