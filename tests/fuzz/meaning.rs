@@ -117,7 +117,13 @@ fn select<const N: usize>(machine: &mut Machine, condition: Dual<N>, then: &[Dua
     let unsure = condition.state.min(State::Doubtful);
     let same = |a: &Dual<N>, b: &Dual<N>| a.value == b.value && a.slopes == b.slopes;
     let branches = taken.iter().zip(then.iter().zip(otherwise));
-    branches.map(|(&branch, (a, b))| branch.within(if same(a, b) { unsure } else { condition.state })).collect()
+    branches
+        .map(|(&branch, (a, b))| match condition.state {
+            // It may well be the other one.
+            State::Doubtful => Dual { state: State::Doubtful, ..branch },
+            state => branch.within(if same(a, b) { unsure } else { state }),
+        })
+        .collect()
 }
 
 fn truth<const N: usize>(machine: &mut Machine, operands: [Dual<N>; 2], holds: bool) -> Dual<N> {
