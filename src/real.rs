@@ -25,9 +25,10 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
     fn sqrt(self) -> Self;
-    fn sin(self) -> Self;
-    fn cos(self) -> Self;
     fn abs(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn round_ties_even(self) -> Self;
     fn is_finite(self) -> bool;
     fn of(storage: &Storage) -> Option<&[Self]>;
     fn of_mut(storage: &mut Storage) -> Option<&mut [Self]>;
@@ -38,24 +39,35 @@ macro_rules! real {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            #[inline(always)]
             fn from_f64(value: f64) -> Self {
                 value as Self
             }
+            #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
             }
+            #[inline(always)]
             fn sqrt(self) -> Self {
                 $type::sqrt(self)
             }
-            fn sin(self) -> Self {
-                $type::sin(self)
-            }
-            fn cos(self) -> Self {
-                $type::cos(self)
-            }
+            #[inline(always)]
             fn abs(self) -> Self {
                 $type::abs(self)
             }
+            #[inline(always)]
+            fn floor(self) -> Self {
+                $type::floor(self)
+            }
+            #[inline(always)]
+            fn ceil(self) -> Self {
+                $type::ceil(self)
+            }
+            #[inline(always)]
+            fn round_ties_even(self) -> Self {
+                $type::round_ties_even(self)
+            }
+            #[inline(always)]
             fn is_finite(self) -> bool {
                 $type::is_finite(self)
             }

@@ -8,7 +8,7 @@ mod support;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
-use leastwise::kernel::{Program, wgsl};
+use leastwise::kernel::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
 use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use support::Tape;
@@ -69,12 +69,50 @@ fn arap() -> Vec<(&'static str, Program)> {
     programs(residual, &[(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)], &[])
 }
 
+/// Functions that WGSL leaves to the adapter, in a residual and its derivatives.
+fn polar() -> Vec<(&'static str, Program)> {
+    let residual = |tape: &mut Tape| {
+        let [a, b] = [0, 1].map(|source| tape.input(source));
+        let [x, y, base, exponent] =
+            [(a, 0), (a, 1), (b, 0), (b, 1)].map(|(value, component)| tape.op(Opcode::Component, &[value, component]));
+        let angle = tape.op(Opcode::Atan2, &[y, x]);
+        let power = tape.op(Opcode::Pow, &[base, exponent]);
+        let logarithm = tape.op(Opcode::Log1p, &[power]);
+        tape.op(Opcode::Sub, &[angle, logarithm])
+    };
+    programs(residual, &[(0, 0), (0, 1)], &[])
+}
+
+/// A module of every operation.
+fn operations() -> Program {
+    let mut instructions = vec![Instruction::Load(Load::Data(0)), Instruction::Load(Load::Data(1))];
+    let unary = Unary::ALL.into_iter().filter(|operation| *operation != Unary::Detach);
+    instructions.extend(unary.map(|operation| Instruction::Unary(operation, 0)));
+    instructions.extend(Binary::ALL.map(|operation| Instruction::Binary(operation, 0, 1)));
+    let stores = (2..instructions.len() as u32).map(|value| (Store::Column(value - 2), value)).collect();
+    Program { name: "operations".into(), instructions, stores, ..Program::default() }
+}
+
+/// Through naga, and into the folder of which Dawn compiles everything.
+fn validate(name: &str, text: &str) {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let prelude = include_str!("../shaders/prelude.wgsl");
+    let module = format!("alias real = f32;\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
+    let parsed = naga::front::wgsl::parse_str(&module).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&module)));
+    Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&parsed).unwrap();
+    std::fs::create_dir_all(format!("{root}/target/wgsl")).unwrap();
+    std::fs::write(format!("{root}/target/wgsl/generated_{name}.wgsl"), module).unwrap();
+}
+
+#[test]
+fn every_operation_is_valid() {
+    validate("operations", &wgsl::write(&operations()));
+}
+
 #[test]
 fn generated_kernels_are_the_golden_ones_and_valid() {
     let root = env!("CARGO_MANIFEST_DIR");
-    let prelude = include_str!("../shaders/prelude.wgsl");
-    std::fs::create_dir_all(format!("{root}/target/wgsl")).unwrap();
-    for (term, programs) in [("spring", spring()), ("arap", arap())] {
+    for (term, programs) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
         for (name, program) in programs {
             let text = wgsl::write(&program);
             let golden = format!("{root}/tests/golden/{term}_{name}.wgsl");
@@ -82,10 +120,7 @@ fn generated_kernels_are_the_golden_ones_and_valid() {
                 std::fs::write(&golden, &text).unwrap();
             }
             assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), text, "{term}_{name}: LEASTWISE_BLESS=1 writes it anew");
-            let module = format!("alias real = f32;\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
-            let parsed = naga::front::wgsl::parse_str(&module).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&module)));
-            Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&parsed).unwrap();
-            std::fs::write(format!("{root}/target/wgsl/generated_{term}_{name}.wgsl"), module).unwrap();
+            validate(&format!("{term}_{name}"), &text);
         }
     }
 }

@@ -5,8 +5,8 @@
 //! Without an adapter these tests fail: a backend that was not tested is not a backend that works.
 
 use leastwise::device::{
-    Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Playing,
-    Precision, Recording, Slice, binding,
+    Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Kind, Limits, PARAM_WORDS,
+    Playing, Precision, Recording, Slice, binding,
     cpu::{Bindings, Body, CpuDevice, Twin, Work},
     wgpu::{Internals, WgpuDevice},
 };
@@ -42,10 +42,16 @@ fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
 fn nothing<R>(_: &Work, _: Bindings<R>) {}
 
 fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], f32: fn(&Work, Bindings<f32>)) -> KernelSource {
-    KernelSource { name: name.into(), wgsl: wgsl.into(), access, cpu: Body::Twin(Twin { f32, f64: nothing }) }
+    KernelSource::new(name, wgsl, access, Body::Twin(Twin { f32, f64: nothing }))
 }
 
 /// `out[i] = 2 a[i] + word 0`.
+/// The kernel with another text or other access.
+fn with(source: KernelSource, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> KernelSource {
+    let wgsl = wgsl.map_or(source.texts[0].wgsl.clone(), Into::into);
+    KernelSource { texts: vec![KernelText { wgsl, access }], ..source }
+}
+
 fn twice() -> KernelSource {
     let wgsl = "
         @group(0) @binding(4) var<storage, read> a: array<real>;
@@ -490,7 +496,7 @@ fn empty_slices_and_nothing_to_do_are_fine() {
 fn equal_kernels_are_one() {
     for mut device in every_device() {
         let renamed = KernelSource { name: "another name".into(), ..twice() };
-        let other_access = KernelSource { access: uses(&[(4, Access::Read), (5, Access::ReadWrite), (7, Access::Read)]), ..twice() };
+        let other_access = with(twice(), None, uses(&[(4, Access::Read), (5, Access::ReadWrite), (7, Access::Read)]));
         let ids = device.kernels(&[twice(), renamed, gather(), other_access]).unwrap();
         assert_eq!(ids[0], ids[1]);
         assert!(ids[2] != ids[0] && ids[3] != ids[0] && ids[3] != ids[2]);
@@ -502,15 +508,17 @@ fn equal_kernels_are_one() {
 #[test]
 fn a_refused_kernel_says_why_and_harms_no_other() {
     let mut device = gpu(None);
-    let broken =
-        KernelSource { name: "broken".into(), wgsl: "@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }".into(), ..twice() };
+    let broken = KernelSource {
+        name: "broken".into(),
+        ..with(twice(), Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"), twice().access())
+    };
     let Err(DeviceError::Kernel { kernel, message }) = device.kernels(&[twice(), broken]) else { panic!("it was accepted") };
     assert_eq!(kernel, "broken");
     let (said, before) = message.split_once("(the kernel's own text begins after line ").expect("where the prelude ends");
     let before: u32 = before.trim_end_matches(')').parse().unwrap();
     assert!(said.contains("u32") && said.contains(&format!("wgsl:{}:", before + 1)), "{message}");
     // Writes what it said it would only read.
-    let wrong = KernelSource { access: uses(&[(4, Access::Read), (5, Access::Read)]), ..twice() };
+    let wrong = with(twice(), None, uses(&[(4, Access::Read), (5, Access::Read)]));
     assert!(matches!(device.kernels(&[wrong]), Err(DeviceError::Kernel { .. })));
     assert_eq!(device.kernels(&[twice()]).unwrap(), [KernelId(0)]);
     assert_eq!(device.counters().kernels_created, 1);

@@ -78,16 +78,52 @@ impl Limits {
     }
 }
 
+/// One module: the text *after* the prelude that the device puts in front (`alias real`, `group_size`, `Params`, helpers:
+/// `shaders/prelude.wgsl`), with the entry point `main`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct KernelText {
+    pub wgsl: std::sync::Arc<str>,
+    pub access: [Access; binding::COUNT],
+}
+
 /// One kernel for every device: WGSL text for those that compile, a CPU body for the one that does not.
 #[derive(Clone)]
 pub struct KernelSource {
     /// For messages, labels and statistics.
     pub name: String,
-    /// The whole module *after* the prelude that the device puts in front
-    /// (`alias real`, `group_size`, `Params`, helpers: `shaders/prelude.wgsl`); entry point `main`.
-    pub wgsl: std::sync::Arc<str>,
-    pub access: [Access; binding::COUNT],
+    /// Modules to run one after the other, with the same bindings; one, unless that would be too large.
+    pub texts: Vec<KernelText>,
     pub cpu: cpu::Body,
+}
+
+impl KernelSource {
+    /// A kernel of one module.
+    pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT], cpu: cpu::Body) -> Self {
+        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access }], cpu }
+    }
+
+    /// The kernel of a program.
+    pub fn of(program: &crate::kernel::Program) -> Self {
+        let body = crate::kernel::block::BlockProgram::new(program);
+        Self {
+            name: program.name.clone(),
+            texts: crate::kernel::wgsl::modules(program),
+            cpu: cpu::Body::Program(std::sync::Arc::new(body)),
+        }
+    }
+
+    /// What the whole kernel does with each slot.
+    pub fn access(&self) -> [Access; binding::COUNT] {
+        std::array::from_fn(|slot| {
+            let used = self.texts.iter().map(|text| text.access[slot]);
+            used.reduce(|a, b| match (a, b) {
+                (Access::ReadWrite, _) | (_, Access::ReadWrite) => Access::ReadWrite,
+                (Access::Read, _) | (_, Access::Read) => Access::Read,
+                _ => Access::Unused,
+            })
+            .unwrap_or(Access::Unused)
+        })
+    }
 }
 
 /// What went wrong on a device.
@@ -222,7 +258,7 @@ impl Device {
     pub fn start(&mut self, recording: Recording) -> Play {
         match self {
             Self::Cpu(_) => Play::Cpu(cpu::Play::new(recording)),
-            Self::Wgpu(_) => Play::Wgpu(wgpu::Play::new(recording)),
+            Self::Wgpu(device) => Play::Wgpu(wgpu::Play::new(device.in_parts(recording))),
         }
     }
 
@@ -241,6 +277,7 @@ impl Device {
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
         match self {
             Self::Cpu(_) => Err(DeviceError::Invalid("a CPU has no queue".into())),
+            Self::Wgpu(device) if device.has_parts() => device.enqueue(&device.in_parts(recording.clone())),
             Self::Wgpu(device) => device.enqueue(recording),
         }
     }

@@ -105,22 +105,29 @@ impl Masks {
 /// The tape with every number that is lifted replaced by its place among the distinct ones, and those numbers. What is
 /// left equal is read into equal structures.
 pub fn lift(words: &[u32]) -> (Vec<u32>, Vec<f64>) {
-    let (mut lifted, mut literals) = (words.to_vec(), Vec::new());
+    let (mut lifted, mut literals) = (Vec::new(), Vec::new());
+    lift_into(words, &mut lifted, &mut literals);
+    (lifted, literals)
+}
+
+/// The same, appended to lists that are there already: `literals` must be empty.
+pub fn lift_into(words: &[u32], lifted: &mut Vec<u32>, literals: &mut Vec<f64>) {
+    let first = lifted.len();
+    lifted.extend_from_slice(words);
     let mut at = 0;
     while let Some(&head) = words.get(at) {
         let next = at + 1 + (head >> 16) as usize;
         if head == Opcode::Literal as u32 | 2 << 16
             && let Some(&[low, high]) = words.get(at + 1..next)
-            && let Some(place) = place(&mut literals, literal(low, high))
+            && let Some(place) = place(literals, literal(low, high))
         {
-            lifted[at + 1..next].copy_from_slice(&[place, u32::MAX]);
+            lifted[first + at + 1..first + next].copy_from_slice(&[place, u32::MAX]);
         }
         if head & 0xffff == Opcode::Mean as u32 {
-            place(&mut literals, share(head >> 16));
+            place(literals, share(head >> 16));
         }
         at = next;
     }
-    (lifted, literals)
 }
 
 fn literal(low: u32, high: u32) -> f64 {

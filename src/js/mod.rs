@@ -3,6 +3,7 @@
 //! No borrow of the engine lives across an await: what waits is a [`Signal`](crate::device::Signal), which knows
 //! nothing of the engine.
 
+mod term;
 mod values;
 
 use crate::clock::now_ms;
@@ -10,11 +11,12 @@ use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
-use crate::problem::{Column, Slot, TermSpec, Weight};
+use crate::problem::Weight;
 use crate::session::{Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
-use values::{Numbers, field, reals, refuse, to_js, words};
+use term::{Packed, Unpacked};
+use values::{Numbers, reals, refuse, to_js, words};
 use wasm_bindgen::prelude::*;
 
 /// Limits that tests force.
@@ -147,37 +149,28 @@ impl Engine {
         Ok(view.into())
     }
 
-    pub fn term(&mut self, problem: u32, term: JsValue) -> Result<u32, JsValue> {
-        let list = |name: &str| Ok::<Vec<JsValue>, JsValue>(js_sys::Array::from(&field(&term, name)?).to_vec());
-        let indices = list("indices")?.iter().map(words).collect::<Result<Vec<_>, _>>()?;
-        let number = |object: &JsValue, name: &str| Ok::<u32, JsValue>(field(object, name)?.as_f64().unwrap_or(0.0) as u32);
-        let text = |object: &JsValue, name: &str| Ok::<String, JsValue>(field(object, name)?.as_string().unwrap_or_default());
-        let slots = list("slots")?;
-        let slots = slots.iter().map(|slot| Ok(Slot { table: number(slot, "table")?, column: number(slot, "column")? }));
-        let slots = slots.collect::<Result<Vec<_>, JsValue>>()?;
-        let given = list("columns")?;
-        let values = given.iter().map(|column| reals(&field(column, "values")?)).collect::<Result<Vec<_>, _>>()?;
-        let columns = given.iter().zip(&values).map(|(column, values)| {
-            Ok(Column {
-                name: text(column, "name")?,
-                width: number(column, "width")?,
-                shared: field(column, "shared")?.is_truthy(),
-                values: values.get(),
-            })
-        });
-        let columns = columns.collect::<Result<Vec<_>, JsValue>>()?;
-        let weight = Numbers::weight(&field(&term, "weight")?)?;
-        let spec = TermSpec {
-            name: text(&term, "name")?,
-            count: number(&term, "count")?,
-            indices,
-            slots,
-            columns,
-            weight: weight.as_weight(),
-            tape: &words(&field(&term, "tape")?)?,
-            outputs: &words(&field(&term, "outputs")?)?,
-        };
-        self.session.term(problem, spec).map_err(refuse)
+    /// `words` and `reals` are as `ts/src/crossing.ts` packs them.
+    pub fn term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
+        let packed = Packed { name, columns, words, reals };
+        match packed.read().map_err(refuse)? {
+            Unpacked::Plain(spec) => self.session.term(problem, spec).map_err(refuse),
+            Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec).map_err(refuse),
+        }
+    }
+
+    /// What was compiled, and what was found to be known.
+    pub fn stats(&self) -> Result<JsValue, JsValue> {
+        to_js(&self.session.stats())
+    }
+
+    #[wasm_bindgen(js_name = evaluateTerm)]
+    pub fn evaluate_term(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
+        self.session.evaluate_term(problem, term).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = checkTerm)]
+    pub fn check_term(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
+        self.session.check_term(problem, term).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = setColumn)]

@@ -61,10 +61,6 @@ pub fn words(value: &JsValue) -> Result<Vec<u32>, JsValue> {
     }
 }
 
-pub fn field(object: &JsValue, name: &str) -> Result<JsValue, JsValue> {
-    js_sys::Reflect::get(object, &name.into())
-}
-
 pub fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }

@@ -3,7 +3,6 @@
 use crate::device::cpu::{Body, Twin, twins};
 use crate::device::{Access, KernelSource, binding::*};
 use crate::solve::state;
-use std::sync::Arc;
 
 const R: Access = Access::Read;
 const W: Access = Access::ReadWrite;
@@ -62,7 +61,7 @@ impl Fixed {
         for &(slot, how) in self.slots() {
             access[slot] = how;
         }
-        KernelSource { name: self.name().to_string(), wgsl: Arc::from(self.wgsl()), access, cpu: Body::Twin(self.twin()) }
+        KernelSource::new(self.name(), &self.wgsl(), access, Body::Twin(self.twin()))
     }
 
     /// The module after the prelude: the state's numbers and the reductions only where they are used.

@@ -3,8 +3,9 @@
 use super::{Instruction, Load, Program, Store, Value};
 use crate::expr::{Binary, Expr, Graph, Leaf, Node, Unary};
 
-/// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible
-/// (depth first, output by output), so that few values are alive at a time.
+/// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible: depth
+/// first, output by output, and of several operands first the one that needs the most registers (Sethi & Ullman, "The
+/// generation of optimal code for arithmetic expressions", 1970), so that few values are alive at a time.
 pub fn lower(graph: &Graph, stores: &[(Store, Expr)], load: impl Fn(Leaf) -> Load, program: &mut Program) {
     let mut uses = vec![0u32; graph.len()];
     let mut stack: Vec<Expr> = stores.iter().map(|store| store.1).collect();
@@ -14,16 +15,31 @@ pub fn lower(graph: &Graph, stores: &[(Store, Expr)], load: impl Fn(Leaf) -> Loa
             stack.extend(graph.operands(expr));
         }
     }
-    let mut lowering = Lowering { graph, uses, values: vec![None; graph.len()], load, program };
+    let needs = registers(graph, &uses);
+    let mut lowering = Lowering { graph, uses, needs, values: vec![None; graph.len()], load, program };
     for &(store, expr) in stores {
         let value = lowering.value(expr);
         lowering.program.stores.push((store, value));
     }
 }
 
+/// Sethi & Ullman's numbers: how many registers a value takes, were nothing shared.
+fn registers(graph: &Graph, uses: &[u32]) -> Vec<u32> {
+    let mut needs = vec![0u32; graph.len()];
+    for index in (0..graph.len()).filter(|&index| uses[index] > 0) {
+        let mut of_operands = [0; 3];
+        graph.operands(Expr(index as u32)).zip(&mut of_operands).for_each(|(operand, need)| *need = needs[operand.0 as usize]);
+        of_operands.sort_unstable_by(|a, b| b.cmp(a));
+        // Those done already each hold a register while the next is computed.
+        needs[index] = (0..).zip(of_operands).map(|(held, need)| need + if need > 0 { held } else { 0 }).max().unwrap_or(0).max(1);
+    }
+    needs
+}
+
 struct Lowering<'a, L> {
     graph: &'a Graph,
     uses: Vec<u32>,
+    needs: Vec<u32>,
     values: Vec<Option<Value>>,
     load: L,
     program: &'a mut Program,
@@ -47,6 +63,8 @@ impl<L: Fn(Leaf) -> Load> Lowering<'_, L> {
             };
             let before = stack.len();
             stack.extend(operands.into_iter().flatten().filter(|operand| self.values[operand.0 as usize].is_none()));
+            // The last one pushed is computed first.
+            stack[before..].sort_by_key(|operand| self.needs[operand.0 as usize]);
             if stack.len() == before {
                 self.emit(expr, fused);
                 stack.pop();

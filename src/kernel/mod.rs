@@ -12,6 +12,7 @@ mod structure;
 pub mod wgsl;
 
 pub use fixed::Fixed;
+pub use lower::lower;
 pub use program::*;
 pub use residual::*;
 pub use structure::{Layout, SlotKind, Structure};

@@ -14,9 +14,10 @@
 //! *Contributions* are stored in columns, each distinct value (up to its sign) once; a [`ColumnMap`] says which column
 //! with which sign a slot's component is. `gather` adds them up by incidence list: no atomics. For an edge, whose two
 //! ends get u and −u, that is one stored vector instead of two.
-//! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied.
+//! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
+//! are read where the data is.
 
-use super::{Address, Load, Program, Store, lower::lower};
+use super::{Address, Load, Program, Store, lower::lower, wgsl};
 use crate::expr::{Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
 
@@ -56,6 +57,22 @@ pub struct ColumnMap {
     pub codes: Vec<u32>,
 }
 
+/// Where an entry of J is found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Entry {
+    Constant(f64),
+    /// A column of the Jacobian buffer, or its negative.
+    Stored {
+        column: u32,
+        negative: bool,
+    },
+    /// A scalar of the data, or its negative.
+    Data {
+        column: u32,
+        negative: bool,
+    },
+}
+
 /// The sign bit of a [`ColumnMap`]'s codes.
 pub const NEGATIVE: u32 = 1 << 31;
 
@@ -76,6 +93,12 @@ pub struct ResidualPrograms {
     pub contributions: u32,
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
+    /// Columns of scratch that the programs need, those between pieces of large ones included.
+    pub scratch: u32,
+    /// What the columns of J stand for: slot and component.
+    pub inputs: Vec<(u32, u32)>,
+    /// J, row by row.
+    pub entries: Vec<Entry>,
     /// For every slot, where its part of Jᵀu is (width d), and of its diagonal block
     /// (width d(d+1)/2: the lower triangle, row by row). Empty for constants.
     pub gradient_maps: Vec<ColumnMap>,
@@ -143,17 +166,26 @@ impl ResidualPrograms {
         // The stored entries: row by row, distinct up to sign. `linear` is the graph over what is stored.
         let mut stored = Columns::new(rows);
         let mut linear = Graph::new();
+        let mut known_entries = Vec::new();
         let jacobian: Vec<Vec<Expr>> = residual
             .iter()
             .map(|&row| {
                 let entries = graph.gradient(row, &leaves);
-                let entry = |entry: Expr| match graph.node(entry) {
-                    Node::Const(bits) => linear.constant(f64::from_bits(bits)),
-                    _ => {
-                        let (column, negative) = stored.column(&graph, entry);
-                        let value = linear.leaf(Leaf::Stored(column));
-                        if negative { linear.neg(value) } else { value }
-                    }
+                let entry = |entry: Expr| {
+                    let (unsigned, negative) = graph.unsigned(entry);
+                    let (value, known) = match graph.node(unsigned) {
+                        Node::Const(bits) => (linear.constant(f64::from_bits(bits)), Entry::Constant(f64::from_bits(bits))),
+                        // It is there already.
+                        Node::Leaf(Leaf::Data { column, component }) => {
+                            (linear.leaf(Leaf::Data { column, component }), Entry::Data { column, negative })
+                        }
+                        _ => {
+                            let (column, _) = stored.column(&graph, unsigned);
+                            (linear.leaf(Leaf::Stored(column)), Entry::Stored { column, negative })
+                        }
+                    };
+                    known_entries.push(known);
+                    if negative { linear.neg(value) } else { value }
                 };
                 entries.into_iter().map(entry).collect()
             })
@@ -259,7 +291,10 @@ impl ResidualPrograms {
             first = range.end;
         }
         let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
+        let all = [&linearize, &energy, &change, &gradient, &product, &diagonal];
+        let scratch = all.into_iter().map(wgsl::columns).max().unwrap_or(0).max(1);
         Self {
+            scratch,
             linearize,
             energy,
             change,
@@ -270,6 +305,8 @@ impl ResidualPrograms {
             stored: rows + stored.list.len() as u32,
             contributions: columns.len() as u32,
             diagonals: diagonals.list.len() as u32,
+            inputs: inputs.iter().map(|&(slot, component, _)| (slot, component)).collect(),
+            entries: known_entries,
             gradient_maps,
             diagonal_maps,
         }

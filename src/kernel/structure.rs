@@ -1,7 +1,7 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
 use super::{Address, ColumnShape, Guards, ResidualPrograms, Signature, SlotShape};
-use crate::expr::{Canonical, Leaf};
+use crate::expr::{Canonical, Expr, Graph, Leaf};
 
 /// A slot, in the order in which the structure first meets it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,8 +60,13 @@ impl Structure {
         Signature { slots: slots.collect(), columns, weight_shared: layout.weight_shared, shared, header: 2 * count }
     }
 
+    /// The residual itself: leaves are slots of the structure, and its data as columns of one scalar each.
+    pub fn residual(&self) -> (Graph, Vec<Expr>) {
+        self.canonical.rebuild(self.rows as usize, |leaf| self.leaves[leaf as usize])
+    }
+
     pub fn programs(&self, name: &str, signature: &Signature, guards: Guards) -> ResidualPrograms {
-        let (graph, residual) = self.canonical.rebuild(self.rows as usize, |leaf| self.leaves[leaf as usize]);
+        let (graph, residual) = self.residual();
         ResidualPrograms::new(name, graph, &residual, signature, guards)
     }
 }

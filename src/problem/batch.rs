@@ -10,7 +10,7 @@ use super::{Table, Term};
 use crate::device::{BufferId, Command, Device, Kind, Limits};
 use crate::error::Error;
 use crate::kernel::{Layout, ResidualPrograms, Signature};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
 /// them off would move them all.
@@ -182,7 +182,7 @@ impl Batch {
 
     /// Elements of the scratch columns that the chunk's kernels store into.
     pub fn scratch_len(&self, chunk: &Chunk) -> u32 {
-        scratch_columns(&self.programs) * chunk.count
+        self.programs.scratch * chunk.count
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
@@ -249,15 +249,11 @@ fn layout(part: &Part, contents: &[&Contents]) -> Layout {
     }
 }
 
-fn scratch_columns(programs: &ResidualPrograms) -> u32 {
-    programs.contributions.max(programs.diagonals).max(1)
-}
-
 /// The most instances of which every buffer still fits a binding.
 fn largest_chunk(name: &str, programs: &ResidualPrograms, signature: &Signature, limits: Limits, real: u64) -> Result<u32, Error> {
     let slots = signature.slots.len() as u64;
     let columns = signature.slots.iter().map(|slot| u64::from(slot.arena.column) + 1).max().unwrap_or(0);
-    let reals = [programs.stored, scratch_columns(programs), signature.each()];
+    let reals = [programs.stored, programs.scratch, signature.each()];
     // A row start and a row id at most for every entry.
     let words = [columns, 3 * slots];
     let widest = reals.iter().map(|&n| u64::from(n) * real).chain(words.iter().map(|n| n * 4)).max().unwrap_or(4).max(4);
@@ -277,9 +273,11 @@ fn largest_chunk(name: &str, programs: &ResidualPrograms, signature: &Signature,
 
 /// Refuses a term whose instances could never be laid out.
 pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Result<(), Error> {
-    for part in &term.parts {
+    // Of a hundred thousand terms that read the same, one is looked at.
+    for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
         largest_chunk(&term.name, &compiled.programs, &compiled.signature, device.limits(), device.precision().bytes())?;
+        part.reading.fits.store(true, Relaxed);
     }
     Ok(())
 }

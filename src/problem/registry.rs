@@ -6,13 +6,13 @@
 use super::spec::TermSpec;
 use super::{GUARDS, Table};
 use crate::clock::now_ms;
-use crate::device::{Device, KernelId, KernelSource, cpu::Body};
+use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{Layout, Program, ResidualPrograms, Signature, SlotKind, Structure, block::BlockProgram, wgsl};
+use crate::kernel::{Layout, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 /// Where a scalar of data comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +28,8 @@ pub struct Reading {
     pub slots: Vec<u32>,
     /// For every scalar of data of the structure, the term's.
     pub data: Vec<Datum>,
+    /// Whether a term of it was found to fit the device.
+    pub fits: AtomicBool,
 }
 
 /// The kernels of a residual.
@@ -86,6 +88,8 @@ type Known<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 #[derive(Default)]
 pub struct Registry {
+    /// The key being looked up; its memory is used again.
+    key: Vec<u32>,
     tapes: Known<Vec<u32>, Arc<Reading>>,
     structures: Known<Vec<u32>, Arc<Structure>>,
     compiled: HashMap<(usize, Layout), Compiled>,
@@ -99,20 +103,23 @@ impl Registry {
 
     /// Reads a term's tape, unless it is known; gives its literals, too.
     pub fn read(&mut self, spec: &TermSpec, tables: &[Table]) -> Result<(Arc<Reading>, Vec<f64>), Error> {
-        let (mut key, literals) = tape::lift(spec.tape);
-        let kind = |slot: usize| {
-            let table = &tables[spec.slots[slot].table as usize];
-            [spec.slots[slot].column, spec.first_alike(slot) as u32, table.width << 1 | u32::from(table.moving)]
-        };
+        let (mut key, mut literals) = (std::mem::take(&mut self.key), Vec::new());
+        key.clear();
+        tape::lift_into(spec.tape, &mut key, &mut literals);
         key.extend(spec.outputs);
-        (0..spec.slots.len()).for_each(|slot| key.extend(kind(slot)));
+        for (number, slot) in spec.slots.iter().enumerate() {
+            let table = &tables[slot.table as usize];
+            key.extend([slot.column, spec.first_alike(number) as u32, table.width << 1 | u32::from(table.moving)]);
+        }
         key.extend(spec.columns.iter().map(|column| column.width));
         key.extend([spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
         self.stats.terms += 1;
         let representable = literals.iter().all(|value| value.abs() <= f64::from(f32::MAX));
-        if let (true, Some(reading)) = (representable, self.tapes.get(&key)) {
+        let known = self.tapes.get(&key[..]).filter(|_| representable).cloned();
+        self.key = key;
+        if let Some(reading) = known {
             self.stats.hits += 1;
-            return Ok((reading.clone(), literals));
+            return Ok((reading, literals));
         }
         let started = now_ms();
         // A slot that repeats an earlier one is that one: its derivatives add up there.
@@ -127,7 +134,7 @@ impl Registry {
         let (residual, literals) = tape::read_lifted(&mut graph, spec.tape, spec.outputs, &sources)
             .map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
         let reading = self.recognised(spec, tables, &graph, &residual)?;
-        self.tapes.insert(key, reading.clone());
+        self.tapes.insert(self.key.clone(), reading.clone());
         self.stats.compile_ms += now_ms() - started;
         Ok((reading, literals))
     }
@@ -200,7 +207,7 @@ impl Registry {
             self.structures.insert(key, structure.clone());
             structure
         });
-        Ok(Arc::new(Reading { structure, slots, data }))
+        Ok(Arc::new(Reading { structure, slots, data, fits: AtomicBool::new(false) }))
     }
 
     /// The programs of a structure with its data laid out like this.
@@ -226,7 +233,7 @@ impl Compiled {
         }
         let programs = &self.programs;
         let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
-        let ids = device.kernels(&all.map(kernel_source))?;
+        let ids = device.kernels(&all.map(KernelSource::of))?;
         let kernels =
             TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
         self.kernels = Some(kernels);
@@ -239,13 +246,4 @@ fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
         list.push(item);
         list.len() - 1
     })
-}
-
-fn kernel_source(program: &Program) -> KernelSource {
-    KernelSource {
-        name: program.name.clone(),
-        wgsl: Arc::from(wgsl::write(program)),
-        access: program.access(),
-        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
-    }
 }

@@ -99,15 +99,17 @@ pub struct Term {
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,
     plain_columns: usize,
+    /// The tables of all slots; of a ragged term, of those of its longest rows.
+    slots: Vec<u32>,
 }
 
 impl Term {
-    pub(super) fn new(spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
+    pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
         let mut term = Self::empty(&spec);
         let values = term.given(&spec, &[])?;
         let weight = term.weight_values(spec.weight)?;
         let literals = |_: usize| literals;
-        let part = term.part(&spec, reading, None, &literals, &values, &weight);
+        let part = term.part(&mut spec, reading, None, &literals, &values, &weight);
         term.parts.push(part);
         Ok(term)
     }
@@ -124,15 +126,18 @@ impl Term {
         for bucket in spec.buckets(tables)? {
             let mine = |instance: &u32| bucket.lengths.contains(&lengths[*instance as usize]);
             let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
-            let plain = spec.plain(&bucket, &instances);
+            let mut plain = spec.plain(&bucket, &instances);
             plain.validate(tables)?;
+            if plain.slots.len() > term.slots.len() {
+                term.slots = plain.slots.iter().map(|slot| slot.table).collect();
+            }
             let reading = spec.read(registry, tables, &bucket, &plain)?;
             let literals = |instance: usize| {
                 let length = lengths[instances[instance] as usize];
                 let place = bucket.lengths.iter().position(|known| *known == length).unwrap_or(0);
                 &bucket.literals[place][..]
             };
-            let part = term.part(&plain, reading, Some(&instances), &literals, &values, &weight);
+            let part = term.part(&mut plain, reading, Some(&instances), &literals, &values, &weight);
             term.parts.push(part);
         }
         Ok(term)
@@ -153,6 +158,7 @@ impl Term {
             weight_shared: matches!(spec.weight, Weight::Shared(_)),
             offsets: None,
             plain_columns: spec.columns.len(),
+            slots: spec.slots.iter().map(|slot| slot.table).collect(),
         }
     }
 
@@ -164,7 +170,7 @@ impl Term {
 
     fn part<'a>(
         &self,
-        spec: &TermSpec,
+        spec: &mut TermSpec,
         reading: Arc<Reading>,
         instances: Option<&[u32]>,
         literals: &impl Fn(usize) -> &'a [f64],
@@ -176,11 +182,14 @@ impl Term {
         for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
             columns[kind.column as usize] = spec.slots[slot as usize].column;
         }
-        let indices = columns.iter().map(|&column| spec.indices[column as usize].clone()).collect();
+        let indices = columns.iter().map(|&column| std::mem::take(&mut spec.indices[column as usize])).collect();
         let count = spec.count as usize;
         let data = reading.data.iter().map(|&datum| match self.origin(datum) {
             Origin::Literal(number) => {
                 let number = number as usize;
+                if instances.is_none() {
+                    return Values::Shared(literals(0)[number]);
+                }
                 let all: Vec<f64> = (0..count).map(|instance| literals(instance)[number]).collect();
                 if all.iter().all(|value| value.to_bits() == all[0].to_bits()) { Values::Shared(all[0]) } else { Values::Each(all) }
             }
@@ -214,6 +223,25 @@ impl Term {
         }
         let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
+    }
+
+    /// Rows of an instance's residual, and columns of its Jacobian: the scalars of all variables among its slots (of a
+    /// ragged term, of the longest row).
+    pub fn shape(&self, tables: &[Table]) -> (u32, u32) {
+        let rows = self.parts.iter().map(|part| part.reading.structure.rows).max().unwrap_or(0);
+        let width = |table: u32| tables.get(table as usize).filter(|table| table.moving).map_or(0, |table| table.width);
+        (rows, self.slots.iter().map(|&table| width(table)).sum())
+    }
+
+    /// The first column of each slot in the term's Jacobian; none for constants.
+    pub fn column_starts(&self, tables: &[Table]) -> Vec<Option<u32>> {
+        let mut next = 0;
+        let start = |&table: &u32| {
+            let table = tables.get(table as usize).filter(|table| table.moving)?;
+            next += table.width;
+            Some(next - table.width)
+        };
+        self.slots.iter().map(start).collect()
     }
 
     /// The term's number of a part's instance.

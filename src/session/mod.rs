@@ -4,6 +4,7 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
 mod costs;
+mod inspect;
 mod measure;
 mod solvers;
 mod task;
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, TermSpec, Weight};
 use crate::solve::{Levenberg, Options};
 use costs::Costs;
+use inspect::{Inspection, Wanted};
 use std::collections::HashMap;
 use task::Task;
 
@@ -50,6 +52,8 @@ pub struct Session {
 pub struct TermDescription {
     /// Rows of one instance's residual.
     pub residuals: u32,
+    /// Columns of one instance's Jacobian.
+    pub inputs: u32,
     /// Stored columns besides the residual: distinct non-constant Jacobian entries.
     pub jacobian_columns: u32,
     pub contribution_columns: u32,
@@ -171,12 +175,14 @@ impl Session {
         entry.problem.lay_out(device, registry)?;
         let parts = &entry.problem.term(term)?.parts;
         let batches = parts.iter().filter_map(|part| entry.problem.batches().get(part.place?.batch as usize));
-        let mut description = TermDescription::default();
+        let (_, inputs) = entry.problem.term(term)?.shape(entry.problem.tables());
+        let mut description = TermDescription { inputs, ..TermDescription::default() };
         for batch in batches {
             let programs = &batch.programs;
             let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
             description = TermDescription {
                 residuals: programs.rows,
+                inputs,
                 jacobian_columns: description.jacobian_columns.max(programs.stored - programs.rows),
                 contribution_columns: description.contribution_columns.max(programs.contributions),
                 chunks: description.chunks + batch.chunks.len() as u32,
@@ -208,6 +214,29 @@ impl Session {
         entry.problem.lay_out(device, registry)?;
         let costs = Costs::of_term(device, &entry.problem, problem, term)?;
         self.start_task(problem, Task::Costs(costs))
+    }
+
+    /// A task: r and J of every instance of a term at the accepted values, as the device has them. First all residuals,
+    /// then all Jacobians, instance by instance and row by row; columns are the scalars of the term's variables, slot by
+    /// slot.
+    pub fn evaluate_term(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
+        self.inspect(problem, term, Wanted::Values)
+    }
+
+    /// A task: the entry of J that is furthest from differences of r, as error, instance, row, slot, component,
+    /// derivative, difference.
+    pub fn check_term(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
+        self.inspect(problem, term, Wanted::Check)
+    }
+
+    fn inspect(&mut self, problem: u32, term: u32, wanted: Wanted) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.term(term)?;
+        entry.problem.lay_out(device, registry)?;
+        let inspection = Inspection::new(device, &entry.problem, problem, term, wanted)?;
+        // It linearises at the accepted point whatever the solvers know of it.
+        entry.problem.linearized_by = None;
+        self.start_task(problem, Task::Inspect(Box::new(inspection)))
     }
 
     fn start_task(&mut self, problem: u32, task: Task) -> Result<u32, Error> {

@@ -1,6 +1,7 @@
 //! Tasks: what takes longer than one call.
 
 use super::costs::Costs;
+use super::inspect::Inspection;
 use super::measure::Measure;
 use super::{Entry, Session, SolverEntry};
 use crate::clock::now_ms;
@@ -34,6 +35,7 @@ pub(super) enum Task {
     Solve { problem: u32, solver: u32, mode: SolveMode, play: Option<Play>, readback: Vec<f64>, stepped: bool, compiling: Option<f64> },
     Read { problem: u32, play: Play },
     Costs(Costs),
+    Inspect(Box<Inspection>),
     Measure(Measure),
 }
 
@@ -57,6 +59,7 @@ impl Task {
         match self {
             Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
             Self::Costs(costs) => Some(costs.problem),
+            Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
         }
     }
@@ -75,6 +78,7 @@ impl Session {
                 Playing::Finished(values) => Progress::Values(values),
             }),
             Task::Costs(costs) => self.resume_costs(costs, deadline),
+            Task::Inspect(inspection) => self.resume_inspection(inspection, deadline),
             Task::Measure(measure) => self.resume_measure(measure, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
@@ -161,6 +165,7 @@ impl Session {
         }
         match task {
             Task::Costs(costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
+            Task::Inspect(inspection) => inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Solve { .. } | Task::Read { .. } => {}
         }

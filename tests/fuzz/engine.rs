@@ -183,12 +183,7 @@ pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> 
 pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
     // A CPU knows kernels by their text.
     let text = if wgsl.is_empty() { format!("{:p}, {}", program, device.counters().kernels_created) } else { wgsl.to_string() };
-    let source = KernelSource {
-        name: program.name.clone(),
-        wgsl: Arc::from(text),
-        access: program.access(),
-        cpu: Body::Program(Arc::new(BlockProgram::new(program))),
-    };
+    let source = KernelSource::new(&program.name, &text, program.access(), Body::Program(Arc::new(BlockProgram::new(program))));
     let kernel = device.kernels(&[source]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();

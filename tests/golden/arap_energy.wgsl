@@ -8,15 +8,15 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (i >= params.count) {
         return;
     }
-    let v0: real = 0.5;
-    let v1: real = data[0];
-    let v2: real = v1 * v0;
-    let v3: real = jacobian[params.count + i];
-    let v4: real = v3 * v3;
-    let v5: real = jacobian[i];
-    let v6: real = v5 * v5 + v4;
-    let v7: real = jacobian[2u * params.count + i];
-    let v8: real = v7 * v7 + v6;
-    let v9: real = v8 * v2;
+    let v0: real = jacobian[params.count + i];
+    let v1: real = v0 * v0;
+    let v2: real = jacobian[i];
+    let v3: real = v2 * v2 + v1;
+    let v4: real = jacobian[2u * params.count + i];
+    let v5: real = v4 * v4 + v3;
+    let v6: real = 0.5;
+    let v7: real = data[0];
+    let v8: real = v7 * v6;
+    let v9: real = v5 * v8;
     vector_out[i] = v9;
 }

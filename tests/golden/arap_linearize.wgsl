@@ -3,19 +3,91 @@
 @group(0) @binding(6) var<storage, read_write> jacobian: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
-// sin and cos to 2 ulp of f32 for |x| ≤ 8192; beyond that the adapter's own, whatever they are worth. WGSL's own may be off by 2⁻¹¹ (the specification, section 15.7.4), and are
-// on some adapters: enough to move the minimum of a solve. Cody & Waite's reduction by π/2 in three parts, then the
-// polynomials of the Cephes library. The CUDA f64 build has its own library and replaces these two.
-
-fn quadrant(x: real) -> real {
-    return round(x * 0.63661977236758134);
+// 2ⁿ for −126 ≤ n ≤ 127.
+fn power_of_two(n: i32) -> real {
+    return bitcast<real>(u32(n + 127) << 23u);
 }
 
-fn reduced(x: real, k: real) -> real {
-    // Each difference is exact as long as nothing merges the three parts again.
-    let high = opaque(x - opaque(k * 1.5703125));
-    let middle = opaque(high - opaque(k * 4.837512969970703125e-4));
-    return middle - k * 7.54978995489188216e-8;
+// x cut to the leading 12 bits of its significand: the product of two such is exact.
+fn leading_half(x: real) -> real {
+    return bitcast<real>(bitcast<u32>(x) & (0xfffff000u ^ params.zero));
+}
+
+// The upper 32 bits of the product.
+fn upper_product(a: u32, b: u32) -> u32 {
+    let low = (a & 0xffffu) * (b & 0xffffu);
+    let left = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+    let right = (a & 0xffffu) * (b >> 16u) + (left & 0xffffu);
+    return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u);
+}
+
+// The quarter turns of x for |x| ≥ 2⁻⁷, to 2⁻⁶² of one, by whole numbers alone.
+fn far_turn(x: real) -> Turn {
+    let bits = bitcast<u32>(x);
+    let exponent = (bits >> 23u) & 255u;
+    // 96 bits of 2/π, from the one that is worth two quarter turns a unit of the significand: four words in a row, of
+    // eight whose first is before the point.
+    let place = exponent - 120u;
+    let odd = (place & 32u) != 0u;
+    let half = (place & 64u) != 0u;
+    let last = (place & 128u) != 0u;
+    let w1 = select(0xa2f9836eu, 0xfc2757d1u, half);
+    let w2 = select(0x4e441529u, 0xf534ddc0u, half);
+    let w3 = select(0xfc2757d1u, 0xdb629599u, half);
+    let a = select(select(select(0u, 0x4e441529u, half), w1, odd), 0xf534ddc0u, last);
+    let b = select(select(w1, w2, odd), 0xdb629599u, last);
+    let c = select(select(w2, w3, odd), 0x3c439041u, last);
+    let d = select(select(w3, select(0xf534ddc0u, 0x3c439041u, half), odd), 0xfe5163abu, last);
+    let shift = place & 31u;
+    let upper = (a << shift) | ((b >> 1u) >> (31u - shift));
+    let middle = (b << shift) | ((c >> 1u) >> (31u - shift));
+    let lower = (c << shift) | ((d >> 1u) >> (31u - shift));
+    // Times the significand, in units of 2⁻⁶² quarter turns, modulo 4.
+    let significand = (bits & 0x7fffffu) | 0x800000u;
+    let product = significand * middle;
+    let low = product + upper_product(significand, lower);
+    let high = significand * upper + upper_product(significand, middle) + select(0u, 1u, low < product);
+    // What is left of the nearest whole one: a sign, and 61 bits in three numbers.
+    let quarters = (high + 0x20000000u) >> 30u;
+    let rest = high - (quarters << 30u);
+    let below = rest >= 0x80000000u;
+    let rest_high = select(rest, ~rest, below);
+    let rest_low = select(low, ~low, below);
+    let first = real(rest_high >> 6u) * power_of_two(-24);
+    let second = real(((rest_high & 63u) << 18u) | (rest_low >> 14u)) * power_of_two(-48);
+    let third = real(rest_low & 0x3fffu) * power_of_two(-62);
+    // Times π/2, whose leading digits times the leading digits are exact.
+    let leading = leading_half(first);
+    let tail = (opaque(first - leading) + (second + third)) * 1.5707963267948966 + leading * 4.83826792e-4;
+    let size = opaque(leading * 1.5703125) + opaque(tail);
+    let q = i32(quarters);
+    let negative = x < 0.0;
+    return Turn(select(select(size, -size, below != negative), flagged(), exponent == 255u), select(q, -q, negative));
+}
+
+// x = r + q·π/2 with |r| ≤ π/4, q modulo 4.
+struct Turn {
+    r: real,
+    q: i32,
+}
+
+fn near_turn(x: real) -> Turn {
+    let k = round(x * 0.63661977236758134);
+    // Products and differences are exact as long as nothing merges the parts again, but for the third difference,
+    // whose error is kept.
+    let first = opaque(x - k * 1.570556640625);
+    let second = opaque(first - k * 2.396702766418457e-4);
+    let third = opaque(second - k * 1.5890691429376602e-8);
+    let rest = opaque(opaque(second - third) - k * 1.5890691429376602e-8) - k * 2.5633440682571e-12;
+    return Turn(third + opaque(rest), i32(k));
+}
+
+fn turn(x: real) -> Turn {
+    var t = near_turn(x);
+    if (abs(x) > 3216.0) {
+        t = far_turn(x);
+    }
+    return t;
 }
 
 fn sine_part(r: real) -> real {
@@ -33,16 +105,12 @@ fn turned(r: real, q: i32) -> real {
     return select(part, -part, (q & 2) != 0);
 }
 
-fn sine(x: real) -> real {
-    let k = quadrant(x);
-    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)));
-    return select(ours, sin(x), abs(x) > 8192.0);
+fn sine(x: Turn) -> real {
+    return turned(x.r, x.q);
 }
 
-fn cosine(x: real) -> real {
-    let k = quadrant(x);
-    let ours = turned(reduced(x, k), i32(clamp(k, -8192.0, 8192.0)) + 1);
-    return select(ours, cos(x), abs(x) > 8192.0);
+fn cosine(x: Turn) -> real {
+    return turned(x.r, x.q + 1);
 }
 
 @compute @workgroup_size(group_size)
@@ -54,37 +122,40 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (i >= params.count) {
         return;
     }
-    let a0 = index[2] + index[10u + i] * 3u;
-    let a1 = index[4] + index[10u + params.count + i] * 3u;
-    let a2 = index[3] + index[10u + i] * 3u;
+    let a0 = index[4] + index[10u + params.count + i] * 3u;
+    let a1 = index[3] + index[10u + i] * 3u;
+    let a2 = index[2] + index[10u + i] * 3u;
     let a3 = index[1] + index[10u + params.count + i] * 3u;
     let a4 = index[0] + index[10u + i] * 3u;
-    let v0: real = arena[a0 + 0u];
-    let v1: real = sine(v0);
-    let v2: real = arena[a1 + 2u];
-    let v3: real = arena[a2 + 2u];
-    let v4: real = v3 - v2;
-    let v5: real = v4 * v1;
-    let v6: real = arena[a1 + 1u];
-    let v7: real = arena[a2 + 1u];
+    let v0: real = arena[a0 + 2u];
+    let v1: real = arena[a1 + 2u];
+    let v2: real = v1 - v0;
+    let v3: real = arena[a2 + 0u];
+    let t3 = turn(v3);
+    let v4: real = sine(t3);
+    let v5: real = v2 * v4;
+    let v6: real = arena[a0 + 1u];
+    let v7: real = arena[a1 + 1u];
     let v8: real = v7 - v6;
-    let v9: real = cosine(v0);
+    let v9: real = cosine(t3);
     let v10: real = v9 * v8;
     let v11: real = v10 - v5;
-    let v12: real = arena[a0 + 2u];
-    let v13: real = sine(v12);
+    let v12: real = arena[a2 + 2u];
+    let t12 = turn(v12);
+    let v13: real = sine(t12);
     let v14: real = v13 * v11;
-    let v15: real = v8 * v1;
-    let v16: real = v4 * v9 + v15;
-    let v17: real = arena[a0 + 1u];
-    let v18: real = sine(v17);
+    let v15: real = v8 * v4;
+    let v16: real = v2 * v9 + v15;
+    let v17: real = arena[a2 + 1u];
+    let t17 = turn(v17);
+    let v18: real = sine(t17);
     let v19: real = v18 * v16;
-    let v20: real = cosine(v17);
+    let v20: real = arena[a0 + 0u];
     let v21: real = arena[a1 + 0u];
-    let v22: real = arena[a2 + 0u];
-    let v23: real = v22 - v21;
-    let v24: real = v23 * v20 + v19;
-    let v25: real = cosine(v12);
+    let v22: real = v21 - v20;
+    let v23: real = cosine(t17);
+    let v24: real = v22 * v23 + v19;
+    let v25: real = cosine(t12);
     let v26: real = v25 * v24;
     let v27: real = v26 - v14;
     let v28: real = arena[a3 + 0u];
@@ -97,43 +168,43 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v35: real = arena[a4 + 1u];
     let v36: real = v35 - v34;
     let v37: real = v36 - v33;
-    let v38: real = v23 * v18;
-    let v39: real = v20 * v16;
-    let v40: real = v39 - v38;
+    let v38: real = v23 * v16;
+    let v39: real = v22 * v18;
+    let v40: real = v38 - v39;
     let v41: real = arena[a3 + 2u];
     let v42: real = arena[a4 + 2u];
     let v43: real = v42 - v41;
     let v44: real = v43 - v40;
     let v45: real = v25 * v18;
-    let v46: real = v4 * v45;
+    let v46: real = v2 * v45;
     let v47: real = v8 * v13;
     let v48: real = v47 - v46;
-    let v49: real = v1 * v48;
+    let v49: real = v4 * v48;
     let v50: real = v8 * v45;
-    let v51: real = v4 * v13 + v50;
+    let v51: real = v2 * v13 + v50;
     let v52: real = v9 * v51 + v49;
     let v53: real = v25 * v16;
-    let v54: real = v20 * v53;
-    let v55: real = v25 * v23;
+    let v54: real = v23 * v53;
+    let v55: real = v25 * v22;
     let v56: real = v18 * v55;
     let v57: real = v56 - v54;
     let v58: real = v18 * v13;
-    let v59: real = v4 * v58;
+    let v59: real = v2 * v58;
     let v60: real = v25 * v8 + v59;
-    let v61: real = v1 * v60;
+    let v61: real = v4 * v60;
     let v62: real = v8 * v58;
-    let v63: real = v25 * v4;
+    let v63: real = v25 * v2;
     let v64: real = v63 - v62;
     let v65: real = v9 * v64 + v61;
     let v66: real = v16 * v13;
-    let v67: real = v20 * v66;
-    let v68: real = v23 * v13;
+    let v67: real = v23 * v66;
+    let v68: real = v22 * v13;
     let v69: real = v18 * v68;
     let v70: real = v69 - v67;
-    let v71: real = v20 * v8;
+    let v71: real = v23 * v8;
     let v72: real = v9 * v71;
-    let v73: real = v20 * v4;
-    let v74: real = v1 * v73;
+    let v73: real = v23 * v2;
+    let v74: real = v4 * v73;
     let v75: real = v74 - v72;
     jacobian[i] = v31;
     jacobian[params.count + i] = v37;

@@ -1,10 +1,11 @@
 //! The block interpreter: values, what is written, and the same bits however the work is cut.
 
 use super::build::{Builder, cross_product, spring};
-use super::play::{Case, Cut, Outputs, POISON, WHOLE, play};
+use super::play::{Case, Cut, Outputs, POISON, WHOLE, play, play_program};
 use super::random::{Random, case, program};
 use super::reference::evaluate;
 use leastwise::device::Precision;
+use leastwise::kernel::block::{BlockProgram, Instructions};
 use leastwise::kernel::*;
 
 const COUNTS: [u32; 6] = [0, 1, 63, 64, 65, 1000];
@@ -84,8 +85,84 @@ fn bits_do_not_depend_on_how_the_work_is_cut() {
     }
 }
 
+/// A program that stores the result of every operation.
+fn every_operation() -> Program {
+    let mut b = Builder::new("every operation");
+    let [x, y] = [0, 1].map(|column| b.load(Load::Data(column)));
+    let mut values: Vec<Value> = Unary::ALL.into_iter().map(|operation| b.unary(operation, x)).collect();
+    values.extend(Binary::ALL.map(|operation| b.binary(operation, x, y)));
+    values.push(b.push(Instruction::MulAdd(x, y, x)));
+    values.push(b.push(Instruction::Select { condition: y, then: x, otherwise: y }));
+    for (column, value) in values.into_iter().enumerate() {
+        b.store(Store::Column(column as u32), value);
+    }
+    b.program
+}
+
+/// A case of [`every_operation`], with operands of every kind and size.
+fn of_every_operation(count: u32) -> Case {
+    let program = every_operation();
+    let mut random = Random(13);
+    let out = program.stores.len() as u32 * count;
+    let mut case = Case { out, ..case(&mut random, program, count) };
+    let number = |random: &mut Random| match random.below(16) {
+        0 => [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310][random.below(8) as usize],
+        1 => f64::from_bits(random.next()),
+        2..6 => 6.0 * random.unit() - 3.0,
+        _ => random.unit(),
+    };
+    case.data = (0..2 * count).map(|_| number(&mut random)).collect();
+    case
+}
+
+#[test]
+fn bits_do_not_depend_on_the_instructions_of_the_processor() {
+    let case = of_every_operation(10_000);
+    for precision in [Precision::F64, Precision::F32] {
+        let [best, baseline] = [Instructions::best(), Instructions::Baseline]
+            .map(|instructions| play_program(BlockProgram::with_instructions(&case.program, instructions), &case, precision, WHOLE).bits());
+        assert!(best == baseline, "{precision:?}, {:?}", Instructions::best());
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_the_number_of_threads() {
+    let mut random = Random(14);
+    let program = program(&mut random);
+    let cases = [of_every_operation(20_011), case(&mut random, program, 100_003), case(&mut Random(15), spring(), 300_007)];
+    for case in &cases {
+        for precision in [Precision::F64, Precision::F32] {
+            let [one, two, five] = [1, 2, 5].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| play(case, precision, Cut { group_size: 96, sliced: threads == 2 }).bits())
+            });
+            assert!(one == two && one == five, "{}, {precision:?}", case.program.name);
+        }
+    }
+}
+
 #[test]
 fn a_lane_does_not_see_its_neighbours() {
+    let case = of_every_operation(64 * 5);
+    let operations = case.program.stores.len();
+    for precision in [Precision::F64, Precision::F32] {
+        let whole = play(&case, precision, WHOLE).vector;
+        // Each item alone, in a block whose other lanes are copies of it.
+        for item in 0..case.count as usize {
+            let alone =
+                Case { count: 1, data: [0, 1].map(|column| case.data[column * case.count as usize + item]).to_vec(), ..case.clone() };
+            let single = play(&alone, precision, WHOLE).vector;
+            for operation in 0..operations {
+                let [together, alone] = [whole[operation * case.count as usize + item], single[operation]];
+                let same = together.to_bits() == alone.to_bits() || together.is_nan() && alone.is_nan();
+                assert!(same, "{:?} of item {item}", case.program.instructions[operation + 2]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sine_does_not_see_its_neighbours() {
     // An instance beyond the reach of the vector sine among tame ones, then the same instances in another order.
     let mut b = Builder::new("sines");
     let x = b.load(Load::Data(0));

@@ -2,9 +2,11 @@
 //! golden files.
 
 mod accuracy;
+mod accuracy_edges;
 mod blocks;
 mod bounds;
 mod build;
+mod double_double;
 mod golden;
 mod play;
 mod random;

@@ -5,27 +5,32 @@ use super::random::{Random, program};
 use leastwise::kernel::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
-/// The prelude as the two kinds of device put it in front. The f64 build has its own two helpers: there is no bitcast
-/// between f64 and u32.
-fn prelude(real: &str) -> String {
-    let mut text = include_str!("../../shaders/prelude.wgsl").to_string();
+/// A module as the two kinds of device make it. There is no bitcast between f64 and u32, so that the f64 build has its
+/// own helpers wherever bits are looked at.
+fn module(real: &str, text: &str) -> String {
+    let prelude = include_str!("../../shaders/prelude.wgsl");
+    let mut text = format!("alias real = {real};\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
     if real == "f64" {
         for (helper, replacement) in [
             ("fn opaque(", "fn opaque(x: real) -> real { return x; }"),
             ("fn is_finite(", "fn is_finite(x: real) -> bool { return x - x == 0.0; }"),
+            ("fn power_of_two(", "fn power_of_two(n: i32) -> real { return exp2(real(n)); }"),
+            ("fn exponent_of(", "fn exponent_of(x: real) -> i32 { return i32(round(log2(x))); }"),
+            ("fn leading_half(", "fn leading_half(x: real) -> real { return real(f32(x)); }"),
+            ("fn far_turn(", "fn far_turn(x: real) -> Turn { return Turn(x, 0); }"),
         ] {
-            let start = text.find(helper).unwrap();
+            let Some(start) = text.find(helper) else { continue };
             let end = start + text[start..].find("\n}\n").unwrap() + 3;
             text.replace_range(start..end, replacement);
         }
     }
-    format!("alias real = {real};\nconst group_size: u32 = 256u;\n{text}")
+    text
 }
 
 fn validate(program: &Program, context: &str) {
     let text = wgsl::write(program);
     for real in ["f32", "f64"] {
-        let module = format!("{}\n{text}", prelude(real));
+        let module = module(real, &text);
         let parsed = naga::front::wgsl::parse_str(&module);
         let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
         let capabilities = if real == "f64" { Capabilities::FLOAT64 } else { Capabilities::empty() };
@@ -55,16 +60,69 @@ fn operations_on_constants_are_not_folded_by_the_compiler() {
         let mut program = Builder::new("constants");
         let (a, b) = (program.constant(a), program.constant(b));
         let mut last = program.push(Instruction::MulAdd(a, b, a));
-        use Binary::*;
-        for operation in [Add, Sub, Mul, Div, Lt, Le, And, Or] {
+        for operation in Binary::ALL {
             let value = program.binary(operation, a, b);
             last = program.push(Instruction::Select { condition: value, then: last, otherwise: a });
         }
-        for operation in [Unary::Neg, Unary::Sqrt, Unary::Sin, Unary::Cos, Unary::Not] {
+        for operation in Unary::ALL.into_iter().filter(|operation| *operation != Unary::Detach) {
             let value = program.unary(operation, b);
             last = program.push(Instruction::MulAdd(value, b, last));
         }
         program.store(Store::Column(0), last);
         validate(&program.program, "constants");
     }
+}
+
+fn function_files() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/functions");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let code = |text: String| text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+    paths.map(|path| (path.file_name().unwrap().display().to_string(), code(std::fs::read_to_string(&path).unwrap()))).collect()
+}
+
+/// What another precision must replace is in two files.
+#[test]
+fn functions_do_not_look_at_bits() {
+    for (name, code) in function_files().into_iter().filter(|(name, _)| name != "bits.wgsl" && name != "far_turn.wgsl") {
+        for word in ["bitcast", "f32", "u32", "frexp", "ldexp", "exp(", "exp2(", "log(", "log2(", "pow(", "sin(", "cos(", "tan(", "atan2("]
+        {
+            let used = code.match_indices(word).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+            assert!(!used, "{name} has `{word}`");
+        }
+    }
+}
+
+#[test]
+fn every_function_is_of_use() {
+    let mut all = Builder::new("all");
+    let [a, b] = [0, 1].map(|column| all.load(Load::Data(column)));
+    let mut sum = a;
+    for operation in Unary::ALL.into_iter().filter(|operation| *operation != Unary::Detach) {
+        let value = all.unary(operation, a);
+        sum = all.binary(Binary::Add, sum, value);
+    }
+    for operation in Binary::ALL {
+        let value = all.binary(operation, a, b);
+        sum = all.binary(Binary::Add, sum, value);
+    }
+    all.store(Store::Column(0), sum);
+    validate(&all.program, "all");
+    let text = wgsl::write(&all.program);
+    for (file, code) in function_files() {
+        for line in code.lines().filter(|line| line.starts_with("fn ") || line.starts_with("struct ")) {
+            assert_eq!(text.matches(line).count(), 1, "{file}: {line}");
+        }
+    }
+}
+
+/// A module has the functions that it calls, and no others.
+#[test]
+fn only_what_is_called_is_there() {
+    let mut logarithm = Builder::new("logarithm");
+    let x = logarithm.load(Load::Data(0));
+    let value = logarithm.unary(Unary::Log, x);
+    logarithm.store(Store::Column(0), value);
+    let text = wgsl::write(&logarithm.program);
+    let declared: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fn ")?.split('(').next()).collect();
+    assert_eq!(declared, ["power_of_two", "scale_by_power_of_two", "exponent_of", "logarithm_part", "logarithm", "main"]);
 }

@@ -1,6 +1,6 @@
 /**
  * Data of a term: a typed array is one scalar an instance, a number or an array literal is shared by all instances,
- * {@link column} is one vector an instance.
+ * {@link column} is one vector an instance, {@link perEntry} one scalar for every entry of a ragged slot.
  */
 import { floats, type Floats } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
@@ -23,6 +23,20 @@ export function column<const S extends number>(values: ArrayLike<number>, each: 
   return new ColumnData<Value<S>>(values, each);
 }
 
+/** @internal */
+export class EntryData implements Data<readonly Scalar[]> {
+  declare readonly data: readonly Scalar[];
+  constructor(readonly values: Floats) {}
+}
+
+/** One value for every entry of the term's ragged slots ({@link Table.rows}), row after row; the function gets an array as long as the row. */
+export function perEntry(values: Floats): Data<readonly Scalar[]> {
+  if (!(values instanceof Float32Array || values instanceof Float64Array)) {
+    throw new LeastwiseError("shape", "perEntry(values): values must be a Float32Array or a Float64Array, one value an entry");
+  }
+  return new EntryData(values);
+}
+
 /** What may stand for a data column. */
 export type Column = number | readonly number[] | Floats | Data<unknown>;
 export type Columns = { readonly [name: string]: Column };
@@ -33,7 +47,7 @@ export type Row<D> = { readonly [K in keyof D]: ColumnValue<D[K]> };
 export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
 
 /** A column as the engine takes it. @internal */
-export interface PlainColumn { readonly width: number; readonly shared: boolean; readonly values: Floats }
+export interface PlainColumn { readonly width: number; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean }
 
 /** @internal */
 export function plain(given: unknown, term: string, name: string): PlainColumn {
@@ -41,5 +55,5 @@ export function plain(given: unknown, term: string, name: string): PlainColumn {
   if (given instanceof Float32Array || given instanceof Float64Array) return { width: 1, shared: false, values: given };
   if (given instanceof ColumnData) return { width: given.width, shared: false, values: floats(given.values) };
   if (Array.isArray(given)) return { width: given.length, shared: true, values: Float64Array.from(given) };
-  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, or column(values, width)`, { term });
+  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, column(values, width) or perEntry(values)`, { term });
 }

@@ -25,6 +25,20 @@ export interface InitOptions {
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
+/** What an engine has compiled. Residuals of one structure share their kernels, in all problems. */
+export interface Stats {
+  /** Terms made so far; each length of a ragged term's rows counts. */
+  readonly terms: number;
+  /** Those of them whose structure was known. */
+  readonly hits: number;
+  /** Different structures. */
+  readonly structures: number;
+  /** Kernels (pipelines, on a GPU), those of the solver included. */
+  readonly kernels: number;
+  /** Milliseconds of reading traces, differentiating and writing programs. */
+  readonly compileMs: number;
+}
+
 /** Everything begins here. */
 export interface Engine extends Disposable {
   readonly backend: Backend;
@@ -43,6 +57,8 @@ export interface Engine extends Disposable {
   memory(): { live: number; peak: number; objects: number };
   /** What the device has done so far. */
   counters(): Counters;
+  /** What was compiled for all problems of this engine, and what was found to be known. */
+  stats(): Stats;
   /** Frees the problems that `work` made and did not return. Synchronous, by type too. */
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
   /** Destroys everything, and the device if it was made here. */
@@ -134,6 +150,11 @@ export class EngineOf implements Engine {
 
   counters(): Counters {
     return this.#tasks.call((native) => native.counters);
+  }
+
+  stats(): Stats {
+    const { terms, hits, structures, compileMs } = this.#tasks.call((native) => native.stats());
+    return { terms, hits, structures, kernels: this.counters().kernelsCreated, compileMs };
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {

@@ -5,18 +5,22 @@
  * @packageDocumentation
  */
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable } from "./arrays.js";
-export { column } from "./data.js";
+export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, Row, Update } from "./data.js";
 export { init } from "./engine.js";
-export type { Backend, Engine, InitOptions } from "./engine.js";
+export type { Backend, Engine, InitOptions, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
-export { cos, mat3, rotateXYZ, select, sin, sqrt, sum, vec } from "./expression.js";
-export type { Bool, Mat3, Num, Scalar, Value, Vec, Vec2, Vec3, Vec4 } from "./expression.js";
+export {
+  abs, acos, acosh, and, angleBetween, asin, asinh, atan, atan2, atanh, cbrt, ceil, clamp, closestRotation, cos, cosh, cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor,
+  fract, fromAngleAxis, fromMatrix, gelu, hypot, leakyRelu, log, log10, log1p, log2, logsumexp, mat2, mat3, max, mean, min, mix, mod, norm, normalize, not, or, pow, quat, quatExp, reciprocal, relu, rotateXYZ, round, rsqrt,
+  select, sigmoid, sign, sin, sinh, smoothstep, softplus, sqrt, step, sum, tan, tanh, triangleArea, triangleNormal, vec, vector,
+} from "./expression.js";
+export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
 export type { Problem, Residual } from "./problem.js";
 export type { Counters, Iteration, Report, Termination } from "./report.js";
-export type { Args, Slot, Slots } from "./slots.js";
+export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
 export type { Constants, Element, Shape, Table, Variables } from "./table.js";
-export type { Term, TermOptions } from "./term.js";
+export type { Evaluation, GradientCheck, Term, TermOptions } from "./term.js";
 export type { WasmSource } from "./wasm.js";

@@ -35,23 +35,11 @@ export interface NativeCounters {
 /** One slot of a term: a table gathered through column `column` of the term's index table. */
 export interface NativeSlot { readonly table: number; readonly column: number }
 
-/** One data column: `width` scalars an instance, or `width` scalars shared by all. */
-export interface NativeColumn { readonly name: string; readonly width: number; readonly shared: boolean; readonly values: Float64Array | Float32Array }
+/** What a term came to; `neighbours` are other terms (or parts of ragged ones) in its batches. */
+export interface NativeDescription { readonly residuals: number; readonly inputs: number; readonly jacobianColumns: number; readonly contributionColumns: number; readonly chunks: number; readonly instructions: number; readonly batches: number; readonly neighbours: number }
 
-export interface NativeTerm {
-  readonly name: string;
-  readonly count: number;
-  /** The distinct index columns, each `count` long; a slot's `column` numbers them. */
-  readonly indices: readonly Uint32Array[];
-  readonly slots: readonly NativeSlot[];
-  readonly columns: readonly NativeColumn[];
-  /** One weight for all, or one an instance; undefined means 1. */
-  readonly weight: number | Float64Array | Float32Array | undefined;
-  /** The traced residual: see `tape.ts`. Sources are numbered slots first, then columns. */
-  readonly tape: Uint32Array;
-  /** The tape values that make up the residual, in order. */
-  readonly outputs: Uint32Array;
-}
+/** What an engine has compiled and found again. */
+export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly compileMs: number }
 
 export interface NativeOptions {
   readonly method?: string; readonly linear?: string; readonly maxIterations?: number; readonly timeLimitMs?: number;
@@ -84,8 +72,8 @@ export interface NativeEngine {
   /** Undefined on the CPU. */
   viewTable(problem: number, table: number, width: number): NativeView | undefined;
 
-  /** Validates, differentiates, lays out. */
-  term(problem: number, term: NativeTerm): number;
+  /** Validates, reads, differentiates what is new. `crossing.ts` says how a term is packed. */
+  term(problem: number, name: string, columns: string, words: Uint32Array, reals: Float64Array): number;
   /** Replaces one column's values (same length), recompiling nothing. */
   setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
   setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;
@@ -93,8 +81,13 @@ export interface NativeEngine {
   freeTerm(problem: number, term: number): void;
   /** A task: the cost of every instance, ½ w ‖r‖², at the accepted values. */
   termCosts(problem: number, term: number): number;
-  /** The statistics of a term's kernels: non-constant Jacobian entries, instructions, bytes. For benchmarks and tests. */
-  describeTerm(problem: number, term: number): { readonly residuals: number; readonly jacobianColumns: number; readonly contributionColumns: number; readonly chunks: number; readonly instructions: number };
+  /** A task: r, then J, of every instance at the accepted values, row by row. */
+  evaluateTerm(problem: number, term: number): number;
+  /** A task: error, instance, row, slot, component, derivative and difference of the worst entry of J. */
+  checkTerm(problem: number, term: number): number;
+  /** The statistics of a term's kernels. For benchmarks and tests. */
+  describeTerm(problem: number, term: number): NativeDescription;
+  stats(): NativeStats;
 
   /** A solver is a task: resume it until `done`. Error `busy` while another task of the problem runs. */
   solver(problem: number, options: NativeOptions): number;

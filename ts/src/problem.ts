@@ -1,17 +1,19 @@
 /** Problems: variables, constants and terms. */
 import { floats } from "./arrays.js";
+import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe, type Scalar, type Vec } from "./expression.js";
+import { describe, type Output } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { TableOf, type Constants, type Element, type Shape, type Table, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
-import { TermOf, trace, type Term, type TermOptions } from "./term.js";
+import { trace } from "./residual.js";
+import { TermOf, type Term, type TermOptions } from "./term.js";
 
-/** What a residual function returns: scalars and vectors, whose scalars are the rows of r. */
-export type Residual = Scalar | Vec<number> | readonly (Scalar | Vec<number>)[];
+/** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+export type Residual = Output | readonly Output[];
 
 function checkName(of: string, name: unknown): void {
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of ${of} must be a string, not ${describe(name)}`);
@@ -80,10 +82,10 @@ export class ProblemOf implements Problem {
     if (name === "__proto__") throw new LeastwiseError("invalid-option", "a term can't be called \"__proto__\"", { term: name });
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const traced = trace(name, options as TermOptions<Slots, Columns>, residual as never, this);
-    const handle = this.tasks.call((native) => native.term(problem, traced.native));
+    const handle = this.tasks.call((native) => addTerm(native, problem, traced.native));
     this.#traceMs += performance.now() - started;
     this.#terms.add(name);
-    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, typeof traced.native.weight === "object", () => this.#terms.delete(name));
+    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, traced.native.rows?.indices.length ?? 0, typeof traced.native.weight === "object", () => this.#terms.delete(name));
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {

@@ -1,5 +1,6 @@
 /** Slots: how a term reaches the instances of variables and constants. */
-import type { IndexTable } from "./arrays.js";
+import { firstNonIndex, isArrayLike, type IndexTable } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
 
 /** One argument of a residual function: a variable or constant, and which of its instances. */
 export interface Slot<V> { readonly slot: V }
@@ -12,6 +13,40 @@ export type Args<O> = { readonly [K in keyof O]: O[K] extends Slot<infer V> ? V 
 export class SlotOf<V> implements Slot<V> {
   declare readonly slot: V;
   constructor(readonly table: TableIdentity, readonly column: number | IndexTable | undefined) {}
+}
+
+/** Rows of different length: instance i has the entries `indices[offsets[i]] … indices[offsets[i + 1] − 1]`. */
+export interface Ragged { readonly offsets: IndexTable; readonly indices: IndexTable }
+
+/** Rows, checked and copied. @internal */
+export interface Rows { readonly offsets: Uint32Array; readonly indices: Uint32Array; readonly lengths: Uint32Array }
+
+/** A slot with a row of instances. @internal */
+export class RowsOf<V> implements Slot<readonly V[]> {
+  declare readonly slot: readonly V[];
+  constructor(readonly table: TableIdentity, readonly rows: Rows) {}
+}
+
+/** Checks what was given as rows. @internal */
+export function rowsOf(name: string, ragged: Ragged): Rows {
+  const refuse = (message: string): never => { throw new LeastwiseError("shape", `"${name}".rows(…): ${message}`); };
+  if (typeof ragged !== "object" || ragged === null || !isArrayLike(ragged.offsets) || !isArrayLike(ragged.indices)) {
+    return refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
+  }
+  const { offsets, indices } = ragged;
+  for (const [what, list] of [["offsets", offsets], ["indices", indices]] as const) {
+    const wrong = firstNonIndex(list);
+    if (wrong >= 0) refuse(`${what}[${wrong}] is ${list[wrong]}, which is no index (0, 1, 2, …)`);
+  }
+  if (offsets.length < 2 || offsets[0] !== 0) refuse(`offsets must begin with 0 and have one more element than there are rows, but ${offsets.length ? `begin with ${offsets[0]}` : "are empty"}${offsets.length === 1 ? " and end there" : ""}`);
+  const lengths = new Uint32Array(offsets.length - 1);
+  for (let row = 0; row < lengths.length; row++) {
+    if (offsets[row + 1]! < offsets[row]!) refuse(`offsets must not fall, but offsets[${row + 1}] is ${offsets[row + 1]} after ${offsets[row]}`);
+    lengths[row] = offsets[row + 1]! - offsets[row]!;
+  }
+  const entries = offsets[offsets.length - 1]!;
+  if (entries !== indices.length) refuse(`there are ${indices.length} indices, but the last offset is ${entries}: they must be the same`);
+  return { offsets: Uint32Array.from(offsets), indices: Uint32Array.from(indices), lengths };
 }
 
 /** What a slot knows of its table. @internal */

@@ -2,7 +2,7 @@
 import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe, type Value } from "./expression.js";
-import { SlotOf, type Slot, type TableIdentity } from "./slots.js";
+import { RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Tasks } from "./tasks.js";
 
 /** What one instance is: its number of scalars. */
@@ -20,6 +20,11 @@ export interface Table<V> extends Slot<V>, Disposable {
   readonly count: number;
   /** A slot that takes another column of `over`, or an index column of its own (one instance for each of the term's). */
   at(column: number | IndexTable): Slot<V>;
+  /**
+   * A slot with a row of instances for each of the term's: "all neighbours of a vertex". The function gets an array as
+   * long as the row; it runs once for every length that there is (at most 64).
+   */
+  rows(ragged: Ragged): Slot<readonly V[]>;
   /** Overwrites all instances, or those in `at`. */
   write(values: ArrayLike<number>, options?: { at?: Indices }): void;
   /** The accepted values, flat. */
@@ -57,6 +62,10 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
       throw new LeastwiseError("shape", `"${this.name}".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${describe(column)}`);
     }
     return new SlotOf<V>(this, column);
+  }
+
+  rows(ragged: Ragged): Slot<readonly V[]> {
+    return new RowsOf<V>(this, rowsOf(this.name, ragged));
   }
 
   write(values: ArrayLike<number>, options: { at?: Indices } = {}): void {

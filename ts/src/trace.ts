@@ -13,10 +13,13 @@ export function runningTrace(): Trace | undefined {
   return running;
 }
 
+/** A number and its two halves. */
+const number = new Float64Array(1);
+const words = new Uint32Array(number.buffer);
+
 /** One run of one function. */
 export class Trace {
-  #words = new Uint32Array(256);
-  #length = 0;
+  readonly #words: number[] = [];
   #values = 0;
   #open = true;
 
@@ -30,15 +33,8 @@ export class Trace {
     if (operands.length > 0xffff) {
       throw new LeastwiseError("tape", `the residual "${this.term}": one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
     }
-    const end = this.#length + 1 + operands.length;
-    if (end > this.#words.length) {
-      const longer = new Uint32Array(Math.max(end, this.#words.length * 2));
-      longer.set(this.#words);
-      this.#words = longer;
-    }
-    this.#words[this.#length] = opcode | (operands.length << 16);
-    this.#words.set(operands, this.#length + 1);
-    this.#length = end;
+    this.#words.push(opcode | (operands.length << 16));
+    for (const operand of operands) this.#words.push(operand);
     return this.#values++;
   }
 
@@ -58,13 +54,13 @@ export class Trace {
     if (!(Math.abs(value) <= 3.4028234663852886e38)) {
       throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
     }
-    const bits = new Uint32Array(new Float64Array([value]).buffer);
-    return this.write(Opcode.Literal, [bits[0]!, bits[1]!]);
+    number[0] = value;
+    return this.write(Opcode.Literal, [words[0]!, words[1]!]);
   }
 
   /** Ends the trace and gives the tape. */
-  close(): Uint32Array {
+  close(): readonly number[] {
     this.#open = false;
-    return this.#words.slice(0, this.#length);
+    return this.#words;
   }
 }

@@ -1,7 +1,7 @@
 //! The CPU backend: plays recordings with the twins of the shaders and the block evaluator.
 //!
-//! Single-threaded and resumable: a dispatch is a range of workgroups, so playing can stop between any two of them
-//! when its time slice ends, and go on later with the same bits.
+//! Resumable: a dispatch is a range of workgroups, so playing can stop between any two of them when its time slice ends,
+//! and go on later with the same bits. Generated programs run on all cores (in a browser: on one), with the same bits too.
 
 mod bindings;
 mod play;
@@ -59,7 +59,7 @@ impl CpuDevice {
 
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let add = |source: &KernelSource| {
-            let known = self.kernels.iter().position(|kernel| kernel.wgsl == source.wgsl && kernel.access == source.access);
+            let known = self.kernels.iter().position(|kernel| kernel.texts == source.texts);
             let id = known.unwrap_or_else(|| {
                 self.counters.kernels_created += 1;
                 self.kernels.push(source.clone());

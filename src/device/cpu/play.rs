@@ -4,6 +4,7 @@ use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recordi
 use super::bindings::Slot;
 use super::{Bindings, Body, CpuDevice, DeviceError, Storage, Work};
 use crate::clock::now_ms;
+use crate::kernel::block::threads;
 use crate::real::Real;
 use std::cell::{Ref, RefMut};
 
@@ -25,8 +26,10 @@ impl Play {
     }
 }
 
-/// Items between two looks at the clock.
+/// Items between two looks at the clock, on one thread; and what each of several does, since all of them wait
+/// for the last before the clock is looked at.
 const ITEMS_PER_SLICE: u32 = 8192;
+const ITEMS_PER_THREAD: u32 = 4 * ITEMS_PER_SLICE;
 
 impl CpuDevice {
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
@@ -149,14 +152,19 @@ impl CpuDevice {
             self.counters.dispatches += 1;
         }
         let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
+        let access = kernel.access();
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
-        let step = (ITEMS_PER_SLICE / group_size).max(1);
+        let items = match (&kernel.cpu, threads() as u32) {
+            (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
+            (Body::Program(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
+        };
+        let step = (items / group_size).max(1);
         while play.group < groups {
             let end = (play.group + step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
-                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &kernel.access)?,
-                super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &kernel.access)?,
+                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &access)?,
+                super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &access)?,
             }
             play.group = end;
             if end < groups && now_ms() > deadline_ms {

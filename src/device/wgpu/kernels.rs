@@ -4,7 +4,7 @@
 //! [`WgpuDevice::compiled`] tells when all are there. Kernels of equal text and access are one, whatever their names;
 //! kernels of equal access share a bind group layout, and so their bind groups.
 
-use super::super::{Access, DeviceError, KernelId, KernelSource, Params, Signal, binding};
+use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Params, Recording, Signal, binding};
 use super::{Health, Scopes, WgpuDevice};
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(super) struct Kernels {
     prelude: String,
     list: Vec<Kernel>,
     /// By the whole text: equality decides, not a hash.
-    known: HashMap<(Arc<str>, AccessList), KernelId>,
+    known: HashMap<Vec<KernelText>, KernelId>,
     layouts: Vec<Layout>,
     layout_of: HashMap<AccessList, usize>,
 }
@@ -29,6 +29,8 @@ pub(super) struct Kernel {
 }
 
 enum State {
+    /// Several kernels, one after the other: a recording is played with them in its place.
+    Parts(Vec<KernelId>),
     Ready(wgpu::ComputePipeline),
     #[cfg(target_arch = "wasm32")]
     Compiling(Arc<str>, super::web::Compiling),
@@ -93,24 +95,24 @@ impl Kernels {
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    fn make(&mut self, device: &wgpu::Device, _health: &Arc<Health>, source: &KernelSource) -> Result<Kernel, DeviceError> {
+    fn make(&mut self, device: &wgpu::Device, _health: &Arc<Health>, name: &str, source: &KernelText) -> Result<Kernel, DeviceError> {
         let scopes = Scopes::open(device);
         let layout = self.layout(device, source.access);
-        let pipeline = self.pipeline(device, &source.name, &source.wgsl, layout);
+        let pipeline = self.pipeline(device, name, &source.wgsl, layout);
         match scopes.caught() {
-            Some((_, message)) => Err(self.refused(&source.name, &message)),
-            None => Ok(Kernel { name: source.name.clone(), access: source.access, layout, state: State::Ready(pipeline) }),
+            Some((_, message)) => Err(self.refused(name, &message)),
+            None => Ok(Kernel { name: name.to_string(), access: source.access, layout, state: State::Ready(pipeline) }),
         }
     }
 
     #[cfg(target_arch = "wasm32")]
-    fn make(&mut self, device: &wgpu::Device, health: &Arc<Health>, source: &KernelSource) -> Result<Kernel, DeviceError> {
+    fn make(&mut self, device: &wgpu::Device, health: &Arc<Health>, name: &str, source: &KernelText) -> Result<Kernel, DeviceError> {
         let scopes = Scopes::open(device);
         let layout = self.layout(device, source.access);
         scopes.close(health, |_, message| DeviceError::Invalid(message));
-        let compiling = super::web::Compiling::start(device, &source.name, &self.text(&source.wgsl), &source.access);
+        let compiling = super::web::Compiling::start(device, name, &self.text(&source.wgsl), &source.access);
         let state = State::Compiling(source.wgsl.clone(), compiling);
-        Ok(Kernel { name: source.name.clone(), access: source.access, layout, state })
+        Ok(Kernel { name: name.to_string(), access: source.access, layout, state })
     }
 
     /// Takes over what the browser has compiled. Returns what to wait for if kernel `id` is still on its way.
@@ -139,7 +141,7 @@ impl Kernels {
             None => Ok(None),
             Some(error) => {
                 // Whoever comes with the same text again shall hear the message again.
-                self.known.remove(&(text, access));
+                self.known.remove(&vec![KernelText { wgsl: text, access }]);
                 Err(error)
             }
         }
@@ -149,6 +151,7 @@ impl Kernels {
     pub fn ready<'a>(&self, kernel: &'a Kernel) -> Result<&'a wgpu::ComputePipeline, DeviceError> {
         match &kernel.state {
             State::Ready(pipeline) => Ok(pipeline),
+            State::Parts(_) => Err(DeviceError::Invalid(format!("kernel `{}` is played in parts", kernel.name))),
             #[cfg(target_arch = "wasm32")]
             State::Compiling(..) => Err(DeviceError::Invalid(format!("kernel `{}` is still being compiled", kernel.name))),
             #[cfg(target_arch = "wasm32")]
@@ -180,21 +183,54 @@ impl WgpuDevice {
     /// Makes kernels available; equal ones are one. On the web they are compiled in the background, all in parallel.
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
         self.health.check()?;
-        let mut ids = Vec::with_capacity(sources.len());
-        for source in sources {
-            let key = (source.wgsl.clone(), source.access);
-            if let Some(known) = self.kernels.known.get(&key) {
-                ids.push(*known);
-                continue;
-            }
-            let kernel = self.kernels.make(&self.device, &self.health, source)?;
-            let id = KernelId(self.kernels.list.len() as u32);
-            self.kernels.list.push(kernel);
-            self.kernels.known.insert(key, id);
-            self.counters.kernels_created += 1;
-            ids.push(id);
+        sources.iter().map(|source| self.kernel(source)).collect()
+    }
+
+    fn kernel(&mut self, source: &KernelSource) -> Result<KernelId, DeviceError> {
+        if let Some(known) = self.kernels.known.get(&source.texts) {
+            return Ok(*known);
         }
-        Ok(ids)
+        let kernel = match &source.texts[..] {
+            [text] => {
+                self.counters.kernels_created += 1;
+                self.kernels.make(&self.device, &self.health, &source.name, text)?
+            }
+            texts => {
+                let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
+                let parts = texts.iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
+                Kernel { name: source.name.clone(), access: source.access(), layout: 0, state: State::Parts(parts) }
+            }
+        };
+        let id = KernelId(self.kernels.list.len() as u32);
+        self.kernels.list.push(kernel);
+        self.kernels.known.insert(source.texts.clone(), id);
+        Ok(id)
+    }
+
+    /// Whether any kernel is played in parts.
+    pub fn has_parts(&self) -> bool {
+        self.kernels.list.iter().any(|kernel| matches!(kernel.state, State::Parts(_)))
+    }
+
+    /// The recording with the parts of kernels in their place.
+    pub fn in_parts(&self, recording: Recording) -> Recording {
+        if !self.has_parts() {
+            return recording;
+        }
+        Recording { commands: recording.commands.into_iter().flat_map(|command| self.parts_of(command)).collect() }
+    }
+
+    fn parts_of(&self, command: Command) -> Vec<Command> {
+        match command {
+            Command::Dispatch(dispatch) => match self.kernels.get(dispatch.kernel).map(|kernel| &kernel.state) {
+                Ok(State::Parts(parts)) => parts.iter().map(|&kernel| Command::Dispatch(Dispatch { kernel, ..dispatch.clone() })).collect(),
+                _ => vec![Command::Dispatch(dispatch)],
+            },
+            Command::Repeat { body, max, until } => {
+                vec![Command::Repeat { body: body.into_iter().flat_map(|command| self.parts_of(command)).collect(), max, until }]
+            }
+            other => vec![other],
+        }
     }
 
     /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler

@@ -22,7 +22,7 @@ pub fn symmetric(graph: &mut Graph, m: &[Expr]) -> Vec<Expr> {
     let basis = improved(graph, &m, &basis);
     let values = diagonalised(graph, &m, &basis);
     let vectors = improved(graph, &m, &basis);
-    vec![vec![values[0], values[4], values[8]], matrix::transpose(&vectors)].concat()
+    [vec![values[0], values[4], values[8]], matrix::transpose(&vectors)].concat()
 }
 
 /// The rotation R that maximises tr(RᵀM), det R = 1 even where det M < 0 (Kabsch, 1976): R = U Vᵀ from the singular

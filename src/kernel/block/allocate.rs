@@ -43,10 +43,10 @@ pub enum Step<P = Place> {
         address: u32,
         component: u32,
     },
-    /// A column of the Jacobian that this same program overwrites.
+    /// A column of the Jacobian's buffer, which this same program writes.
     CopyJacobian {
         out: P,
-        column: u32,
+        target: u32,
     },
     Unary {
         out: P,
@@ -73,7 +73,7 @@ pub enum Step<P = Place> {
         operands: [P; 3],
     },
     Store {
-        to: Store,
+        target: u32,
         value: P,
     },
 }
@@ -107,13 +107,13 @@ impl<P: Copy> Step<P> {
     fn map<Q>(self, mut place: impl FnMut(P) -> Q) -> Step<Q> {
         match self {
             Self::Gather { out, source, address, component } => Step::Gather { out: place(out), source, address, component },
-            Self::CopyJacobian { out, column } => Step::CopyJacobian { out: place(out), column },
+            Self::CopyJacobian { out, target } => Step::CopyJacobian { out: place(out), target },
             Self::Unary { out, operation, operand } => Step::Unary { out: place(out), operation, operand: place(operand) },
             Self::SinCos { sin, cos, operand } => Step::SinCos { sin: place(sin), cos: place(cos), operand: place(operand) },
             Self::Binary { out, operation, operands } => Step::Binary { out: place(out), operation, operands: operands.map(place) },
             Self::MulAdd { out, operands } => Step::MulAdd { out: place(out), operands: operands.map(place) },
             Self::Select { out, operands } => Step::Select { out: place(out), operands: operands.map(place) },
-            Self::Store { to, value } => Step::Store { to, value: place(value) },
+            Self::Store { target, value } => Step::Store { target, value: place(value) },
         }
     }
 }
@@ -124,13 +124,16 @@ pub struct Allocation {
     /// The first registers, in this order.
     pub uniforms: Vec<Uniform>,
     pub views: Vec<View>,
+    /// The columns that are written, each once.
+    pub targets: Vec<Store>,
     pub registers: usize,
     pub steps: Vec<Step>,
 }
 
 impl Allocation {
     pub fn new(program: &Program) -> Self {
-        assign(program, &Schedule::new(program).steps)
+        let Schedule { steps, targets, .. } = Schedule::new(program);
+        Self { targets, ..assign(program, &steps) }
     }
 }
 
@@ -183,23 +186,26 @@ struct Schedule<'a> {
     steps: Vec<Step<Value>>,
     /// Values that exist already, or that need no step (uniforms and views).
     done: Vec<bool>,
-    /// The stores of each value.
-    stores: Vec<Vec<Store>>,
+    /// The targets of each value.
+    stores: Vec<Vec<u32>>,
+    targets: Vec<Store>,
 }
 
 impl<'a> Schedule<'a> {
     fn new(program: &'a Program) -> Self {
         let live = live(program);
-        let mut stores = vec![Vec::new(); program.instructions.len()];
+        let stores = vec![Vec::new(); program.instructions.len()];
+        let mut schedule = Self { program, steps: Vec::new(), done: vec![false; live.len()], stores, targets: Vec::new() };
         for (store, value) in &program.stores {
-            stores[*value as usize].push(*store);
+            let target = schedule.target(*store);
+            schedule.stores[*value as usize].push(target);
         }
-        let mut schedule = Self { program, steps: Vec::new(), done: vec![false; live.len()], stores };
         let numbered = || program.instructions.iter().copied().enumerate().filter(|(number, _)| live[*number]);
         if in_place(program) {
             for (number, instruction) in numbered() {
                 if let Instruction::Load(Load::Jacobian(column)) = instruction {
-                    schedule.steps.push(Step::CopyJacobian { out: number as Value, column });
+                    let target = schedule.target(Store::Jacobian(column));
+                    schedule.steps.push(Step::CopyJacobian { out: number as Value, target });
                 }
             }
         }
@@ -219,6 +225,15 @@ impl<'a> Schedule<'a> {
             schedule.gather(number as Value);
         }
         schedule
+    }
+
+    /// The number of a column that is written.
+    fn target(&mut self, store: Store) -> u32 {
+        let known = self.targets.iter().position(|target| *target == store);
+        known.unwrap_or_else(|| {
+            self.targets.push(store);
+            self.targets.len() - 1
+        }) as u32
     }
 
     fn compute(&mut self, out: Value, instruction: Instruction, trigonometry: &[[Option<Value>; 2]]) {
@@ -266,8 +281,8 @@ impl<'a> Schedule<'a> {
     fn finish(&mut self, value: Value) {
         let Some(done) = self.done.get_mut(value as usize) else { return };
         *done = true;
-        for to in std::mem::take(&mut self.stores[value as usize]) {
-            self.steps.push(Step::Store { to, value });
+        for target in std::mem::take(&mut self.stores[value as usize]) {
+            self.steps.push(Step::Store { target, value });
         }
     }
 }

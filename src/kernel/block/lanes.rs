@@ -1,7 +1,7 @@
-//! The register file, and the loops over lanes that every step is.
+//! The register file.
 //!
-//! A value is an array of [`LANES`] reals. Every loop here runs over whole arrays whose length the compiler knows, with
-//! neither bounds checks nor branches a lane, so that it becomes vector instructions (SSE2, simd128).
+//! A value is an array of [`LANES`] reals. Every loop over lanes runs over whole arrays whose length the compiler knows,
+//! with neither bounds checks nor branches a lane, so that it becomes vector instructions (SSE2, AVX2, simd128).
 
 use super::allocate::{Place, VIEW};
 use crate::real::Real;
@@ -22,6 +22,7 @@ pub enum Columns<'a, T> {
 }
 
 impl<'a, T> Columns<'a, T> {
+    #[inline(always)]
     pub fn block(&self, number: usize) -> &'a [T; LANES] {
         match *self {
             Self::Memory { columns, start } => columns[number][start..].first_chunk().expect("a short block is padded"),
@@ -31,6 +32,7 @@ impl<'a, T> Columns<'a, T> {
 }
 
 /// Lanes of a column from `start`, the last item repeated: lanes past the end compute on valid indices.
+#[inline(always)]
 pub fn padded<T: Copy>(column: &[T], start: usize) -> [T; LANES] {
     std::array::from_fn(|lane| column[(start + lane).min(column.len() - 1)])
 }
@@ -48,10 +50,12 @@ impl<R: Real> Registers<R> {
         self.lanes[register] = [value; LANES];
     }
 
+    #[inline(always)]
     pub fn output(&mut self, register: Place) -> &mut Lanes<R> {
         &mut self.lanes[register as usize]
     }
 
+    #[inline(always)]
     pub fn read<'a>(&'a self, place: Place, views: Columns<'a, R>) -> &'a Lanes<R> {
         match place & VIEW {
             0 => &self.lanes[place as usize],
@@ -59,25 +63,16 @@ impl<R: Real> Registers<R> {
         }
     }
 
-    /// A step's output and its operands, which are elsewhere.
-    pub fn split<'a, const N: usize>(
-        &'a mut self,
-        out: Place,
-        operands: [Place; N],
-        views: Columns<'a, R>,
-    ) -> (&'a mut Lanes<R>, [&'a Lanes<R>; N]) {
+    /// A step's output, and where its operands are: elsewhere.
+    #[inline(always)]
+    pub fn split<'a>(&'a mut self, out: Place, views: Columns<'a, R>) -> (&'a mut Lanes<R>, Operands<'a, R>) {
         let (below, rest) = self.lanes.split_at_mut(out as usize);
         let (output, above) = rest.split_first_mut().expect("a register of the file");
-        let (below, above) = (&*below, &*above);
-        let operand = |place: Place| match place {
-            _ if place & VIEW != 0 => views.block((place & !VIEW) as usize),
-            _ if place < out => &below[place as usize],
-            _ => &above[(place - out) as usize - 1],
-        };
-        (output, operands.map(operand))
+        (output, Operands { below, above, views })
     }
 
     /// Two outputs, and an operand.
+    #[inline(always)]
     pub fn split_two<'a>(
         &'a mut self,
         outputs: [Place; 2],
@@ -94,25 +89,27 @@ impl<R: Real> Registers<R> {
     }
 }
 
-pub fn map<R: Real>(out: &mut Lanes<R>, [a]: [&Lanes<R>; 1], f: impl Fn(R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane]);
-    }
+/// All registers but one, and the columns.
+pub struct Operands<'a, R> {
+    below: &'a [Lanes<R>],
+    above: &'a [Lanes<R>],
+    views: Columns<'a, R>,
 }
 
-pub fn map2<R: Real>(out: &mut Lanes<R>, [a, b]: [&Lanes<R>; 2], f: impl Fn(R, R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane], b[lane]);
-    }
-}
-
-pub fn map3<R: Real>(out: &mut Lanes<R>, [a, b, c]: [&Lanes<R>; 3], f: impl Fn(R, R, R) -> R) {
-    for lane in 0..LANES {
-        out[lane] = f(a[lane], b[lane], c[lane]);
+impl<'a, R> Operands<'a, R> {
+    #[inline(always)]
+    pub fn at(&self, place: Place) -> &'a Lanes<R> {
+        let number = (place & !VIEW) as usize;
+        match place & VIEW {
+            0 if number < self.below.len() => &self.below[number],
+            0 => &self.above[number - self.below.len() - 1],
+            _ => self.views.block(number),
+        }
     }
 }
 
 /// A gather; the index of every lane is checked as it is used.
+#[inline(always)]
 pub fn gather<R: Real>(out: &mut Lanes<R>, source: &[R], addresses: &[u32; LANES]) {
     for lane in 0..LANES {
         out[lane] = source[addresses[lane] as usize];

@@ -2,24 +2,38 @@
 //!
 //! Interpreting scalar by scalar would cost more than the arithmetic. Here every step is one loop over a block of
 //! [`LANES`](lanes::LANES) instances, so that its dispatch is paid once a block and the loop itself is vector code.
-//! [`allocate`] turns the program into steps on registers, [`lanes`] has the register file and the loops, [`trig`]
-//! sin and cos over lanes.
+//! [`allocate`] turns the program into steps on registers, [`lanes`] has the register file, [`operations`] the loops, and
+//! [`exponential`], [`logarithm`], [`power`], [`trig`], [`inverse_trig`], [`hyperbolic`] and [`error_function`] the
+//! mathematics. [`parts`] spreads a dispatch over threads, [`instructions`] over the width of the processor.
 //!
-//! **Same bits, however the work is cut.** What a lane computes depends on that lane alone: there is no reduction, no
-//! choice made for a whole block, and the lanes past the end of a chunk compute on a copy of its last item and are
-//! never stored.
+//! **Same bits, however the work is cut, and wherever.** What a lane computes depends on that lane alone: there is no
+//! reduction, no choice made for a whole block, and the lanes past the end of a chunk compute on a copy of its last item
+//! and are never stored. Nothing is fused, and no function is the platform's own.
 
 mod allocate;
+mod error_function;
+mod exponential;
+mod hyperbolic;
+mod instructions;
+mod interpreter;
+mod inverse_trig;
 mod lanes;
+mod logarithm;
+mod numbers;
+mod operations;
+mod parts;
+mod power;
 mod trig;
 
-use super::{Address, Binary, Program, Store, Unary};
+pub use instructions::Instructions;
+pub use parts::threads;
+
+use super::{Address, Program, Store};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Work};
 use crate::real::Real;
-use allocate::{Allocation, Source, Step, Uniform, View};
-use lanes::{Columns, LANES, Registers, map, map2, map3, padded};
-use std::ops::Range;
+use allocate::{Allocation, View};
+use interpreter::{Bound, Inputs};
 
 /// A program with registers assigned.
 pub struct BlockProgram {
@@ -28,21 +42,15 @@ pub struct BlockProgram {
     shared: usize,
     guard: Option<u32>,
     allocation: Allocation,
-}
-
-/// What a run is bound to.
-struct Memory<'a, R> {
-    count: usize,
-    arena: &'a [R],
-    vector: &'a [R],
-    /// Where each table begins in the gathered buffer, an entry an address.
-    bases: Vec<u32>,
-    out: &'a mut [R],
-    jacobian: &'a mut [R],
+    instructions: Instructions,
 }
 
 impl BlockProgram {
     pub fn new(program: &Program) -> Self {
+        Self::with_instructions(program, Instructions::best())
+    }
+
+    pub fn with_instructions(program: &Program, instructions: Instructions) -> Self {
         let mut program = program.clone();
         program.keep_used_addresses();
         Self {
@@ -51,6 +59,7 @@ impl BlockProgram {
             shared: program.shared as usize,
             guard: program.guard,
             addresses: program.addresses,
+            instructions,
         }
     }
 
@@ -64,145 +73,38 @@ impl BlockProgram {
             return;
         }
         let count = work.params.count as usize;
-        let writes_jacobian = self.allocation.steps.iter().any(|step| matches!(step, Step::Store { to: Store::Jacobian(_), .. }));
+        let writes_jacobian = self.allocation.targets.iter().any(|target| matches!(target, Store::Jacobian(_)));
         let (data, index) = (bindings.read(DATA), bindings.index());
         let (jacobian_in, jacobian): (&[R], &mut [R]) = match writes_jacobian {
             true => (&[], bindings.write(JACOBIAN)),
             false => (bindings.read(JACOBIAN), &mut []),
         };
-        let mut memory = Memory {
-            count,
-            arena: bindings.read(ARENA),
-            vector: bindings.read(VECTOR_IN),
-            bases: self.addresses.iter().map(|address| index[address.base as usize]).collect(),
-            out: bindings.write(VECTOR_OUT),
-            jacobian,
-        };
-        let mut registers = self.registers(data);
-        let column_of = |view: &View| match *view {
+        let view = |view: &View| match *view {
             View::Data(column) => &data[self.shared + column as usize * count..][..count],
             View::Jacobian(column) => &jacobian_in[column as usize * count..][..count],
         };
-        let views: Vec<&[R]> = self.allocation.views.iter().map(column_of).collect();
-        let indices: Vec<&[u32]> =
-            self.addresses.iter().map(|address| &index[self.header + address.column as usize * count..][..count]).collect();
-        let mut addresses = vec![[0; LANES]; self.addresses.len()];
-        for start in items.clone().step_by(LANES) {
-            let block = start..items.end.min(start + LANES);
-            let (short_indices, short_views);
-            let (indices, views) = if start + LANES <= count {
-                (Columns::Memory { columns: &indices, start }, Columns::Memory { columns: &views, start })
-            } else {
-                short_indices = indices.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
-                short_views = views.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
-                (Columns::Padded(&short_indices), Columns::Padded(&short_views))
-            };
-            self.addresses(&mut addresses, indices, &memory.bases);
-            self.block(&mut registers, &addresses, views, &mut memory, block);
-        }
+        let column = |address: &Address| &index[self.header + address.column as usize * count..][..count];
+        let inputs = Inputs {
+            count,
+            arena: bindings.read(ARENA),
+            vector: bindings.read(VECTOR_IN),
+            data,
+            bases: self.addresses.iter().map(|address| index[address.base as usize]).collect(),
+            indices: self.addresses.iter().map(column).collect(),
+            views: self.allocation.views.iter().map(view).collect(),
+        };
+        let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
+        let parts = parts::parts(columns, items, self.allocation.steps.len());
+        parts::run(parts, |part| self.instructions.run(Bound { program: self, inputs: &inputs, part }));
     }
 
-    /// The register file, its uniform registers filled.
-    fn registers<R: Real>(&self, data: &[R]) -> Registers<R> {
-        let mut registers = Registers::new(self.allocation.registers);
-        for (register, uniform) in self.allocation.uniforms.iter().enumerate() {
-            let value = match *uniform {
-                Uniform::Const(value) => R::from_f64(value),
-                Uniform::Shared(k) => data[k as usize],
-            };
-            registers.fill(register, value);
-        }
-        registers
+    /// The columns that are written.
+    fn targets<'a, R: Real>(&self, out: &'a mut [R], jacobian: &'a mut [R], count: usize) -> Vec<&'a mut [R]> {
+        let [mut out, mut jacobian] = [out, jacobian].map(|buffer| buffer.chunks_mut(count).map(Some).collect::<Vec<_>>());
+        let column = |target: &Store| match *target {
+            Store::Column(column) => out[column as usize].take(),
+            Store::Jacobian(column) => jacobian[column as usize].take(),
+        };
+        self.allocation.targets.iter().map(column).map(|column| column.expect("a column is written by one target")).collect()
     }
-
-    /// Wraps as it does on a GPU; where it leads is checked by the gathers.
-    fn addresses(&self, addresses: &mut [[u32; LANES]], indices: Columns<u32>, bases: &[u32]) {
-        for (number, (lanes, address)) in addresses.iter_mut().zip(&self.addresses).enumerate() {
-            let indices = indices.block(number);
-            for lane in 0..LANES {
-                lanes[lane] = indices[lane].wrapping_mul(address.stride).wrapping_add(bases[number]);
-            }
-        }
-    }
-
-    fn block<R: Real>(
-        &self,
-        registers: &mut Registers<R>,
-        addresses: &[[u32; LANES]],
-        views: Columns<R>,
-        memory: &mut Memory<R>,
-        items: Range<usize>,
-    ) {
-        for step in &self.allocation.steps {
-            match *step {
-                Step::Gather { out, source, address, component } => {
-                    let source = match source {
-                        Source::Arena => memory.arena,
-                        Source::Vector => memory.vector,
-                    };
-                    lanes::gather(registers.output(out), &source[component as usize..], &addresses[address as usize]);
-                }
-                Step::CopyJacobian { out, column } => {
-                    let column = &memory.jacobian[column as usize * memory.count..][..memory.count];
-                    *registers.output(out) = padded(column, items.start);
-                }
-                Step::Unary { out, operation, operand } => {
-                    let (out, a) = registers.split(out, [operand], views);
-                    unary(operation, out, a);
-                }
-                Step::SinCos { sin, cos, operand } => {
-                    let ([sin, cos], x) = registers.split_two([sin, cos], operand, views);
-                    trig::sin_cos(x, sin, cos);
-                }
-                Step::Binary { out, operation, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    binary(operation, out, operands);
-                }
-                Step::MulAdd { out, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    map3(out, operands, |a, b, c| a * b + c);
-                }
-                Step::Select { out, operands } => {
-                    let (out, operands) = registers.split(out, operands, views);
-                    map3(out, operands, |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });
-                }
-                Step::Store { to, value } => {
-                    let (target, column) = match to {
-                        Store::Column(column) => (&mut *memory.out, column),
-                        Store::Jacobian(column) => (&mut *memory.jacobian, column),
-                    };
-                    let target = &mut target[column as usize * memory.count..][items.clone()];
-                    target.copy_from_slice(&registers.read(value, views)[..items.len()]);
-                }
-            }
-        }
-    }
-}
-
-fn unary<R: Real>(operation: Unary, out: &mut [R; LANES], a: [&[R; LANES]; 1]) {
-    match operation {
-        Unary::Neg => map(out, a, |a| -a),
-        Unary::Sqrt => map(out, a, R::sqrt),
-        Unary::Not => map(out, a, |a| truth(a == R::ZERO)),
-        Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
-        other => map(out, a, |a| R::from_f64(other.apply(a.to_f64()))),
-    }
-}
-
-fn binary<R: Real>(operation: Binary, out: &mut [R; LANES], operands: [&[R; LANES]; 2]) {
-    match operation {
-        Binary::Add => map2(out, operands, |a, b| a + b),
-        Binary::Sub => map2(out, operands, |a, b| a - b),
-        Binary::Mul => map2(out, operands, |a, b| a * b),
-        Binary::Div => map2(out, operands, |a, b| a / b),
-        Binary::Lt => map2(out, operands, |a, b| truth(a < b)),
-        Binary::Le => map2(out, operands, |a, b| truth(a <= b)),
-        Binary::And => map2(out, operands, |a, b| truth((a != R::ZERO) & (b != R::ZERO))),
-        Binary::Or => map2(out, operands, |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
-        Binary::Pow | Binary::Atan2 => map2(out, operands, |a, b| R::from_f64(operation.apply(a.to_f64(), b.to_f64()))),
-    }
-}
-
-fn truth<R: Real>(holds: bool) -> R {
-    if holds { R::ONE } else { R::ZERO }
 }

@@ -1,0 +1,113 @@
+//! eᵃ and its relatives.
+//!
+//! a is brought to r = a − n·ln 2 with |r| ≤ ½ ln 2 (ln 2 in two parts, the rounding error of r kept), and
+//! eʳ = 1 + r + r²q(r) with a polynomial q of degree 10, fitted by Remez' algorithm at 60 digits with the error of r²q
+//! below 2⁻⁶¹. Each function adds up its large terms exactly (two-sums) and the small ones last, then scales by 2ⁿ in
+//! two steps, so that subnormal results are rounded once. Errors, measured against double-double arithmetic:
+//! exp and exp2 below 0.65 ulp, expm1 below 1, the logistic function below 2.
+
+use super::numbers::{LN2, high, nearest, polynomial, power_of_two, scaled, select, sum_ordered};
+use std::f64::consts::LOG2_E;
+
+/// eʳ⁺ᶜ − 1 − r for |r| ≤ 0.3466 and a tiny c.
+#[inline(always)]
+pub fn tail(r: f64, c: f64) -> f64 {
+    let q = polynomial(
+        r,
+        [
+            0.5,
+            0.166_666_666_666_666_77,
+            0.041_666_666_666_666_69,
+            0.008_333_333_333_321_744,
+            0.001_388_888_888_887_015_7,
+            0.000_198_412_698_858_740_08,
+            2.480_158_735_621_881_2e-5,
+            2.755_724_444_136_132_5e-6,
+            2.755_724_541_148_616e-7,
+            2.510_896_163_236_985_8e-8,
+            2.092_382_644_388_765e-9,
+        ],
+    );
+    r * r * q + (c + c * r)
+}
+
+/// a = n·ln 2 + r + c for |a| < 2000: n, r and c.
+#[inline(always)]
+fn reduced(a: f64) -> [f64; 3] {
+    let n = nearest(a * LOG2_E);
+    let first = a - n * LN2[0];
+    let second = n * LN2[1];
+    let r = first - second;
+    [n, r, (first - r) - second]
+}
+
+/// eᵃ·2ᵏ for a whole k, |k| ≤ 900.
+#[inline(always)]
+pub fn exp_scaled(a: f64, k: f64) -> f64 {
+    // Beyond, the result is ∞ or 0 whatever a is; NaN is left as it is.
+    let a = select(a > 800.0, 800.0, select(a < -800.0, -800.0, a));
+    let [n, r, c] = reduced(a);
+    let [one, rest] = sum_ordered(1.0, r);
+    scaled(one + (rest + tail(r, c)), n + k)
+}
+
+#[inline(always)]
+pub fn exp(a: f64) -> f64 {
+    exp_scaled(a, 0.0)
+}
+
+/// ln 2 in 24 bits, and the rest.
+const LN2_SHORT: [f64; 2] = [f64::from_bits(0x3fe6_2e43_0000_0000), f64::from_bits(0xbe20_5c61_0ca8_6c39)];
+
+/// 2ᵃ⁺ᵇ for |a + b| ≤ 1100 and a tiny b.
+#[inline(always)]
+pub fn exp2_of_sum(a: f64, b: f64) -> f64 {
+    let n = nearest(a);
+    let a = a - n;
+    let short = high(a);
+    let product = short * LN2_SHORT[0];
+    let rest = (a - short) * LN2_SHORT[0] + (a * LN2_SHORT[1] + b * std::f64::consts::LN_2);
+    let [r, c] = sum_ordered(product, rest);
+    let [one, rest] = sum_ordered(1.0, r);
+    scaled(one + (rest + tail(r, c)), n)
+}
+
+#[inline(always)]
+pub fn exp2(a: f64) -> f64 {
+    exp2_of_sum(select(a > 1100.0, 1100.0, select(a < -1100.0, -1100.0, a)), 0.0)
+}
+
+/// (eᵃ − 1)·2⁻ⁿ in two parts, and n; for −40 ≤ a ≤ 800.
+#[inline(always)]
+fn expm1_parts(a: f64) -> [f64; 3] {
+    let [n, r, c] = reduced(a);
+    // Exact as far as it matters: beyond n = 53 the subtrahend is less than half an ulp.
+    let shift = 1.0 - power_of_two(-select(n > 64.0, 64.0, n));
+    let [large, rest] = sum_ordered(shift, r);
+    [large, rest + tail(r, c), n]
+}
+
+#[inline(always)]
+fn expm1_clamped(a: f64) -> f64 {
+    select(a > 800.0, 800.0, select(a < -40.0, -40.0, a))
+}
+
+/// (eᵃ − 1)·2ᵏ for a whole k, |k| ≤ 800.
+#[inline(always)]
+pub fn expm1_scaled(a: f64, k: f64) -> f64 {
+    let [large, small, n] = expm1_parts(expm1_clamped(a));
+    scaled(large + small, n + k)
+}
+
+#[inline(always)]
+pub fn expm1(a: f64) -> f64 {
+    // The sign of a zero is kept.
+    select(a == 0.0, a, expm1_scaled(a, 0.0))
+}
+
+/// 1/(1 + e⁻ᵃ)
+#[inline(always)]
+pub fn sigmoid(a: f64) -> f64 {
+    let e = exp(-a.abs());
+    select(a < 0.0, e, 1.0) / (1.0 + e)
+}

@@ -1,0 +1,119 @@
+//! WGSL functions for the operations that WGSL lacks, or of whose own it promises too little: `shaders/functions/`.
+//!
+//! A module has those that its program calls and what they call in turn, always in one order. What stands between two
+//! blank lines of a file is one declaration with its comment, or a remark on the file, which no module has.
+
+use super::{Binary, Instruction, Program, Unary};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Each after those that it calls.
+const FILES: [&str; 12] = [
+    include_str!("../../../shaders/functions/bits.wgsl"),
+    include_str!("../../../shaders/functions/far_turn.wgsl"),
+    include_str!("../../../shaders/functions/trigonometry.wgsl"),
+    include_str!("../../../shaders/functions/inverse_trigonometry.wgsl"),
+    include_str!("../../../shaders/functions/exponential.wgsl"),
+    include_str!("../../../shaders/functions/logarithm.wgsl"),
+    include_str!("../../../shaders/functions/power.wgsl"),
+    include_str!("../../../shaders/functions/cube_root.wgsl"),
+    include_str!("../../../shaders/functions/hyperbolic.wgsl"),
+    include_str!("../../../shaders/functions/inverse_hyperbolic.wgsl"),
+    include_str!("../../../shaders/functions/error_function.wgsl"),
+    include_str!("../../../shaders/functions/logistic.wgsl"),
+];
+
+struct Declaration {
+    text: &'static str,
+    /// The numbers of the declarations that it names.
+    uses: Vec<usize>,
+}
+
+struct Library {
+    declarations: Vec<Declaration>,
+    numbers: HashMap<&'static str, usize>,
+}
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let paragraphs = FILES.iter().flat_map(|file| file.split("\n\n")).map(str::trim);
+    let named: Vec<(&str, &str)> = paragraphs.filter_map(|text| Some((declared(text)?, text))).collect();
+    let numbers: HashMap<_, _> = named.iter().enumerate().map(|(number, (name, _))| (*name, number)).collect();
+    let uses = |number: usize, text: &'static str| {
+        let code = text.lines().filter(|line| !is_comment(line));
+        let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        words.filter_map(|word| numbers.get(word).copied()).filter(|used| *used != number).collect()
+    };
+    let declarations = named.iter().enumerate().map(|(number, (_, text))| Declaration { text, uses: uses(number, text) }).collect();
+    Library { declarations, numbers }
+});
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+/// The name that a paragraph declares.
+fn declared(paragraph: &'static str) -> Option<&'static str> {
+    let first = paragraph.lines().find(|line| !is_comment(line))?;
+    let after = ["fn ", "struct ", "const "].iter().find_map(|keyword| first.strip_prefix(keyword))?;
+    after.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
+}
+
+/// The function of an operation that is a call: one of `shaders/functions/`, or a built-in that is exact (or, as the
+/// root, as good as on every adapter that counts; see docs/PRECISION.md).
+pub fn unary(operation: Unary) -> &'static str {
+    match operation {
+        Unary::Abs => "abs",
+        Unary::Floor => "floor",
+        Unary::Ceil => "ceil",
+        Unary::Round => "round",
+        Unary::Sqrt => "sqrt",
+        Unary::Cbrt => "cube_root",
+        Unary::Exp => "exponential",
+        Unary::Exp2 => "exponential2",
+        Unary::Expm1 => "expm1",
+        Unary::Log => "logarithm",
+        Unary::Log1p => "log1p",
+        Unary::Sin => "sine",
+        Unary::Cos => "cosine",
+        Unary::Tan => "tangent",
+        Unary::Asin => "arcsine",
+        Unary::Acos => "arccosine",
+        Unary::Atan => "arctangent",
+        Unary::Sinh => "hyperbolic_sine",
+        Unary::Cosh => "hyperbolic_cosine",
+        Unary::Tanh => "hyperbolic_tangent",
+        Unary::Asinh => "inverse_hyperbolic_sine",
+        Unary::Acosh => "inverse_hyperbolic_cosine",
+        Unary::Atanh => "inverse_hyperbolic_tangent",
+        Unary::Erf => "error_function",
+        Unary::Sigmoid => "sigmoid",
+        Unary::Softplus => "softplus",
+        Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach => unreachable!("{operation:?} is no call"),
+    }
+}
+
+/// What the text of an instruction calls.
+fn called(instruction: &Instruction) -> Vec<&'static str> {
+    match *instruction {
+        Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => vec![],
+        Instruction::Unary(operation @ (Unary::Sin | Unary::Cos | Unary::Tan), _) => vec!["turn", unary(operation)],
+        Instruction::Unary(operation, _) => vec![unary(operation)],
+        Instruction::Binary(Binary::Pow, ..) => vec!["power"],
+        Instruction::Binary(Binary::Atan2, ..) => vec!["arctangent2"],
+        _ => vec![],
+    }
+}
+
+/// What a program needs of the library.
+pub fn needed(program: &Program) -> impl Iterator<Item = &'static str> {
+    let Library { declarations, numbers } = &*LIBRARY;
+    let called = program.instructions.iter().flat_map(called);
+    let mut open: Vec<usize> = called.filter_map(|name| numbers.get(name).copied()).collect();
+    let mut needed = vec![false; declarations.len()];
+    while let Some(number) = open.pop() {
+        if !std::mem::replace(&mut needed[number], true) {
+            open.extend(&declarations[number].uses);
+        }
+    }
+    declarations.iter().zip(needed).filter(|(_, needed)| *needed).map(|(declaration, _)| declaration.text)
+}

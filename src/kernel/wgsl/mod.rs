@@ -1,0 +1,140 @@
+//! Programs as WGSL text: what follows the prelude that every device puts in front.
+
+mod functions;
+mod split;
+
+pub use split::{MOST, columns};
+
+use super::{Binary, Instruction, Load, Program, Store, Unary};
+use crate::device::{Access, KernelText, binding};
+use split::Piece;
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::sync::Arc;
+
+const NAMES: [&str; binding::COUNT] = ["params", "arena", "data", "index", "vector_in", "vector_out", "jacobian", "state", "partials"];
+
+/// The module of a whole program. Its name does not appear in it, so equal programs are equal text.
+pub fn write(program: &Program) -> String {
+    let reloads = vec![None; program.instructions.len()];
+    write_piece(Piece { program: program.clone(), reloads }).wgsl.to_string()
+}
+
+/// The modules of a program, in the order in which they must run: one, unless it is too large for that.
+pub fn modules(program: &Program) -> Vec<KernelText> {
+    split::pieces(program).into_iter().map(write_piece).collect()
+}
+
+fn write_piece(piece: Piece) -> KernelText {
+    let Piece { mut program, reloads } = piece;
+    program.keep_used_addresses();
+    let mut access = program.access();
+    if reloads.iter().any(Option::is_some) {
+        access[binding::VECTOR_OUT] = Access::ReadWrite;
+    }
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_module(&program, &reloads, &access, &mut text);
+    KernelText { wgsl: Arc::from(text), access }
+}
+
+fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
+    for (slot, access) in access.iter().enumerate() {
+        let mode = match access {
+            Access::Unused => continue,
+            Access::Read => "read",
+            Access::ReadWrite => "read_write",
+        };
+        let element = if slot == binding::INDEX { "u32" } else { "real" };
+        writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
+    }
+    for declaration in functions::needed(program) {
+        writeln!(text, "\n{declaration}")?;
+    }
+    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    if let Some(guard) = program.guard {
+        writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
+    }
+    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    for (number, address) in program.addresses.iter().enumerate() {
+        let place = column(address.column, program.header);
+        writeln!(text, "    let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
+    }
+    let mut turned = HashSet::new();
+    for (number, instruction) in program.instructions.iter().enumerate() {
+        if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
+            && turned.insert(angle)
+        {
+            writeln!(text, "    let t{angle} = turn(v{angle});")?;
+        }
+        write!(text, "    let v{number}: real = ")?;
+        match reloads[number] {
+            Some(stored) => write!(text, "vector_out[{}]", column(stored, 0))?,
+            None => write_instruction(program, instruction, text)?,
+        }
+        writeln!(text, ";")?;
+    }
+    for (store, value) in &program.stores {
+        match store {
+            Store::Column(k) => writeln!(text, "    vector_out[{}] = v{value};", column(*k, 0))?,
+            Store::Jacobian(k) => writeln!(text, "    jacobian[{}] = v{value};", column(*k, 0))?,
+        }
+    }
+    writeln!(text, "}}")
+}
+
+/// The right side of an instruction's declaration.
+fn write_instruction(program: &Program, instruction: &Instruction, text: &mut String) -> std::fmt::Result {
+    match *instruction {
+        Instruction::Const(value) if value.is_nan() => write!(text, "flagged()"),
+        Instruction::Const(value) => write!(text, "{}", literal(value)),
+        Instruction::Load(load) => match load {
+            Load::Arena { address, component } => write!(text, "arena[a{address} + {component}u]"),
+            Load::Vector { address, component } => write!(text, "vector_in[a{address} + {component}u]"),
+            Load::Shared(place) => write!(text, "data[{place}]"),
+            Load::Data(k) => write!(text, "data[{}]", column(k, program.shared)),
+            Load::Jacobian(k) => write!(text, "jacobian[{}]", column(k, 0)),
+        },
+        Instruction::Unary(operation, a) => match operation {
+            Unary::Neg => write!(text, "-v{a}"),
+            Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)"),
+            Unary::Finite => write!(text, "select(real(0), real(1), is_finite(v{a}))"),
+            Unary::Detach => unreachable!("left out when a program is written"),
+            Unary::Sin | Unary::Cos | Unary::Tan => write!(text, "{}(t{a})", functions::unary(operation)),
+            call => write!(text, "{}(v{a})", functions::unary(call)),
+        },
+        Instruction::Binary(operation, a, b) => match operation {
+            Binary::Add => write!(text, "v{a} + v{b}"),
+            Binary::Sub => write!(text, "v{a} - v{b}"),
+            Binary::Mul => write!(text, "v{a} * v{b}"),
+            Binary::Div => write!(text, "v{a} / v{b}"),
+            Binary::Pow => write!(text, "power(v{a}, v{b})"),
+            Binary::Atan2 => write!(text, "arctangent2(v{a}, v{b})"),
+            Binary::Lt => write!(text, "select(real(0), real(1), v{a} < v{b})"),
+            Binary::Le => write!(text, "select(real(0), real(1), v{a} <= v{b})"),
+            Binary::And => write!(text, "select(real(0), real(1), v{a} != 0.0 && v{b} != 0.0)"),
+            Binary::Or => write!(text, "select(real(0), real(1), v{a} != 0.0 || v{b} != 0.0)"),
+        },
+        Instruction::MulAdd(a, b, c) => write!(text, "v{a} * v{b} + v{c}"),
+        Instruction::Select { condition, then, otherwise } => write!(text, "select(v{otherwise}, v{then}, v{condition} != 0.0)"),
+    }
+}
+
+/// Element i of a column that begins after `first` elements.
+fn column(number: u32, first: u32) -> String {
+    match (first, number) {
+        (0, 0) => "i".into(),
+        (0, 1) => "params.count + i".into(),
+        (0, _) => format!("{number}u * params.count + i"),
+        (_, 0) => format!("{first}u + i"),
+        (_, 1) => format!("{first}u + params.count + i"),
+        _ => format!("{first}u + {number}u * params.count + i"),
+    }
+}
+
+/// A finite number without a suffix, so that it fits f32 and f64.
+fn literal(value: f64) -> String {
+    let digits = if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) { format!("{value:e}") } else { format!("{value:?}") };
+    if value < 0.0 { format!("({digits})") } else { digits }
+}

@@ -1,0 +1,182 @@
+//! Programs too large for one shader, in pieces.
+//!
+//! Compilers of shaders take more than linear time, and some give up. A piece has at most [`MOST`] instructions; what a
+//! later piece needs is stored in columns behind the program's own and loaded again. Cuts are made where few values are
+//! alive. Constants and loads are written anew in each piece that uses them.
+
+use crate::kernel::{Instruction, Program, Store, Value};
+use std::collections::HashMap;
+
+/// Instructions of one shader.
+pub const MOST: usize = 1024;
+
+/// A part of a program.
+pub struct Piece {
+    pub program: Program,
+    /// For every instruction, the column that it is loaded from instead, if an earlier piece stored it.
+    pub reloads: Vec<Option<u32>>,
+}
+
+/// The columns that a program's pieces store into, its own included.
+pub fn columns(program: &Program) -> u32 {
+    let own = own_columns(program);
+    let spilled = |piece: Piece| piece.program.stores.into_iter();
+    match program.instructions.len() <= MOST {
+        true => own,
+        false => pieces(program).into_iter().flat_map(spilled).map(|(store, _)| column_end(store)).max().unwrap_or(0).max(own),
+    }
+}
+
+fn column_end(store: Store) -> u32 {
+    match store {
+        Store::Column(column) => column + 1,
+        Store::Jacobian(_) => 0,
+    }
+}
+
+fn own_columns(program: &Program) -> u32 {
+    program.stores.iter().map(|(store, _)| column_end(*store)).max().unwrap_or(0)
+}
+
+/// Whether an instruction is written again where it is needed.
+fn is_cheap(instruction: &Instruction) -> bool {
+    matches!(instruction, Instruction::Const(_) | Instruction::Load(_))
+}
+
+fn operands(instruction: &Instruction) -> impl Iterator<Item = Value> {
+    let operands = match *instruction {
+        Instruction::Const(_) | Instruction::Load(_) => [None; 3],
+        Instruction::Unary(_, a) => [Some(a), None, None],
+        Instruction::Binary(_, a, b) => [Some(a), Some(b), None],
+        Instruction::MulAdd(a, b, c) | Instruction::Select { condition: a, then: b, otherwise: c } => [Some(a), Some(b), Some(c)],
+    };
+    operands.into_iter().flatten()
+}
+
+/// The program in pieces, in the order in which they must run; one if it is small.
+pub fn pieces(program: &Program) -> Vec<Piece> {
+    let count = program.instructions.len();
+    if count <= MOST {
+        return vec![Piece { program: program.clone(), reloads: vec![None; count] }];
+    }
+    let mut last_use = vec![0; count];
+    for (place, instruction) in program.instructions.iter().enumerate() {
+        operands(instruction).for_each(|operand| last_use[operand as usize] = place);
+    }
+    let cuts = cuts(program, &last_use);
+    let mut writer =
+        Writer { program, last_use, columns: HashMap::new(), free: Vec::new(), next: own_columns(program), ending: Vec::new() };
+    cuts.windows(2).map(|range| writer.piece(range[0], range[1])).collect()
+}
+
+/// Where pieces begin, and the end: each cut where the fewest values cross it, in the last quarter of what is allowed.
+fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
+    let count = program.instructions.len();
+    // How many values are alive before each instruction.
+    let mut change = vec![0i64; count + 1];
+    for (place, instruction) in program.instructions.iter().enumerate() {
+        if !is_cheap(instruction) && last_use[place] > place {
+            change[place + 1] += 1;
+            change[last_use[place] + 1] -= 1;
+        }
+    }
+    let alive: Vec<i64> = change
+        .iter()
+        .scan(0, |alive, change| {
+            *alive += change;
+            Some(*alive)
+        })
+        .collect();
+    let mut cuts = vec![0];
+    while let Some(&start) = cuts.last().filter(|&&start| start < count) {
+        let end = (start + MOST).min(count);
+        let best = (start + MOST - MOST / 4..=end).min_by_key(|&cut| alive[cut]);
+        cuts.push(if end == count { count } else { best.unwrap_or(end) });
+    }
+    cuts
+}
+
+struct Writer<'a> {
+    program: &'a Program,
+    last_use: Vec<usize>,
+    /// Where values of earlier pieces are stored.
+    columns: HashMap<Value, u32>,
+    free: Vec<u32>,
+    next: u32,
+    /// Columns by the instruction after which nobody needs them.
+    ending: Vec<(usize, u32)>,
+}
+
+impl Writer<'_> {
+    fn piece(&mut self, start: usize, end: usize) -> Piece {
+        // What only earlier pieces needed may be overwritten now.
+        let (free, ending) = std::mem::take(&mut self.ending).into_iter().partition(|(last, _)| *last < start);
+        self.ending = ending;
+        self.free.extend::<Vec<u32>>(Vec::<(usize, u32)>::from_iter(free).into_iter().map(|(_, column)| column).collect());
+        let empty = Program { instructions: Vec::new(), stores: Vec::new(), ..self.program.clone() };
+        let mut piece = Piece { program: empty, reloads: Vec::new() };
+        let mut values: HashMap<Value, Value> = HashMap::new();
+        for place in start..end {
+            let instruction = self.program.instructions[place];
+            if !is_cheap(&instruction) {
+                self.write(place as Value, instruction, &mut piece, &mut values);
+            }
+        }
+        let is_last = end == self.program.instructions.len();
+        for &(store, value) in &self.program.stores {
+            let place = value as usize;
+            let here = if is_cheap(&self.program.instructions[place]) { is_last } else { (start..end).contains(&place) };
+            if here {
+                let value = self.value(value, &mut piece, &mut values);
+                piece.program.stores.push((store, value));
+            }
+        }
+        for place in start..end {
+            if self.last_use[place] >= end && !is_cheap(&self.program.instructions[place]) {
+                let column = self.free.pop().unwrap_or_else(|| {
+                    self.next += 1;
+                    self.next - 1
+                });
+                self.columns.insert(place as Value, column);
+                self.ending.push((self.last_use[place], column));
+                piece.program.stores.push((Store::Column(column), values[&(place as Value)]));
+            }
+        }
+        piece
+    }
+
+    fn write(&self, number: Value, instruction: Instruction, piece: &mut Piece, values: &mut HashMap<Value, Value>) {
+        let mut at = |value: Value| self.value(value, piece, values);
+        let written = match instruction {
+            Instruction::Const(_) | Instruction::Load(_) => instruction,
+            Instruction::Unary(operation, a) => Instruction::Unary(operation, at(a)),
+            Instruction::Binary(operation, a, b) => Instruction::Binary(operation, at(a), at(b)),
+            Instruction::MulAdd(a, b, c) => Instruction::MulAdd(at(a), at(b), at(c)),
+            Instruction::Select { condition, then, otherwise } => {
+                Instruction::Select { condition: at(condition), then: at(then), otherwise: at(otherwise) }
+            }
+        };
+        push(piece, values, number, written, None);
+    }
+
+    /// The piece's number of a value: written there already, or brought in now.
+    fn value(&self, value: Value, piece: &mut Piece, values: &mut HashMap<Value, Value>) -> Value {
+        if let Some(known) = values.get(&value) {
+            return *known;
+        }
+        let instruction = self.program.instructions[value as usize];
+        match is_cheap(&instruction) {
+            true => push(piece, values, value, instruction, None),
+            // The instruction only keeps the place.
+            false => push(piece, values, value, Instruction::Const(0.0), Some(self.columns[&value])),
+        }
+    }
+}
+
+fn push(piece: &mut Piece, values: &mut HashMap<Value, Value>, number: Value, instruction: Instruction, reload: Option<u32>) -> Value {
+    let place = piece.program.instructions.len() as Value;
+    piece.program.instructions.push(instruction);
+    piece.reloads.push(reload);
+    values.insert(number, place);
+    place
+}

@@ -1,0 +1,286 @@
+//! Looking at a term: its residuals and Jacobians as the device has them, and whether these are each other's.
+
+use super::Session;
+use super::task::Progress;
+use crate::clock::now_ms;
+use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
+use crate::error::Error;
+use crate::expr::{Expr, Graph, Leaf, Node};
+use crate::kernel::Entry;
+use crate::problem::{Batch, Part, Problem};
+use crate::solve::{evaluate, state};
+use std::collections::VecDeque;
+
+/// What is wanted of a term.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wanted {
+    /// Residuals, then Jacobians, instance by instance, row by row.
+    Values,
+    /// The worst entry of J against differences of r.
+    Check,
+}
+
+/// A term being looked at, chunk by chunk.
+pub(super) struct Inspection {
+    pub problem: u32,
+    term: u32,
+    wanted: Wanted,
+    left: VecDeque<(usize, usize)>,
+    state: Slice,
+    play: Option<Play>,
+    /// The accepted values of all tables, once they were read.
+    point: Option<Vec<f64>>,
+    residuals: Vec<f64>,
+    jacobians: Vec<f64>,
+    /// The next instance of a part to check.
+    next: (usize, usize),
+    worst: Worst,
+}
+
+/// The entry of J that differs most from its difference quotient.
+#[derive(Clone, Copy)]
+struct Worst {
+    error: f64,
+    instance: u32,
+    row: u32,
+    slot: u32,
+    component: u32,
+    derivative: f64,
+    difference: f64,
+}
+
+impl Inspection {
+    pub fn new(device: &mut Device, problem: &Problem, id: u32, term: u32, wanted: Wanted) -> Result<Self, Error> {
+        let owner = problem.term(term)?;
+        let mut left = VecDeque::new();
+        for (number, batch) in problem.batches().iter().enumerate() {
+            if batch.members.iter().any(|member| member.term == term) {
+                left.extend((0..batch.chunks.len()).map(|chunk| (number, chunk)));
+            }
+        }
+        let (rows, columns) = owner.shape(problem.tables());
+        let size = |columns: u32| owner.count as usize * rows as usize * columns as usize;
+        Ok(Self {
+            problem: id,
+            term,
+            wanted,
+            left,
+            state: Session::scratch(device, state::STATE_LEN, "state")?,
+            play: None,
+            point: None,
+            residuals: vec![0.0; size(1)],
+            jacobians: vec![0.0; size(columns)],
+            next: (0, 0),
+            worst: Worst { error: -1.0, instance: 0, row: 0, slot: 0, component: 0, derivative: 0.0, difference: 0.0 },
+        })
+    }
+
+    pub fn buffers(&self) -> [BufferId; 1] {
+        [self.state.buffer]
+    }
+
+    /// Starts the next reading; `None` when all are done.
+    fn next(&mut self, problem: &mut Problem, device: &mut Device) -> Result<Option<Play>, Error> {
+        let mut recording = Recording { commands: problem.take_uploads() };
+        let point = problem.arenas()?.0;
+        if self.point.is_none() {
+            recording.push(Command::Read { slice: point });
+            return Ok(Some(device.start(recording)));
+        }
+        let Some(&(batch, chunk)) = self.left.front() else { return Ok(None) };
+        let batch = &problem.batches()[batch];
+        let chunk = &batch.chunks[chunk];
+        recording.push(evaluate(batch.kernels.linearize, chunk, &[(ARENA, point), (STATE, self.state)]));
+        recording.push(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } });
+        Ok(Some(device.start(recording)))
+    }
+
+    /// Takes what was read.
+    fn take(&mut self, problem: &Problem, precision: Precision, values: Vec<f64>) -> Result<(), Error> {
+        if self.point.is_none() {
+            self.point = Some(values);
+            return Ok(());
+        }
+        let Some((number, chunk)) = self.left.pop_front() else { return Ok(()) };
+        let batch = &problem.batches()[number];
+        let chunk = &batch.chunks[chunk];
+        let term = problem.term(self.term)?;
+        let (rows, columns) = term.shape(problem.tables());
+        let (rows, columns) = (rows as usize, columns as usize);
+        for member in batch.members.iter().filter(|member| member.term == self.term) {
+            let part = &term.parts[member.part as usize];
+            let places = input_places(part, batch, &term.column_starts(problem.tables()));
+            let range = member.first.max(chunk.first)..(member.first + member.count).min(chunk.first + chunk.count);
+            for place in range {
+                let local = (place - member.first) as usize;
+                let instance = term.instance(member.part, local as u32) as usize;
+                let at = |column: u32| values[(column * chunk.count + place - chunk.first) as usize];
+                for row in 0..batch.programs.rows as usize {
+                    self.residuals[instance * rows + row] = at(row as u32);
+                }
+                for (k, entry) in batch.programs.entries.iter().enumerate() {
+                    let (row, input) = (k / places.len(), k % places.len());
+                    let value = match *entry {
+                        Entry::Constant(value) => value,
+                        Entry::Stored { column, negative } => signed(at(column), negative),
+                        Entry::Data { column, negative } => {
+                            let value = part.contents.data[column as usize].at(local);
+                            signed(if precision == Precision::F32 { f64::from(value as f32) } else { value }, negative)
+                        }
+                    };
+                    self.jacobians[(instance * rows + row) * columns + places[input]] += value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on checking until the deadline; whether all is checked.
+    fn check(&mut self, problem: &Problem, deadline: f64) -> Result<bool, Error> {
+        let term = problem.term(self.term)?;
+        let Some(point) = &self.point else { return Ok(false) };
+        let (rows, columns) = term.shape(problem.tables());
+        while let Some(part) = term.parts.get(self.next.0) {
+            let Some(batch) = part.place.and_then(|place| problem.batches().get(place.batch as usize)) else { return Ok(true) };
+            let mut numeric = Numeric::new(part, problem, point);
+            let starts = term.column_starts(problem.tables());
+            let places = input_places(part, batch, &starts);
+            while self.next.1 < part.count as usize {
+                let local = self.next.1;
+                let instance = term.instance(self.next.0 as u32, local as u32);
+                for (input, &(slot, component)) in batch.programs.inputs.iter().enumerate() {
+                    let differences = numeric.differences(local, slot, component);
+                    for (row, &difference) in differences.iter().enumerate() {
+                        let derivative = self.jacobians[(instance as usize * rows as usize + row) * columns as usize + places[input]];
+                        let error = (derivative - difference).abs() / derivative.abs().max(difference.abs()).max(1.0);
+                        // A derivative that is not finite is as wrong as can be.
+                        let error = if error.is_nan() { f64::INFINITY } else { error };
+                        if error > self.worst.error {
+                            let slot = part.reading.slots[slot as usize];
+                            self.worst = Worst { error, instance, row: row as u32, slot, component, derivative, difference };
+                        }
+                    }
+                }
+                self.next.1 += 1;
+                if self.next.1.is_multiple_of(16) && now_ms() > deadline {
+                    return Ok(false);
+                }
+            }
+            self.next = (self.next.0 + 1, 0);
+        }
+        Ok(true)
+    }
+
+    fn result(&mut self) -> Vec<f64> {
+        match self.wanted {
+            Wanted::Values => {
+                let mut all = std::mem::take(&mut self.residuals);
+                all.append(&mut self.jacobians);
+                all
+            }
+            Wanted::Check => {
+                let Worst { error, instance, row, slot, component, derivative, difference } = self.worst;
+                vec![error.max(0.0), instance.into(), row.into(), slot.into(), component.into(), derivative, difference]
+            }
+        }
+    }
+}
+
+fn signed(value: f64, negative: bool) -> f64 {
+    if negative { -value } else { value }
+}
+
+/// The column of the term's J that each column of the batch's is.
+fn input_places(part: &Part, batch: &Batch, starts: &[Option<u32>]) -> Vec<usize> {
+    let place = |&(slot, component): &(u32, u32)| (starts[part.reading.slots[slot as usize] as usize].unwrap_or(0) + component) as usize;
+    batch.programs.inputs.iter().map(place).collect()
+}
+
+/// Differences of the residual, evaluated in f64 node by node.
+struct Numeric<'a> {
+    part: &'a Part,
+    problem: &'a Problem,
+    point: &'a [f64],
+    graph: Graph,
+    roots: Vec<Expr>,
+    values: Vec<f64>,
+}
+
+impl<'a> Numeric<'a> {
+    fn new(part: &'a Part, problem: &'a Problem, point: &'a [f64]) -> Self {
+        let (graph, roots) = part.reading.structure.residual();
+        Self { part, problem, point, values: vec![0.0; graph.len()], graph, roots }
+    }
+
+    /// The value of a slot's component in an instance.
+    fn input(&self, instance: usize, slot: u32, component: u32) -> f64 {
+        let kind = self.part.reading.structure.slots[slot as usize];
+        let table = &self.problem.tables()[self.part.tables[slot as usize] as usize];
+        let index = self.part.contents.indices[kind.column as usize][instance];
+        self.point[(table.arena + index * kind.width + component) as usize]
+    }
+
+    /// The residual with one input moved.
+    fn residual(&mut self, instance: usize, moved: (u32, u32), by: f64) -> Vec<f64> {
+        for index in 0..self.graph.len() {
+            let at = |expr: Expr| self.values[expr.0 as usize];
+            self.values[index] = match self.graph.node(Expr(index as u32)) {
+                Node::Const(bits) => f64::from_bits(bits),
+                Node::Leaf(Leaf::Slot { slot, component }) => {
+                    let value = self.input(instance, slot, component);
+                    if (slot, component) == moved { value + by } else { value }
+                }
+                Node::Leaf(Leaf::Data { column, .. }) => self.part.contents.data[column as usize].at(instance),
+                Node::Leaf(_) => f64::NAN,
+                Node::Unary(operation, a) => operation.apply(at(a)),
+                Node::Binary(operation, a, b) => operation.apply(at(a), at(b)),
+                Node::Select { condition, then, otherwise } => at(if at(condition) != 0.0 { then } else { otherwise }),
+            };
+        }
+        self.roots.iter().map(|root| self.values[root.0 as usize]).collect()
+    }
+
+    /// ∂r/∂input by central differences of two widths, extrapolated (Richardson).
+    fn differences(&mut self, instance: usize, slot: u32, component: u32) -> Vec<f64> {
+        let width = 1e-3 * self.input(instance, slot, component).abs().max(1.0);
+        let mut central = |width: f64| {
+            let (above, below) = (self.residual(instance, (slot, component), width), self.residual(instance, (slot, component), -width));
+            above.into_iter().zip(below).map(|(above, below)| (above - below) / (2.0 * width)).collect::<Vec<f64>>()
+        };
+        let (wide, narrow) = (central(width), central(width / 2.0));
+        wide.into_iter().zip(narrow).map(|(wide, narrow)| narrow + (narrow - wide) / 3.0).collect()
+    }
+}
+
+impl Session {
+    pub(super) fn resume_inspection(&mut self, inspection: &mut Inspection, deadline: f64) -> Result<Progress, Error> {
+        let precision = self.device.precision();
+        let entry = self.problems[inspection.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        loop {
+            if let Some(signal) = self.device.compiled()? {
+                return Ok(Progress::Waiting(signal));
+            }
+            let mut play = match inspection.play.take() {
+                Some(play) => play,
+                None => match inspection.next(&mut entry.problem, &mut self.device)? {
+                    Some(play) => play,
+                    None if inspection.wanted == Wanted::Check && !inspection.check(&entry.problem, deadline)? => {
+                        return Ok(Progress::Yielded);
+                    }
+                    None => return Ok(Progress::Values(inspection.result())),
+                },
+            };
+            match self.device.resume(&mut play, deadline)? {
+                Playing::Yielded => {
+                    inspection.play = Some(play);
+                    return Ok(Progress::Yielded);
+                }
+                Playing::Waiting(signal) => {
+                    inspection.play = Some(play);
+                    return Ok(Progress::Waiting(signal));
+                }
+                Playing::Finished(values) => inspection.take(&entry.problem, precision, values)?,
+            }
+        }
+    }
+}
