@@ -143,7 +143,12 @@ impl Machine {
         let difference = self.add(a, negative);
         // x − x is 0 to the engine, whatever x is.
         let both = a.state == State::Undefined && b.state == State::Undefined;
-        if both { Dual { state: State::Doubtful, ..difference } } else { difference }
+        if both { Self::annulled() } else { difference }
+    }
+
+    /// What the engine may know to be 0, although an operand is not defined.
+    fn annulled<const N: usize>() -> Dual<N> {
+        Dual::constant(0.0).within(State::Doubtful)
     }
 
     pub fn mul<const N: usize>(&mut self, a: Dual<N>, b: Dual<N>) -> Dual<N> {
@@ -155,9 +160,9 @@ impl Machine {
         let slope_size = a.slope_size * b.value.abs() + a.value.abs() * b.slope_size;
         let product = Dual { value: self.product(a.value, b.value), slopes, state: a.state.max(b.state), size, slope_size };
         // 0 · x is 0 to the engine where it knows the 0.
-        let annulled = a.value == 0.0 && a.state != State::Undefined || b.value == 0.0 && b.state != State::Undefined;
-        if annulled && product.state == State::Undefined {
-            return Dual { state: State::Doubtful, ..product };
+        let may_be_0 = |x: Dual<N>| x.state == State::Doubtful || x.state == State::Defined && x.value == 0.0;
+        if product.state == State::Undefined && (may_be_0(a) || may_be_0(b)) {
+            return Self::annulled();
         }
         Self::checked(product)
     }
@@ -173,10 +178,12 @@ impl Machine {
         let size = (a.size + quotient.abs() * b.size) / b.value.abs();
         let slope_size = (a.slope_size + quotient.abs() * b.slope_size) / b.value.abs();
         let result = Dual { value: quotient, slopes, state: a.state.max(b.state), size, slope_size }.unless(undefined);
-        if result.state == State::Undefined && a.value == 0.0 && a.state != State::Undefined {
-            return Dual { state: State::Doubtful, ..result };
+        if result.state == State::Undefined && (a.value == 0.0 && a.state == State::Defined || a.state == State::Doubtful) {
+            return Self::annulled();
         }
-        Self::checked(result)
+        // A divisor that is all rounding error may be 0 to the engine.
+        let cancelled = b.value.abs() < 1e-13 * b.size;
+        Self::checked(result.within(if cancelled && b.value != 0.0 { State::Doubtful } else { State::Defined }))
     }
 
     /// A slope times a factor; what does not depend on an input stays so, however large the factor is.

@@ -19,6 +19,8 @@ pub struct Sample {
 
 struct Generator<'a> {
     random: &'a mut Random,
+    /// Of so many statements that are not tame, one is kept.
+    tameness: u64,
     traced: Traced,
     points: Vec<Point>,
     /// The values so far, point by point.
@@ -38,7 +40,9 @@ pub fn sample(random: &mut Random, points: usize, length: u64) -> Sample {
     }
     let places = places(&traced);
     let values = vec![Vec::new(); points.len()];
-    let mut generator = Generator { random, traced, points, values, places };
+    // Some programs are for the edges of domains, and beyond.
+    let tameness = if random.below(6) == 0 { 2 } else { 16 };
+    let mut generator = Generator { random, tameness, traced, points, values, places };
     for number in 0..generator.traced.inputs.len() as u32 {
         generator.push(Opcode::Input, &[number]);
     }
@@ -177,7 +181,7 @@ impl Generator<'_> {
         let operands = self.operands(opcode);
         self.push(opcode, &operands);
         let tame = (before..self.traced.statements.len()).all(|value| self.is_tame(value));
-        if !tame && self.random.below(12) > 0 {
+        if !tame && self.random.below(self.tameness) > 0 {
             self.traced.statements.truncate(before);
             self.values.iter_mut().for_each(|values| values.truncate(before));
         }

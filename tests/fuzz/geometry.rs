@@ -1,6 +1,6 @@
 //! Vectors, matrices, quaternions and triangles for [`meaning`](super::meaning): textbook formulas on duals.
 
-use super::dual::{Dual, Machine};
+use super::dual::{Dual, Machine, State};
 use super::meaning::Value;
 use leastwise::expr::Opcode;
 
@@ -101,9 +101,14 @@ fn norm<const N: usize>(machine: &mut Machine, a: &[Dual<N>]) -> Dual<N> {
     machine.sqrt(squared)
 }
 
-/// a/b where b > 0, else 0 without a slope.
+/// a/b where b > 0, else 0 without a slope, whatever a is.
 fn quotient_or_zero<const N: usize>(machine: &mut Machine, a: Dual<N>, b: Dual<N>) -> Dual<N> {
-    if machine.decide(b.value > 0.0) { machine.div(a, b) } else { machine.fixed(a, 0.0).within(b.state) }
+    if machine.decide(b.value > 0.0) && b.state == State::Defined {
+        return machine.div(a, b);
+    }
+    // 0 over anything is 0 to the engine.
+    let unless_0 = if a.value == 0.0 { State::Doubtful } else { State::Undefined };
+    Dual::constant(0.0).within(b.state.min(unless_0).max(a.state.min(State::Doubtful)))
 }
 
 fn normalize<const N: usize>(machine: &mut Machine, a: &[Dual<N>]) -> Value<N> {

@@ -117,7 +117,13 @@ fn select<const N: usize>(machine: &mut Machine, condition: Dual<N>, then: &[Dua
     let unsure = condition.state.min(State::Doubtful);
     let same = |a: &Dual<N>, b: &Dual<N>| a.value == b.value && a.slopes == b.slopes;
     let branches = taken.iter().zip(then.iter().zip(otherwise));
-    branches.map(|(&branch, (a, b))| branch.within(if same(a, b) { unsure } else { condition.state })).collect()
+    branches
+        .map(|(&branch, (a, b))| match condition.state {
+            // It may well be the other one.
+            State::Doubtful => Dual { state: State::Doubtful, ..branch },
+            state => branch.within(if same(a, b) { unsure } else { state }),
+        })
+        .collect()
 }
 
 fn truth<const N: usize>(machine: &mut Machine, operands: [Dual<N>; 2], holds: bool) -> Dual<N> {
@@ -271,7 +277,7 @@ fn unary<const N: usize>(machine: &mut Machine, opcode: Opcode, a: Dual<N>) -> D
         Relu => scalar(machine, Relu, &[a]),
         _ => {
             let (value, slope, defined) = elementary(machine, opcode, x);
-            machine.chain(a, value, slope).unless(!defined)
+            if machine.decide(defined) { machine.chain(a, value, slope) } else { machine.fixed(a, f64::NAN).unless(true) }
         }
     }
 }
@@ -367,9 +373,12 @@ pub fn power<const N: usize>(machine: &mut Machine, a: Dual<N>, n: i32) -> Dual<
         return a;
     }
     let x = a.value;
+    if n < 0 && machine.decide(x == 0.0) {
+        return machine.fixed(a, f64::NAN).unless(true);
+    }
     let exact = n > 0 && n < 8 && x.fract() == 0.0 && x.abs() < 32.0;
     let slope = f64::from(n) * x.powi(n.saturating_sub(1));
-    let result = if exact {
+    if exact {
         // What should be 0 and is 10⁻¹⁷ has a power that no first order knows.
         let size = x.powi(n).abs().max(f64::EPSILON * a.size.powi(n));
         Dual { value: x.powi(n), slopes: a.slopes.map(|s| s * slope), size, slope_size: slope.abs() * a.slope_size, ..a }
@@ -377,9 +386,7 @@ pub fn power<const N: usize>(machine: &mut Machine, a: Dual<N>, n: i32) -> Dual<
         // As many roundings as there are products.
         let value = (0..(n.unsigned_abs().ilog2())).fold(x.powi(n), |value, _| machine.disturbed(value));
         machine.chain(a, value, slope)
-    };
-    let pole = n < 0 && machine.decide(x == 0.0);
-    result.unless(pole)
+    }
 }
 
 fn general_power<const N: usize>(machine: &mut Machine, a: Dual<N>, b: Dual<N>) -> Dual<N> {
