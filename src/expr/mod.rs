@@ -11,6 +11,7 @@ mod domain;
 mod graph;
 mod opcode;
 mod operation;
+pub mod rules;
 mod scalar;
 pub mod tape;
 

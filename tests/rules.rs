@@ -1,0 +1,99 @@
+//! The table of operations: every kink, tie and edge in it, on every backend; and the page that is made of it.
+
+mod support;
+
+use leastwise::device::Precision;
+use leastwise::expr::rules::{Outcome, RULES, Rule, markdown};
+use leastwise::expr::{Arity, Opcode};
+use leastwise::problem::{Reals, Slot, TermSpec, Weight};
+use leastwise::session::{Progress, Session};
+use support::*;
+
+/// Values of all edges of a rule, and their slopes.
+fn evaluate(session: &mut Session, rule: &Rule) -> (Vec<f64>, Vec<f64>) {
+    let problem = session.problem();
+    let count = rule.edges.len();
+    let mut first = 0;
+    let mut tape = Tape::default();
+    let mut tables = Vec::new();
+    for (number, &width) in rule.widths.iter().enumerate() {
+        let range = first..first + width as usize;
+        let values: Vec<f64> = rule.edges.iter().flat_map(|edge| edge.at[range.clone()].iter().copied()).collect();
+        tables.push(session.table(problem, &format!("operand {number}"), width, Reals::F64(&values), true).unwrap());
+        first = range.end;
+    }
+    let operands: Vec<u32> = (0..tables.len() as u32).map(|source| tape.input(source)).collect();
+    let output = tape.op(rule.opcode, &operands);
+    let spec = TermSpec {
+        name: rule.usage.into(),
+        count: count as u32,
+        indices: vec![(0..count as u32).collect()],
+        slots: tables.iter().map(|&table| Slot { table, column: 0 }).collect(),
+        columns: Vec::new(),
+        weight: Weight::Shared(1.0),
+        tape: &tape.words,
+        outputs: &[output],
+    };
+    let term = session.term(problem, spec).unwrap();
+    let task = session.evaluate_term(problem, term).unwrap();
+    let Progress::Values(mut values) = finish(session, task, |_| {}) else { panic!("no values") };
+    let slopes = values.split_off(count);
+    (values, slopes)
+}
+
+fn close(got: f64, expected: f64, tolerance: f64) -> bool {
+    (got - expected).abs() <= tolerance * expected.abs().max(1.0)
+}
+
+#[test]
+fn every_edge_of_the_table_is_what_happens() {
+    let mut checked = 0;
+    for (name, mut session, tolerance) in
+        [("cpu f64", cpu(Precision::F64), 1e-13), ("cpu f32", cpu(Precision::F32), 2e-6), ("webgpu", gpu(None), 2e-6)]
+    {
+        for rule in RULES.iter().filter(|rule| !rule.edges.is_empty()) {
+            let (values, slopes) = evaluate(&mut session, rule);
+            let columns = rule.widths.iter().sum::<u32>() as usize;
+            for (place, edge) in rule.edges.iter().enumerate() {
+                let where_ = format!("{name}: {} at {:?}", rule.usage, edge.at);
+                match edge.value {
+                    Outcome::Undefined => assert!(!values[place].is_finite(), "{where_} is {}, not undefined", values[place]),
+                    Outcome::Value(expected) => {
+                        assert!(close(values[place], expected, tolerance), "{where_} is {}, not {expected}", values[place])
+                    }
+                }
+                for (slope, expected) in slopes[place * columns..].iter().zip(edge.slopes) {
+                    assert!(
+                        close(*slope, *expected, tolerance),
+                        "{where_} has slopes {:?}, not {:?}",
+                        &slopes[place * columns..][..columns],
+                        edge.slopes
+                    );
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 300, "{checked}");
+}
+
+/// Slopes at points away from every edge are covered by the fuzzer; here, that no operation is missing from the table.
+#[test]
+fn the_table_has_every_operation() {
+    use Opcode::*;
+    let plain = [Pack, RotateXYZ, MatVec, MatMul, Transpose, QuatMul, QuatConjugate, QuatToMatrix, PowInt];
+    for &(opcode, name, _) in Opcode::TABLE {
+        let listed = RULES.iter().any(|rule| rule.opcode == opcode);
+        let structural = matches!(opcode.arity(), Arity::Words(_)) || plain.contains(&opcode);
+        assert!(listed || structural, "{name} is not in the table of rules");
+    }
+}
+
+#[test]
+fn the_page_is_generated_from_the_table() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/OPERATIONS.md");
+    if std::env::var_os("LEASTWISE_BLESS").is_some() {
+        std::fs::write(path, markdown()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), markdown(), "run LEASTWISE_BLESS=1 cargo test --test rules");
+}
