@@ -54,7 +54,7 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
     };
     let base = CpuDevice::default_limits();
     let limits = limits(forced, base)?.unwrap_or(base);
-    Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))) })
+    Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))), terms: 0 })
 }
 
 /// An engine on the device that `navigator.gpu` hands out.
@@ -62,7 +62,7 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
 pub async fn open_web_gpu(forced: JsValue) -> Result<Engine, JsValue> {
     let limits = limits(forced, Limits::WEBGPU)?;
     let device = WgpuDevice::open(limits).await.map_err(|error| refuse(error.into()))?;
-    Ok(Engine { session: Session::new(Device::Wgpu(Box::new(device))) })
+    Ok(Engine { session: Session::new(Device::Wgpu(Box::new(device))), terms: 0 })
 }
 
 /// What the last panic said; a panic leaves the whole module unusable.
@@ -76,9 +76,14 @@ pub fn start() {
     values::remember_panics();
 }
 
+/// What a small term takes, about.
+const BYTES_PER_TERM: usize = 1024;
+
 #[wasm_bindgen]
 pub struct Engine {
     session: Session,
+    /// How many were made so far.
+    terms: u32,
 }
 
 /// What crosses for every state of a task.
@@ -151,6 +156,12 @@ impl Engine {
 
     /// `words` and `reals` are as `ts/src/crossing.ts` packs them.
     pub fn term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
+        self.terms += 1;
+        if self.terms >= 1024 && self.terms.is_power_of_two() {
+            // The module's memory grows page by page, and with every page the host collects garbage: of a hundred thousand
+            // terms that would be most of the time. So there is room for as many again at once.
+            drop(std::hint::black_box(Vec::<u8>::with_capacity(self.terms as usize * BYTES_PER_TERM)));
+        }
         let packed = Packed { name, columns, words, reals };
         match packed.read().map_err(refuse)? {
             Unpacked::Plain(spec) => self.session.term(problem, spec).map_err(refuse),
