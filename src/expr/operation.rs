@@ -124,7 +124,6 @@ impl Binary {
             Self::Sub => a - b,
             Self::Mul => a * b,
             Self::Div => a / b,
-            Self::Pow if a < 0.0 => f64::NAN,
             // Adding 0 drops the sign of a zero.
             Self::Pow => libm::pow(if a == 0.0 { 0.0 } else { a }, b),
             Self::Atan2 if a == 0.0 && b == 0.0 => 0.0,

@@ -140,7 +140,7 @@ impl Campaign {
                 let sample = sample(&mut Random::new(seed), 8, 12);
                 let term = engine::term(&sample.traced, &sample.points, &[1.0], true).expect("a valid tape");
                 let program = &term.programs.linearize;
-                if backends::is_in_wgsl(program) && program.instructions.len() <= MOST_INSTRUCTIONS {
+                if program.instructions.len() <= MOST_INSTRUCTIONS {
                     batch.push((seed, sample, term));
                 }
             }
