@@ -12,7 +12,7 @@ const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
 
 /// The module as a device makes it.
 fn module(source: &KernelSource, group_size: u32) -> String {
-    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.wgsl)
+    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.texts[0].wgsl)
 }
 
 /// The same in f64: real and bits cannot be one another's there, so the two functions that do that are others.
@@ -96,7 +96,7 @@ fn bindings_are_those_of_the_table_and_all_are_used() {
             let padded = matches!(module.types[base].inner, TypeInner::Vector { size: naga::VectorSize::Tri, .. });
             assert!(!padded && scalar == Some(expected), "`{name}`, binding {slot}");
         }
-        assert_eq!(declared, source.access, "`{name}`");
+        assert_eq!(declared, source.access(), "`{name}`");
         let storage = declared.iter().filter(|access| **access != Access::Unused).count();
         assert!(storage <= 8, "`{name}`: {storage} storage buffers, where WebGPU promises 8");
     }
@@ -106,7 +106,7 @@ fn bindings_are_those_of_the_table_and_all_are_used() {
 fn words_that_no_kernel_may_have_are_absent() {
     for source in every_source() {
         let text = code(&module(&source, 256));
-        let kernel = code(&source.wgsl);
+        let kernel = code(&source.texts[0].wgsl);
         for word in
             ["atomic", "enable", "requires", "subgroup", "f16", "frexp", "ldexp", "pack2x", "pack4x", "quantize", "vec3<real>", "array<f32"]
         {

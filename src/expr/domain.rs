@@ -18,7 +18,13 @@ impl Graph {
     /// An expression that is 1 where every one of `roots` is defined, else 0.
     pub fn defined(&mut self, roots: &[Expr]) -> Expr {
         let truth = self.constant(1.0);
-        let Some(last) = roots.iter().max().map(|root| root.0 as usize) else { return truth };
+        self.defined_each(roots).into_iter().fold(truth, |all, defined| self.and(all, defined))
+    }
+
+    /// For every one of `roots` an expression that is 1 where it is defined, else 0; by one pass for all.
+    pub fn defined_each(&mut self, roots: &[Expr]) -> Vec<Expr> {
+        let truth = self.constant(1.0);
+        let Some(last) = roots.iter().max().map(|root| root.0 as usize) else { return Vec::new() };
         let needed = self.reachable(roots);
         let mut signs = vec![Sign::default(); last + 1];
         let mut valid = vec![truth; last + 1];
@@ -43,13 +49,13 @@ impl Graph {
                 }
             };
         }
-        roots.iter().fold(truth, |all, root| self.and(all, valid[root.0 as usize]))
+        roots.iter().map(|root| valid[root.0 as usize]).collect()
     }
 
-    /// `value` where it is defined, else the flag, which is not finite.
-    pub fn flagged(&mut self, value: Expr) -> Expr {
-        let defined = self.defined(&[value]);
-        self.flagged_unless(defined, value)
+    /// Each value where it is defined, else the flag, which is not finite.
+    pub fn flagged(&mut self, values: &[Expr]) -> Vec<Expr> {
+        let defined = self.defined_each(values);
+        values.iter().zip(defined).map(|(&value, defined)| self.flagged_unless(defined, value)).collect()
     }
 
     pub fn flagged_unless(&mut self, defined: Expr, value: Expr) -> Expr {

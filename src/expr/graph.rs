@@ -224,7 +224,7 @@ impl Graph {
         {
             return folded;
         }
-        if x == Some(0.0) {
+        if x == Some(0.0) && y != Some(0.0) {
             return a;
         }
         if y == Some(1.0) {

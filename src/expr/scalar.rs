@@ -43,6 +43,9 @@ impl Graph {
     pub fn modulo(&mut self, a: Expr, b: Expr) -> Expr {
         let zero = self.constant(0.0);
         let quotient = self.div(a, b);
+        if b == zero {
+            return quotient;
+        }
         let floor = self.unary(Unary::Floor, quotient);
         let whole = self.mul(b, floor);
         let rest = self.sub(a, whole);

@@ -61,6 +61,9 @@ pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &
     reader.read(words, outputs)
 }
 
+/// The scalars of the outputs, and the numbers that were lifted.
+pub type Lifted = (Vec<Expr>, Vec<f64>);
+
 /// Which sources belong to entries that an instance may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Optional {
@@ -81,7 +84,7 @@ pub fn read_masked(
     outputs: &[u32],
     sources: &[Source],
     optional: Optional,
-) -> Result<Option<(Vec<Expr>, Vec<f64>)>, TapeError> {
+) -> Result<Option<Lifted>, TapeError> {
     let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: Some(Masks::new(optional)) };
     match reader.read(words, outputs) {
         Err(TapeError::Individual) => Ok(None),

@@ -194,7 +194,7 @@ impl ResidualPrograms {
         let program = |suffix: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>| {
             signature.program(&format!("{name}: {suffix}"), graph, stores, guard)
         };
-        let checked: Vec<Expr> = residual.iter().map(|&row| graph.flagged(row)).collect();
+        let checked = graph.flagged(residual);
         let mut stores: Vec<(Store, Expr)> = (0..rows).map(Store::Jacobian).zip(checked.iter().copied()).collect();
         stores.extend(stored.stores(Store::Jacobian));
         let linearize = program("linearize", &graph, &stores, Some(guards.linearized));

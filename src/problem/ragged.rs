@@ -36,12 +36,12 @@ impl RaggedSpec<'_> {
             return Err(shape("the offsets of a ragged slot begin with 0, never fall, and are one more than the instances".into()));
         }
         let entries = offsets[offsets.len() - 1] as usize;
-        for (number, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.indices.len() != entries) {
+        if let Some((number, slot)) = self.slots.iter().enumerate().find(|(_, slot)| slot.indices.len() != entries) {
             let what = format!("term \"{}\": the indices of ragged slot {number}", self.plain.name);
             let expected = format!("{entries} (the last offset)");
             return Err(Error::DataLength { term: Some(self.plain.name.clone()), what, got: slot.indices.len(), expected });
         }
-        for column in self.columns.iter().filter(|column| column.values.len() != entries) {
+        if let Some(column) = self.columns.iter().find(|column| column.values.len() != entries) {
             let what = format!("term \"{}\": data column \"{}\"", self.plain.name, column.name);
             let expected = format!("{entries} (one an entry)");
             return Err(Error::DataLength { term: Some(self.plain.name.clone()), what, got: column.values.len(), expected });
@@ -249,8 +249,7 @@ fn least_padding(counts: &[(u32, u64)], most: usize) -> Vec<Vec<u32>> {
     for runs in 1..=most {
         for end in 0..=n {
             let mut entry = best[runs - 1][end];
-            for start in 0..end {
-                let before = best[runs - 1][start].0;
+            for (start, &(before, _)) in best[runs - 1][..end].iter().enumerate() {
                 if before < u64::MAX && before + padding(start, end) < entry.0 {
                     entry = (before + padding(start, end), start);
                 }

@@ -45,7 +45,8 @@ pub fn compare(program: &Program, memory: &Memory, outputs: &Outputs, arithmetic
             } else if expected.known() {
                 share.known += 1;
                 // What is NaN is not near.
-                if !((got - value).abs() <= error) {
+                let near = (got - value).abs() <= error;
+                if !near {
                     return Err(format!("{}, not {value:e} ± {error:e}", place()));
                 }
             } else {

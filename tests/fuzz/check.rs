@@ -128,7 +128,7 @@ fn compare(read: &mut Read, traced: &Traced, points: &[Point], effort: Effort) -
     let (rows, inputs) = (read.outputs.len(), variables.len());
     let mut roots = Vec::new();
     for row in 0..rows {
-        roots.push(read.graph.flagged(read.outputs[row]));
+        roots.extend(read.graph.flagged(&[read.outputs[row]]));
     }
     // On a CPU √−1 is NaN whether it is flagged or not, so whether it is defined is asked by itself, too.
     for row in 0..rows {

@@ -87,9 +87,9 @@ fn jacobi(mut a: Matrix) -> ([f64; 3], [[f64; 3]; 3]) {
             for row in &mut a {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }
-            for k in 0..3 {
-                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-            }
+            let (upper, lower) = (a[p], a[q]);
+            a[p] = std::array::from_fn(|k| c * upper[k] - s * lower[k]);
+            a[q] = std::array::from_fn(|k| s * upper[k] + c * lower[k]);
             for row in &mut v {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }

@@ -198,7 +198,7 @@ impl Bench {
     /// What the kernel leaves in the slots that it may write, margins included, and whether time slices ended within
     /// one of the dispatches.
     pub fn run(&mut self, case: &Case, sliced: bool) -> (Outcome, bool) {
-        let access = case.kernel.source().access;
+        let access = case.kernel.source().access();
         let mut bindings = [None; COUNT];
         let mut commands = Vec::new();
         let mut buffers = Vec::new();

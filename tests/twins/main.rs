@@ -83,7 +83,7 @@ fn every_binding_of_every_kernel_is_tested() {
     let mut random = Random::new(seed(), "bindings");
     for kernel in Fixed::ALL {
         let cases = cases(*kernel, 65, 64, &mut random);
-        for (slot, access) in kernel.source().access.into_iter().enumerate() {
+        for (slot, access) in kernel.source().access().into_iter().enumerate() {
             let name = kernel.name();
             assert!(cases.iter().all(|case| case.binds(slot) == (access != Access::Unused)), "`{name}`, binding {slot}: {access:?}");
             let written = cases.iter().any(|case| case.expects_in(slot));

@@ -44,6 +44,26 @@ export function edges(triangles: ArrayLike<number>, options: { directed?: boolea
 }
 
 /**
+ * The neighbours of every vertex, ascending, as rows for `x.rows(…)`: those that an edge connects it with. A vertex that
+ * no triangle uses has an empty row.
+ */
+export function stars(triangles: ArrayLike<number>, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
+  if (!Number.isInteger(vertices) || vertices < 1) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${String(vertices)}`);
+  // Sorted by their first vertex: the second ones are the rows.
+  const pairs = edges(triangles, { directed: true });
+  const offsets = new Uint32Array(vertices + 1);
+  const indices = new Uint32Array(pairs.length / 2);
+  for (let e = 0; e < indices.length; e++) {
+    const from = pairs[2 * e]!;
+    if (from >= vertices) throw new LeastwiseError("index-out-of-range", `a triangle has the vertex ${from}, but there are ${vertices} (0 to ${vertices - 1})`);
+    indices[e] = pairs[2 * e + 1]!;
+    offsets[from + 1]!++;
+  }
+  for (let v = 0; v < vertices; v++) offsets[v + 1]! += offsets[v]!;
+  return { offsets, indices };
+}
+
+/**
  * Undoes the vertex splits of UV seams and hard normals: vertices at exactly the same place become one.
  * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
  */

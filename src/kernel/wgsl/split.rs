@@ -136,10 +136,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn piece(&mut self, start: usize, end: usize) -> Piece {
         // What only earlier pieces needed may be overwritten now.
-        let free: (Vec<(usize, u32)>, Vec<(usize, u32)>) =
-            std::mem::take(&mut self.ending).into_iter().partition(|(last, _)| *last < start);
-        self.free.extend(free.0.into_iter().map(|(_, column)| column));
-        self.ending = free.1;
+        self.free.extend(self.ending.extract_if(.., |(last, _)| *last < start).map(|(_, column)| column));
         let Program { name, addresses, header, shared, guard, .. } = self.program;
         let (name, addresses) = (name.clone(), addresses.clone());
         let empty = Program { name, addresses, header: *header, shared: *shared, guard: *guard, ..Program::default() };
