@@ -6,11 +6,13 @@
 // that needs no change stays as it is, bit by bit, and Cholesky's factor finds most of these without any rotation.
 // A matrix with an entry that is not finite stays, too.
 //
-// words0: width n, 1 for absolute values, the bits of ε and of a relative tolerance (a few roundings), both as f32
+// words0: width n, 1 for absolute values
 //
+// limits: ε, and a relative tolerance (a few roundings)
 // map: for every packed entry 0 (it is 0) or its column + 1, with the sign in the highest bit
 // work: n columns of n entries for the eigenvectors, and one for what their eigenvalues lack
 
+@group(0) @binding(1) var<storage, read> limits: array<real>;
 @group(0) @binding(3) var<storage, read> map: array<u32>;
 @group(0) @binding(4) var<storage, read> columns: array<real>;
 @group(0) @binding(5) var<storage, read_write> blocks: array<real>;
@@ -54,7 +56,11 @@ fn is_semidefinite(width: u32, epsilon: real, least: real, i: u32) -> bool {
                 if (value < -least) {
                     return false;
                 }
-                value = select(0.0, sqrt(max(value, 0.0)), value > least);
+                if (value > least) {
+                    value = sqrt(value);
+                } else {
+                    value = 0.0;
+                }
             } else {
                 let pivot = blocks[at(c, c, i)];
                 if (pivot > 0.0) {
@@ -71,17 +77,18 @@ fn is_semidefinite(width: u32, epsilon: real, least: real, i: u32) -> bool {
     return true;
 }
 
-// (x, y) turned by the angle of cosine c and sine s.
-fn turned(x: real, y: real, c: real, s: real) -> vec2<real> {
-    return vec2<real>(c * x - s * y, s * x + c * y);
+// (x, y) turned by the angle of sine s whose half has the tangent h: errors are as small as the angle.
+fn turned(x: real, y: real, s: real, h: real) -> vec2<real> {
+    return vec2<real>(x - s * (y + h * x), y + s * (x - h * y));
 }
 
 // The block becomes diagonal, as far as entries exceed `least`; `work` has the eigenvectors as columns.
 fn diagonalise(width: u32, least: real, i: u32) {
-    for (var r = 0u; r < width; r++) {
-        for (var c = 0u; c < width; c++) {
-            work[(r * width + c) * params.count + i] = select(0.0, 1.0, r == c);
-        }
+    for (var k = 0u; k < width * width; k++) {
+        work[k * params.count + i] = 0.0;
+    }
+    for (var k = 0u; k < width; k++) {
+        work[k * (width + 1u) * params.count + i] = 1.0;
     }
     for (var sweep = 0u; sweep < SWEEPS; sweep++) {
         var done = true;
@@ -97,18 +104,19 @@ fn diagonalise(width: u32, least: real, i: u32) {
                 let t = select(size, -size, cotangent < 0.0);
                 let c = 1.0 / sqrt(t * t + 1.0);
                 let s = t * c;
+                let h = s / (1.0 + c);
                 blocks[at(p, p, i)] -= t * off;
                 blocks[at(q, q, i)] += t * off;
                 blocks[at(q, p, i)] = 0.0;
                 for (var r = 0u; r < width; r++) {
                     if (r != p && r != q) {
-                        let pair = turned(blocks[at(r, p, i)], blocks[at(r, q, i)], c, s);
+                        let pair = turned(blocks[at(r, p, i)], blocks[at(r, q, i)], s, h);
                         blocks[at(r, p, i)] = pair.x;
                         blocks[at(r, q, i)] = pair.y;
                     }
                     let first = (r * width + p) * params.count + i;
                     let second = (r * width + q) * params.count + i;
-                    let pair = turned(work[first], work[second], c, s);
+                    let pair = turned(work[first], work[second], s, h);
                     work[first] = pair.x;
                     work[second] = pair.y;
                 }
@@ -128,8 +136,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let width = params.words0.x;
     let packed = width * (width + 1u) / 2u;
-    let epsilon = real(bitcast<f32>(params.words0.z));
-    let tolerance = real(bitcast<f32>(params.words0.w));
+    let epsilon = limits[0];
+    let tolerance = limits[1];
     var largest: real = 0.0;
     var finite = true;
     for (var k = 0u; k < packed; k++) {

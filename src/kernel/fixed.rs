@@ -54,7 +54,7 @@ fixed! {
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
-    ProjectBlocks = project_blocks [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
+    ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
 }
 
 impl Fixed {

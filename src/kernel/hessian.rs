@@ -83,8 +83,7 @@ impl EnergyPrograms {
         let triangle = graph.hessian_of_gradient(gradient, &leaves);
         let triangle: Vec<u32> = triangle.into_iter().map(|entry| entries.code(&graph, entry)).collect();
         // Of each column as it is stored: what differs in sign alone does so in every direction, too.
-        let direction: Vec<Expr> =
-            inputs.iter().map(|&(slot, component, _)| graph.leaf(Leaf::Direction { slot, component })).collect();
+        let direction: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| graph.leaf(Leaf::Direction { slot, component })).collect();
         let along = graph.tangents(&contributions.list, &leaves, &direction);
 
         let defined = graph.defined(&[energy]);

@@ -47,7 +47,14 @@ pub(super) struct Hessians {
 
 impl Hessians {
     /// Has the kernels made; `columns` are those of the term's Jacobian.
-    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, term: u32, columns: u32, form: HessianForm) -> Result<Self, Error> {
+    pub fn new(
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &Problem,
+        term: u32,
+        columns: u32,
+        form: HessianForm,
+    ) -> Result<Self, Error> {
         let owner = problem.term(term)?;
         let project = match form {
             HessianForm::Exact => None,
@@ -144,10 +151,11 @@ impl Hessians {
             let work = self.allocate(device, Kind::Real, width * (width + 1) * count, "eigenvectors")?;
             let projected = self.allocate(device, Kind::Real, programs.entries.width * count, "semidefinite Hessians")?;
             // Eight roundings.
-            let tolerance: f32 = if device.precision() == Precision::F32 { 9.5e-7 } else { 1.8e-15 };
-            let words = [width, 0, 0, tolerance.to_bits()];
-            let bindings = [(INDEX, map), (VECTOR_IN, values), (VECTOR_OUT, projected), (JACOBIAN, work)];
-            recording.push(dispatch(project, count, &words, &bindings));
+            let tolerance = if device.precision() == Precision::F32 { 9.5e-7 } else { 1.8e-15 };
+            let limits = self.allocate(device, Kind::Real, 2, "least eigenvalue and tolerance")?;
+            recording.push(Command::UploadReals { buffer: limits.buffer, offset: 0, data: vec![0.0, tolerance] });
+            let bindings = [(ARENA, limits), (INDEX, map), (VECTOR_IN, values), (VECTOR_OUT, projected), (JACOBIAN, work)];
+            recording.push(dispatch(project, count, &[width, 0], &bindings));
             values = projected;
         }
         recording.push(Command::Read { slice: values });

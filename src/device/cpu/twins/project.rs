@@ -2,7 +2,7 @@
 
 use super::super::{Bindings, Work};
 use super::blocks::row_start;
-use crate::device::binding::{VECTOR_IN, VECTOR_OUT};
+use crate::device::binding::{ARENA, VECTOR_IN, VECTOR_OUT};
 use crate::kernel::NEGATIVE;
 use crate::real::Real;
 
@@ -10,9 +10,10 @@ const SWEEPS: usize = 16;
 
 /// Eigenvalues λ of packed symmetric matrices become max(λ, ε) or max(|λ|, ε).
 pub fn project_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [width, absolute, epsilon, tolerance, ..] = work.params.words;
+    let [width, absolute, ..] = work.params.words;
     let (width, count) = (width as usize, work.params.count as usize);
-    let [epsilon, tolerance] = [epsilon, tolerance].map(|bits| R::from_f64(f32::from_bits(bits).into()));
+    let limits: &[R] = bindings.read(ARENA);
+    let (epsilon, tolerance) = (limits[0], limits[1]);
     let (map, columns, blocks) = (bindings.index(), bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let packed = row_start(width);
     let (mut given, mut block, mut vectors) = (vec![R::ZERO; packed], vec![R::ZERO; packed], vec![R::ZERO; width * width]);
@@ -98,7 +99,8 @@ fn diagonalise<R: Real>(a: &mut [R], v: &mut [R], width: usize, least: R) {
                 a[at(p, p)] -= t * off;
                 a[at(q, q)] += t * off;
                 a[at(q, p)] = R::ZERO;
-                let turned = |x: R, y: R| (c * x - s * y, s * x + c * y);
+                let h = s / (R::ONE + c);
+                let turned = |x: R, y: R| (x - s * (y + h * x), y + s * (x - h * y));
                 for r in 0..width {
                     if r != p && r != q {
                         (a[at(r, p)], a[at(r, q)]) = turned(a[at(r, p)], a[at(r, q)]);
