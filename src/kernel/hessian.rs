@@ -12,7 +12,7 @@
 //! ∇²E p is the derivative of ∇E in the direction p (forward over reverse: Griewank & Walther, *Evaluating
 //! Derivatives*, 2nd ed., section 5.1), which costs a few gradients whatever n is. Of ½ ‖r‖² it is JᵀJp + Σ rᵢ ∇²rᵢ p.
 //! As in [`ResidualPrograms`](super::ResidualPrograms), values that differ in their sign alone are stored once, and what
-//! the symbols prove to be 0 is not stored. The weight comes last: an entry that is constant is a multiple of it.
+//! the symbols prove to be 0 is not stored. An entry that is constant is a multiple of the weight.
 
 use super::residual::Columns;
 use super::{ColumnMap, Program, Signature, Store};
@@ -65,9 +65,7 @@ impl EnergyPrograms {
     fn differentiated(name: &str, mut graph: Graph, energy: Expr, gradient: &[Expr], inputs: Vec<Input>, signature: &Signature) -> Self {
         let leaves = leaves(&inputs);
         let weight = graph.leaf(Leaf::Weight);
-        let weighted = |graph: &mut Graph, list: &[Expr]| -> Vec<(Store, Expr)> {
-            (0..).map(Store::Column).zip(list.iter().map(|&expr| graph.mul(weight, expr))).collect()
-        };
+        let gradient: Vec<Expr> = gradient.iter().map(|&entry| graph.mul(weight, entry)).collect();
         let program =
             |suffix: &str, graph: &Graph, stores: &[(Store, Expr)]| signature.program(&format!("{name}: {suffix}"), graph, stores, None);
 
@@ -80,7 +78,7 @@ impl EnergyPrograms {
             map.codes.push(code);
         }
         let mut entries = Columns::new(0);
-        let triangle = graph.hessian_of_gradient(gradient, &leaves);
+        let triangle = graph.hessian_of_gradient(&gradient, &leaves);
         let triangle: Vec<u32> = triangle.into_iter().map(|entry| entries.code(&graph, entry)).collect();
         // Of each column as it is stored: what differs in sign alone does so in every direction, too.
         let direction: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| graph.leaf(Leaf::Direction { slot, component })).collect();
@@ -90,12 +88,10 @@ impl EnergyPrograms {
         let value = graph.mul(weight, energy);
         let value = graph.flagged_unless(defined, value);
         let value = program("value", &graph, &[(Store::Column(0), value)]);
-        let stores = weighted(&mut graph, &contributions.list);
-        let gradient = program("gradient of the energy", &graph, &stores);
-        let stores = weighted(&mut graph, &entries.list);
-        let hessian = program("Hessian", &graph, &stores);
-        let stores = weighted(&mut graph, &along);
-        let product = program("Hessian product", &graph, &stores);
+        let gradient = program("gradient of the energy", &graph, &contributions.stores(Store::Column));
+        let hessian = program("Hessian", &graph, &entries.stores(Store::Column));
+        let along: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(along).collect();
+        let product = program("Hessian product", &graph, &along);
         Self {
             value,
             gradient,

@@ -143,7 +143,7 @@ impl Columns {
         (column + 1) | if negative { NEGATIVE } else { 0 }
     }
 
-    fn stores(&self, store: impl Fn(u32) -> Store) -> Vec<(Store, Expr)> {
+    pub fn stores(&self, store: impl Fn(u32) -> Store) -> Vec<(Store, Expr)> {
         (self.first..).zip(&self.list).map(|(column, &expr)| (store(column), expr)).collect()
     }
 }

@@ -134,5 +134,5 @@ fn entries_that_differ_in_sign_are_stored_once_and_zeros_not_at_all() {
     assert_eq!((linear.stored, linear.contributions), (1, 3), "the weight, and what one end gets");
     assert_eq!(linear.entries.codes.iter().filter(|code| **code == 0).count(), 12, "between components there is nothing");
     let spring = programs("spring");
-    assert_eq!((spring.stored, spring.contributions), (6, 3), "one symmetric block for all four");
+    assert_eq!((spring.stored, spring.contributions), (15, 3), "one symmetric block for both ends, and one between them");
 }
