@@ -68,7 +68,7 @@ export type HessianForm = "exact" | "psd";
 /** Second derivatives of all instances of a term. */
 export interface HessianEvaluation {
   /** `count × columns × columns`: of ½ w ‖r‖², symmetric, with the columns of the Jacobian. */
-  readonly hessian: Float64Array;
+  readonly hessian: F64;
 }
 
 /** What a term is made of. */

@@ -30,7 +30,7 @@ fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &
     random.shuffle(&mut order);
     let mut map = vec![0u32; packed.len()];
     for (column, &k) in order.iter().enumerate() {
-        map[k] = column as u32 + 1 | if random.below(2) == 0 { NEGATIVE } else { 0 };
+        map[k] = (column as u32 + 1) | if random.below(2) == 0 { NEGATIVE } else { 0 };
     }
     let mut columns = vec![0.0; order.len() * count];
     case.poisoned(VECTOR_OUT, packed.len() * count);
