@@ -49,7 +49,7 @@ fn term(session: &mut Session, tape: &Tape, outputs: &[u32], tables: &[u32], cou
 }
 
 fn values(session: &mut Session, problem: u32, term: u32) -> Vec<f64> {
-    let task = session.evaluate_term(problem, term).unwrap();
+    let task = session.evaluate_term(problem, term, None).unwrap();
     let Progress::Values(values) = finish(session, task, |_| {}) else { panic!("no values") };
     values
 }

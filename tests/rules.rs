@@ -35,7 +35,7 @@ fn evaluate(session: &mut Session, rule: &Rule) -> (Vec<f64>, Vec<f64>) {
         outputs: &[output],
     };
     let term = session.term(problem, spec).unwrap();
-    let task = session.evaluate_term(problem, term).unwrap();
+    let task = session.evaluate_term(problem, term, None).unwrap();
     let Progress::Values(mut values) = finish(session, task, |_| {}) else { panic!("no values") };
     let slopes = values.split_off(count);
     (values, slopes)

@@ -114,6 +114,11 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   p.residuals("kinds", { over: idx, of: [v3, s] }, ([a, b]) => a.sub(b));
   term.set({ rest: floats, gain: 3, up: [1, 0, 0], normal: floats, tint: column(floats, 2), weight: 2 });
   term.set({ rest: doubles, weight: floats });
+  void term.evaluate({ hessian: "psd" }).then(({ hessian, jacobian }) => [is<Same<typeof hessian, F64>>(), is<Same<typeof jacobian, F64>>()]);
+  // @ts-expect-error only when it is asked for
+  void term.evaluate().then(({ hessian }) => hessian);
+  // @ts-expect-error no such form
+  void term.evaluate({ hessian: "gauss" });
   // @ts-expect-error no such column
   term.set({ retsu: floats });
   // @ts-expect-error a shared number cannot become a column (it would be another kernel)

@@ -103,6 +103,11 @@ impl Graph {
     /// The lower triangle of the Hessian, row by row: ∂²`output`/∂xᵢ∂xⱼ for j ≤ i.
     pub fn hessian(&mut self, output: Expr, inputs: &[Expr]) -> Vec<Expr> {
         let gradient = self.gradient(output, inputs);
+        self.hessian_of_gradient(&gradient, inputs)
+    }
+
+    /// The same from a gradient that is there already.
+    pub fn hessian_of_gradient(&mut self, gradient: &[Expr], inputs: &[Expr]) -> Vec<Expr> {
         let (zero, one) = (self.constant(0.0), self.constant(1.0));
         let mut columns = Vec::new();
         for column in 0..inputs.len() {

@@ -12,7 +12,7 @@ use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
 use crate::problem::Weight;
-use crate::session::{Measured, Progress, Session, SolveMode};
+use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
 use term::{Packed, Unpacked};
@@ -175,8 +175,14 @@ impl Engine {
     }
 
     #[wasm_bindgen(js_name = evaluateTerm)]
-    pub fn evaluate_term(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
-        self.session.evaluate_term(problem, term).map_err(refuse)
+    pub fn evaluate_term(&mut self, problem: u32, term: u32, hessian: Option<String>) -> Result<u32, JsValue> {
+        let form = match hessian.as_deref() {
+            None => None,
+            Some("exact") => Some(HessianForm::Exact),
+            Some("psd") => Some(HessianForm::Semidefinite),
+            Some(other) => return Err(refuse(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\"")))),
+        };
+        self.session.evaluate_term(problem, term, form).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = checkTerm)]

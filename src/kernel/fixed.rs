@@ -53,9 +53,13 @@ fixed! {
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
+    ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
 }
 
 impl Fixed {
+    /// What every solver has: all but what second derivatives alone need, which is last.
+    pub const OF_SOLVERS: &[Fixed] = Self::ALL.split_at(Self::ProjectBlocks as usize).0;
+
     pub fn source(self) -> KernelSource {
         let mut access = [Access::Unused; COUNT];
         for &(slot, how) in self.slots() {

@@ -5,6 +5,7 @@
 
 pub mod block;
 mod fixed;
+mod hessian;
 mod lower;
 mod program;
 mod residual;
@@ -12,6 +13,7 @@ mod structure;
 pub mod wgsl;
 
 pub use fixed::Fixed;
+pub use hessian::EnergyPrograms;
 pub use lower::lower;
 pub use program::*;
 pub use residual::*;

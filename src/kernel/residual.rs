@@ -17,7 +17,7 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
-use super::{Address, Load, Program, Store, lower::lower, wgsl};
+use super::{Address, Layout, Load, Program, Store, lower::lower, wgsl};
 use crate::expr::{Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
 
@@ -115,14 +115,14 @@ pub struct Guards {
 }
 
 /// Distinct expressions up to sign, numbered from `first`.
-struct Columns {
+pub(super) struct Columns {
     first: u32,
     numbers: HashMap<Expr, u32>,
-    list: Vec<Expr>,
+    pub list: Vec<Expr>,
 }
 
 impl Columns {
-    fn new(first: u32) -> Self {
+    pub fn new(first: u32) -> Self {
         Self { first, numbers: HashMap::new(), list: Vec::new() }
     }
 
@@ -137,7 +137,7 @@ impl Columns {
         (number, negative)
     }
 
-    fn code(&mut self, graph: &Graph, expr: Expr) -> u32 {
+    pub fn code(&mut self, graph: &Graph, expr: Expr) -> u32 {
         if graph.value(expr) == Some(0.0) {
             return 0;
         }
@@ -145,7 +145,7 @@ impl Columns {
         (column + 1) | if negative { NEGATIVE } else { 0 }
     }
 
-    fn stores(&self, store: impl Fn(u32) -> Store) -> Vec<(Store, Expr)> {
+    pub fn stores(&self, store: impl Fn(u32) -> Store) -> Vec<(Store, Expr)> {
         (self.first..).zip(&self.list).map(|(column, &expr)| (store(column), expr)).collect()
     }
 }
@@ -333,13 +333,23 @@ fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
 }
 
 impl Signature {
+    /// What of it is not the structure's.
+    pub fn layout(&self) -> Layout {
+        Layout { weight_shared: self.weight_shared, shared: self.columns.iter().map(|column| column.shared).collect() }
+    }
+
+    /// Columns of the index table.
+    pub fn index_columns(&self) -> u32 {
+        self.slots.iter().map(|slot| slot.arena.column + 1).max().unwrap_or(0)
+    }
+
     /// Columns of the data that have a value an instance.
     pub fn each(&self) -> u32 {
         let columns = self.columns.iter().filter(|column| !column.shared).map(|column| column.width);
         columns.sum::<u32>() + u32::from(!self.weight_shared)
     }
 
-    fn program(&self, name: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>) -> Program {
+    pub(super) fn program(&self, name: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>) -> Program {
         let arena = self.slots.iter().map(|slot| slot.arena);
         let vector = self.slots.iter().map(|slot| slot.vector.unwrap_or(slot.arena));
         let mut program = Program {

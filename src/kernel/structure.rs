@@ -1,6 +1,6 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
-use super::{Address, ColumnShape, Guards, ResidualPrograms, Signature, SlotShape};
+use super::{Address, ColumnShape, EnergyPrograms, Guards, ResidualPrograms, Signature, SlotShape};
 use crate::expr::{Canonical, Expr, Graph, Leaf};
 
 /// A slot, in the order in which the structure first meets it.
@@ -68,5 +68,11 @@ impl Structure {
     pub fn programs(&self, name: &str, signature: &Signature, guards: Guards) -> ResidualPrograms {
         let (graph, residual) = self.residual();
         ResidualPrograms::new(name, graph, &residual, signature, guards)
+    }
+
+    /// Those of the energy ½ ‖r‖².
+    pub fn energy_programs(&self, name: &str, signature: &Signature) -> EnergyPrograms {
+        let (graph, residual) = self.residual();
+        EnergyPrograms::of_residual(name, graph, &residual, signature)
     }
 }

@@ -91,6 +91,10 @@ impl Batch {
         }
     }
 
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
     pub fn count(&self) -> u32 {
         self.members.last().map_or(0, |last| last.first + last.count)
     }

@@ -19,7 +19,7 @@ mod term;
 
 pub use batch::{Batch, Chunk, Member};
 pub use incidence::Incidence;
-pub use registry::{Registry, Stats, TermKernels};
+pub use registry::{HessianKernel, Registry, Stats, TermKernels};
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
 pub use table::Table;
 pub use term::{Part, Place, Term};

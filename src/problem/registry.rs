@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{Layout, ResidualPrograms, Signature, SlotKind, Structure};
+use crate::kernel::{EnergyPrograms, Layout, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -48,6 +48,15 @@ pub struct Compiled {
     pub signature: Signature,
     pub programs: Arc<ResidualPrograms>,
     pub kernels: Option<TermKernels>,
+    /// Second derivatives, once something asked for them.
+    hessian: Option<HessianKernel>,
+}
+
+/// The kernel of the Hessians of ½ w ‖r‖², and what it stores.
+#[derive(Clone)]
+pub struct HessianKernel {
+    pub programs: Arc<EnergyPrograms>,
+    pub kernel: KernelId,
 }
 
 /// What an engine has compiled and found again.
@@ -220,7 +229,7 @@ impl Registry {
             let programs = Arc::new(structure.programs(name, &signature, GUARDS));
             stats.compiled += 1;
             stats.compile_ms += now_ms() - started;
-            Compiled { signature, programs, kernels: None }
+            Compiled { signature, programs, kernels: None, hessian: None }
         })
     }
 }
@@ -238,6 +247,16 @@ impl Compiled {
             TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
         self.kernels = Some(kernels);
         Ok(kernels)
+    }
+
+    /// The kernel of second derivatives, which ordinary solves do without.
+    pub fn hessian(&mut self, device: &mut Device, structure: &Structure, name: &str) -> Result<HessianKernel, Error> {
+        if let Some(hessian) = &self.hessian {
+            return Ok(hessian.clone());
+        }
+        let programs = Arc::new(structure.energy_programs(name, &self.signature));
+        let kernel = device.kernels(&[KernelSource::of(&programs.hessian)])?[0];
+        Ok(self.hessian.insert(HessianKernel { programs, kernel }).clone())
     }
 }
 

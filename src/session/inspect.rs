@@ -1,21 +1,22 @@
-//! Looking at a term: its residuals and Jacobians as the device has them, and whether these are each other's.
+//! Looking at a term: its residuals, Jacobians and Hessians as the device has them, and whether these are each other's.
 
 use super::Session;
+use super::hessians::{HessianForm, Hessians};
 use super::task::Progress;
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Node};
 use crate::kernel::Entry;
-use crate::problem::{Batch, Part, Problem};
+use crate::problem::{Part, Problem, Registry};
 use crate::solve::{evaluate, state};
 use std::collections::VecDeque;
 
 /// What is wanted of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
-    /// Residuals, then Jacobians, instance by instance, row by row.
-    Values,
+    /// Residuals, then Jacobians, then Hessians if they are wanted, instance by instance, row by row.
+    Values(Option<HessianForm>),
     /// The worst entry of J against differences of r.
     Check,
 }
@@ -34,6 +35,7 @@ pub(super) struct Inspection {
     point: Option<Vec<f64>>,
     residuals: Vec<f64>,
     jacobians: Vec<f64>,
+    hessians: Option<Hessians>,
     /// The next instance of a part to check.
     next: (usize, usize),
     worst: Worst,
@@ -52,7 +54,7 @@ struct Worst {
 }
 
 impl Inspection {
-    pub fn new(device: &mut Device, problem: &Problem, id: u32, term: u32, wanted: Wanted) -> Result<Self, Error> {
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, id: u32, term: u32, wanted: Wanted) -> Result<Self, Error> {
         let owner = problem.term(term)?;
         let mut left = VecDeque::new();
         for (number, batch) in problem.batches().iter().enumerate() {
@@ -63,6 +65,10 @@ impl Inspection {
         let chunks = left.iter().map(|&(batch, chunk): &(usize, usize)| (&problem.batches()[batch], chunk));
         let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
         let (rows, columns) = owner.shape(problem.tables());
+        let hessians = match wanted {
+            Wanted::Values(Some(form)) => Some(Hessians::new(device, registry, problem, term, columns, form)?),
+            _ => None,
+        };
         let size = |columns: u32| owner.count as usize * rows as usize * columns as usize;
         Ok(Self {
             problem: id,
@@ -75,13 +81,15 @@ impl Inspection {
             point: None,
             residuals: vec![0.0; size(1)],
             jacobians: vec![0.0; size(columns)],
+            hessians,
             next: (0, 0),
             worst: Worst { error: -1.0, instance: 0, row: 0, slot: 0, component: 0, derivative: 0.0, difference: 0.0 },
         })
     }
 
-    pub fn buffers(&self) -> [BufferId; 2] {
-        [self.state.buffer, self.scratch.buffer]
+    pub fn buffers(&self) -> Vec<BufferId> {
+        let windows = self.hessians.iter().flat_map(|hessians| hessians.buffers());
+        windows.copied().chain([self.state.buffer, self.scratch.buffer]).collect()
     }
 
     /// Starts the next reading; `None` when all are done.
@@ -92,7 +100,9 @@ impl Inspection {
             recording.push(Command::Read { slice: point });
             return Ok(Some(device.start(recording)));
         }
-        let Some(&(batch, chunk)) = self.left.front() else { return Ok(None) };
+        let Some(&(batch, chunk)) = self.left.front() else {
+            return self.hessians.as_mut().map_or(Ok(None), |hessians| hessians.next(problem, device, point));
+        };
         let batch = &problem.batches()[batch];
         let chunk = &batch.chunks[chunk];
         recording.push(evaluate(batch.kernels.linearize, chunk, &[(ARENA, point), (VECTOR_OUT, self.scratch), (STATE, self.state)]));
@@ -101,12 +111,15 @@ impl Inspection {
     }
 
     /// Takes what was read.
-    fn take(&mut self, problem: &Problem, precision: Precision, values: Vec<f64>) -> Result<(), Error> {
+    fn take(&mut self, problem: &Problem, device: &mut Device, values: Vec<f64>) -> Result<(), Error> {
         if self.point.is_none() {
             self.point = Some(values);
             return Ok(());
         }
-        let Some((number, chunk)) = self.left.pop_front() else { return Ok(()) };
+        let Some((number, chunk)) = self.left.pop_front() else {
+            return self.hessians.as_mut().map_or(Ok(()), |hessians| hessians.take(problem, device, &values));
+        };
+        let precision = device.precision();
         let batch = &problem.batches()[number];
         let chunk = &batch.chunks[chunk];
         let term = problem.term(self.term)?;
@@ -114,7 +127,7 @@ impl Inspection {
         let (rows, columns) = (rows as usize, columns as usize);
         for member in batch.members.iter().filter(|member| member.term == self.term) {
             let part = &term.parts[member.part as usize];
-            let places = input_places(part, batch, &term.column_starts(problem.tables()));
+            let places = input_places(part, &batch.programs.inputs, &term.column_starts(problem.tables()));
             let range = member.first.max(chunk.first)..(member.first + member.count).min(chunk.first + chunk.count);
             for place in range {
                 let local = (place - member.first) as usize;
@@ -149,7 +162,7 @@ impl Inspection {
             let Some(batch) = part.place.and_then(|place| problem.batches().get(place.batch as usize)) else { return Ok(true) };
             let mut numeric = Numeric::new(part, problem, point);
             let starts = term.column_starts(problem.tables());
-            let places = input_places(part, batch, &starts);
+            let places = input_places(part, &batch.programs.inputs, &starts);
             while self.next.1 < part.count as usize {
                 let local = self.next.1;
                 let instance = term.instance(self.next.0 as u32, local as u32);
@@ -178,9 +191,12 @@ impl Inspection {
 
     fn result(&mut self) -> Vec<f64> {
         match self.wanted {
-            Wanted::Values => {
+            Wanted::Values(_) => {
                 let mut all = std::mem::take(&mut self.residuals);
                 all.append(&mut self.jacobians);
+                if let Some(hessians) = &mut self.hessians {
+                    all.append(hessians.values());
+                }
                 all
             }
             Wanted::Check => {
@@ -195,10 +211,10 @@ fn signed(value: f64, negative: bool) -> f64 {
     if negative { -value } else { value }
 }
 
-/// The column of the term's J that each column of the batch's is.
-fn input_places(part: &Part, batch: &Batch, starts: &[Option<u32>]) -> Vec<usize> {
+/// The column of the term's J that each input of the part's structure is.
+pub(super) fn input_places(part: &Part, inputs: &[(u32, u32)], starts: &[Option<u32>]) -> Vec<usize> {
     let place = |&(slot, component): &(u32, u32)| (starts[part.reading.slots[slot as usize] as usize].unwrap_or(0) + component) as usize;
-    batch.programs.inputs.iter().map(place).collect()
+    inputs.iter().map(place).collect()
 }
 
 /// Differences of the residual, evaluated in f64 node by node.
@@ -259,7 +275,6 @@ impl<'a> Numeric<'a> {
 
 impl Session {
     pub(super) fn resume_inspection(&mut self, inspection: &mut Inspection, deadline: f64) -> Result<Progress, Error> {
-        let precision = self.device.precision();
         let entry = self.problems[inspection.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         loop {
             if let Some(signal) = self.device.compiled()? {
@@ -284,7 +299,7 @@ impl Session {
                     inspection.play = Some(play);
                     return Ok(Progress::Waiting(signal));
                 }
-                Playing::Finished(values) => inspection.take(&entry.problem, precision, values)?,
+                Playing::Finished(values) => inspection.take(&entry.problem, &mut self.device, values)?,
             }
         }
     }

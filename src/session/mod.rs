@@ -4,11 +4,13 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
 mod costs;
+mod hessians;
 mod inspect;
 mod measure;
 mod solvers;
 mod task;
 
+pub use hessians::HessianForm;
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 
@@ -218,9 +220,9 @@ impl Session {
 
     /// A task: r and J of every instance of a term at the accepted values, as the device has them. First all residuals,
     /// then all Jacobians, instance by instance and row by row; columns are the scalars of the term's variables, slot by
-    /// slot.
-    pub fn evaluate_term(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
-        self.inspect(problem, term, Wanted::Values)
+    /// slot. Last the Hessians of ½ w ‖r‖², whole, if they are wanted.
+    pub fn evaluate_term(&mut self, problem: u32, term: u32, hessian: Option<HessianForm>) -> Result<u32, Error> {
+        self.inspect(problem, term, Wanted::Values(hessian))
     }
 
     /// A task: the entry of J that is furthest from differences of r, as error, instance, row, slot, component,
@@ -233,7 +235,7 @@ impl Session {
         let (entry, device, registry) = self.idle(problem)?;
         entry.problem.term(term)?;
         entry.problem.lay_out(device, registry)?;
-        let inspection = Inspection::new(device, &entry.problem, problem, term, wanted)?;
+        let inspection = Inspection::new(device, registry, &entry.problem, problem, term, wanted)?;
         // It linearises at the accepted point whatever the solvers know of it.
         entry.problem.linearized_by = None;
         self.start_task(problem, Task::Inspect(Box::new(inspection)))

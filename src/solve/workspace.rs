@@ -59,7 +59,7 @@ impl Workspace {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> = Fixed::OF_SOLVERS.iter().map(|kernel| kernel.source()).collect();
         let fixed = device.kernels(&sources)?;
         let limits = device.limits();
         let reduction = Reduction {

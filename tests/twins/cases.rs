@@ -5,6 +5,7 @@ mod copy;
 mod gather;
 mod levenberg;
 mod pcg;
+mod project;
 
 use crate::harness::Case;
 use crate::value::{Random, Value};
@@ -43,6 +44,7 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Accept => levenberg::accept(size, random),
         Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
         Fixed::Copy => vec![copy::copy(size, random)],
+        Fixed::ProjectBlocks => project::project_blocks(size, random),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod cases;
 mod harness;
+mod semidefinite;
 mod special;
 mod value;
 

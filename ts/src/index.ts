@@ -22,5 +22,5 @@ export type { Counters, Iteration, Report, Termination } from "./report.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
 export type { Constants, Element, Shape, Table, Variables } from "./table.js";
-export type { Evaluation, GradientCheck, Term, TermOptions } from "./term.js";
+export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { WasmSource } from "./wasm.js";

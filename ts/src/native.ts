@@ -81,8 +81,8 @@ export interface NativeEngine {
   freeTerm(problem: number, term: number): void;
   /** A task: the cost of every instance, ½ w ‖r‖², at the accepted values. */
   termCosts(problem: number, term: number): number;
-  /** A task: r, then J, of every instance at the accepted values, row by row. */
-  evaluateTerm(problem: number, term: number): number;
+  /** A task: r, then J, then the Hessian ("exact" or "psd") if it is wanted, of every instance at the accepted values, row by row. */
+  evaluateTerm(problem: number, term: number, hessian: string | undefined): number;
   /** A task: error, instance, row, slot, component, derivative and difference of the worst entry of J. */
   checkTerm(problem: number, term: number): number;
   /** The statistics of a term's kernels. For benchmarks and tests. */

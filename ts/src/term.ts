@@ -26,6 +26,9 @@ export interface Term<D> extends Disposable {
    * own. Columns of J are the scalars of the term's variables, slot by slot (of ragged slots, entry by entry).
    */
   evaluate(): Promise<Evaluation>;
+  /** With the Hessian of every instance's ½ w ‖r‖², too. */
+  evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
+  evaluate(options: { hessian?: HessianForm | undefined }): Promise<Evaluation & Partial<HessianEvaluation>>;
   /** Compares J with differences of r in f64 (Richardson's extrapolation), at the accepted values, and gives the worst entry. */
   checkGradients(): Promise<GradientCheck>;
   /** Frees its buffers and takes it out of the problem. */
@@ -54,6 +57,18 @@ export interface GradientCheck {
   readonly component: number;
   readonly derivative: number;
   readonly difference: number;
+}
+
+/**
+ * A Hessian as it is (`"exact"`), or the positive semidefinite matrix nearest to it (`"psd"`), whose negative eigenvalues
+ * are 0: a method that steps along it never climbs.
+ */
+export type HessianForm = "exact" | "psd";
+
+/** Second derivatives of all instances of a term. */
+export interface HessianEvaluation {
+  /** `count × columns × columns`: of ½ w ‖r‖², symmetric, with the columns of the Jacobian. */
+  readonly hessian: F64;
 }
 
 /** What a term is made of. */
@@ -152,12 +167,18 @@ export class TermOf<D> implements Term<D> {
     return costs.sort((a, b) => b.cost - a.cost || a.instance - b.instance).slice(0, Math.max(0, count));
   }
 
-  async evaluate(): Promise<Evaluation> {
+  evaluate(): Promise<Evaluation>;
+  evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
+  async evaluate(options: { hessian?: HessianForm | undefined } = {}): Promise<Evaluation & Partial<HessianEvaluation>> {
+    mustBeObject(options, `term "${this.name}": evaluate(options): options`, { term: this.name });
+    const { hessian: form } = options;
     const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.#problem(), this.handle));
-    const task = this.tasks.call((native) => native.evaluateTerm(this.#problem(), this.handle));
+    const task = this.tasks.call((native) => native.evaluateTerm(this.#problem(), this.handle, form));
     const values = (await this.tasks.run(task)).values ?? new Float64Array();
-    const jacobian = values.length - this.count * rows * columns;
-    return { rows, columns, residuals: values.slice(0, jacobian), jacobian: values.slice(jacobian) };
+    const hessian = values.length - (form === undefined ? 0 : this.count * columns * columns);
+    const jacobian = hessian - this.count * rows * columns;
+    const evaluation = { rows, columns, residuals: values.slice(0, jacobian), jacobian: values.slice(jacobian, hessian) };
+    return form === undefined ? evaluation : { ...evaluation, hessian: values.slice(hessian) };
   }
 
   async checkGradients(): Promise<GradientCheck> {

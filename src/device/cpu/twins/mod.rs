@@ -8,6 +8,7 @@ mod copy;
 mod gather;
 mod levenberg;
 mod pcg;
+mod project;
 mod reduce;
 
 pub use blocks::{damping, invert_blocks};
@@ -15,3 +16,4 @@ pub use copy::copy;
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, sum, trial};
 pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
+pub use project::project_blocks;

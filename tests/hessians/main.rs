@@ -1,0 +1,7 @@
+//! Second derivatives: the programs of an energy against differences of gradients, and what a session gives of a term.
+
+mod programs;
+mod samples;
+#[path = "../support/mod.rs"]
+mod support;
+mod terms;
