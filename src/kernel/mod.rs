@@ -9,6 +9,7 @@ mod lower;
 mod program;
 mod residual;
 mod structure;
+mod summed;
 pub mod wgsl;
 
 pub use fixed::Fixed;
@@ -16,3 +17,4 @@ pub use lower::lower;
 pub use program::*;
 pub use residual::*;
 pub use structure::{Layout, SlotKind, Structure};
+pub use summed::{RowSlots, SumPrograms, SumSlope};

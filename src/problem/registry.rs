@@ -248,7 +248,7 @@ fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     })
 }
 
-fn kernel_source(program: &Program) -> KernelSource {
+pub(super) fn kernel_source(program: &Program) -> KernelSource {
     KernelSource {
         name: program.name.clone(),
         wgsl: Arc::from(wgsl::write(program)),
