@@ -90,7 +90,15 @@ pub fn read_masked(
     sources: &[Source],
     optional: Optional,
 ) -> Result<Option<(Vec<Expr>, Vec<f64>)>, TapeError> {
-    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: Some(Masks::new(optional)), sums: None };
+    let reader = Reader {
+        graph,
+        sources,
+        values: Vec::new(),
+        scalars: 0,
+        literals: Some(Vec::new()),
+        masks: Some(Masks::new(optional)),
+        sums: None,
+    };
     match reader.read(words, outputs) {
         Err(TapeError::Individual) => Ok(None),
         other => other.map(Some),
@@ -117,17 +125,14 @@ pub struct Summed {
 
 /// The same as [`read_lifted`] for a residual that contains sums over a row's entries. What is summed must not contain
 /// a sum, and nothing else may contain an entry.
-pub fn read_summed(
-    graph: &mut Graph,
-    words: &[u32],
-    outputs: &[u32],
-    sources: &[Source],
-    entries: Entries,
-) -> Result<Summed, TapeError> {
+pub fn read_summed(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source], entries: Entries) -> Result<Summed, TapeError> {
     let sums = Some((entries.sum, Vec::new()));
     let mut reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None, sums };
     let residual = reader.run(words, outputs)?;
     let (entry, literals) = (reader.sums.map(|sums| sums.1).unwrap_or_default(), reader.literals.unwrap_or_default());
+    if entry.is_empty() {
+        return Err(TapeError::NoSum);
+    }
     let contains = |roots: &[Expr], what: &dyn Fn(Leaf) -> bool| {
         let reached = graph.reachable(roots);
         (0..reached.len()).any(|index| reached[index] && matches!(graph.node(Expr(index as u32)), super::Node::Leaf(leaf) if what(leaf)))
@@ -389,7 +394,10 @@ fn fits(opcode: Opcode, widths: &[usize]) -> bool {
     let scalars = || widths.iter().all(|&width| width == 1);
     let equal = || widths.iter().all(|&width| width == widths[0]);
     match (opcode, widths) {
-        (Pack | SumOver | Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract, _) => true,
+        (
+            Pack | SumOver | Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract,
+            _,
+        ) => true,
         (Add | Sub | Mul | Div, &[a, b]) => a == b || a == 1 || b == 1,
         (Sum | Mean | Dot | Distance, _) => equal(),
         (Select, &[condition, then, otherwise]) => condition == 1 && then == otherwise,

@@ -58,7 +58,8 @@ impl Batch {
         let parts: Vec<&Part> = members.iter().map(|member| &term(member.term).parts[member.part as usize]).collect();
         let contents: Vec<&Contents> = parts.iter().map(|part| &part.contents).collect();
         let first = term(members[0].term);
-        let mut taken = |compiled: &mut Compiled| Ok::<_, Error>((compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone()));
+        let mut taken =
+            |compiled: &mut Compiled| Ok::<_, Error>((compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone()));
         let (kernels, programs, signature) = match &first.entries {
             Some(entries) => taken(&mut entries.compiled.borrow_mut())?,
             None => taken(registry.compiled(&parts[0].reading.structure, &layout(parts[0], &contents), &first.name))?,
@@ -98,13 +99,7 @@ impl Batch {
     }
 
     /// Makes the chunks, with their data.
-    fn fill(
-        &mut self,
-        device: &mut Device,
-        tables: &[&Table],
-        contents: &[&Contents],
-        uploads: &mut Vec<Command>,
-    ) -> Result<(), Error> {
+    fn fill(&mut self, device: &mut Device, tables: &[&Table], contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
         let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
         let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
         let largest = self.frame().largest_chunk(device.limits(), device.precision().bytes())?;

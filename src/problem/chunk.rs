@@ -137,17 +137,41 @@ impl Frame<'_> {
     }
 
     /// What replaces a scalar of data of `count` instances from `first` on.
-    pub fn upload<'c>(&self, chunks: impl Iterator<Item = &'c Chunk>, scalar: usize, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
+    pub fn upload<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        scalar: usize,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
         let shape = self.signature.columns[scalar];
         self.upload_column(chunks, shape.shared, shape.offset, first, count, values, uploads);
     }
 
-    pub fn upload_weight<'c>(&self, chunks: impl Iterator<Item = &'c Chunk>, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
+    pub fn upload_weight<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
         self.upload_column(chunks, self.signature.weight_shared, 0, first, count, values, uploads);
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn upload_column<'c>(&self, chunks: impl Iterator<Item = &'c Chunk>, shared: bool, column: u32, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
+    fn upload_column<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        shared: bool,
+        column: u32,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
         for chunk in chunks {
             if shared {
                 uploads.push(Command::UploadReals { buffer: chunk.data, offset: column, data: vec![values.at(0)] });

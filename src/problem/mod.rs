@@ -32,7 +32,7 @@ pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, Te
 pub use sum_batch::{SumBatch, SumChunk, SumPlace};
 pub use summed::Entries;
 pub use table::Table;
-pub use term::{Part, Place, Term};
+pub use term::{Contents, Part, Place, Term};
 
 use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
@@ -281,11 +281,14 @@ impl Problem {
             let placed = total.place(sums, limits).and_then(|()| total.place(slopes, limits));
             placed.filter(|()| u64::from(total.largest()) <= most).ok_or_else(|| {
                 let limit = limits.binding_bytes;
-                Error::Limits(format!("term \"{name}\": its sums over rows and all variables together exceed one buffer binding ({limit} bytes)"))
+                Error::Limits(format!(
+                    "term \"{name}\": its sums over rows and all variables together exceed one buffer binding ({limit} bytes)"
+                ))
             })?;
         }
         if self.arena.is_some_and(|arena| arena.shared && arena.len < total.arena) {
-            let message = "x.buffer of this problem is in use, so its layout can't change: make every term with sumOver() before asking for a buffer";
+            let message =
+                "x.buffer of this problem is in use, so its layout can't change: make every term with sumOver() before asking for a buffer";
             return Err(Error::InvalidOption(message.into()));
         }
         // Batches know where the sums are.
@@ -321,7 +324,8 @@ impl Problem {
             let entries = self.terms.get(term as usize)?.as_ref()?.entries.as_ref()?;
             Some((SumPlace::of(&entries.sums), SumPlace::of(&entries.slopes)))
         };
-        let moved = |batch: &mut Batch| batch.sums.as_ref().is_some_and(|sums| places(batch.members[0].term) != Some((sums.sums, sums.slopes)));
+        let moved =
+            |batch: &mut Batch| batch.sums.as_ref().is_some_and(|sums| places(batch.members[0].term) != Some((sums.sums, sums.slopes)));
         let moved: Vec<Batch> = self.batches.extract_if(.., moved).collect();
         let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
         let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();

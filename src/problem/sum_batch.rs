@@ -85,7 +85,14 @@ impl SumBatch {
         }
     }
 
-    fn fill(&mut self, device: &mut Device, name: &str, entries: &Entries, tables: &[Table], uploads: &mut Vec<Command>) -> Result<(), Error> {
+    fn fill(
+        &mut self,
+        device: &mut Device,
+        name: &str,
+        entries: &Entries,
+        tables: &[Table],
+        uploads: &mut Vec<Command>,
+    ) -> Result<(), Error> {
         // The kernels find the row's parts of a vector and of the diagonal blocks where others find a table.
         let part = |at: u32, width: u32| {
             let mut part = Table::of_sums(name, width, self.sums.count, false);

@@ -25,8 +25,11 @@ const SLOPES: u32 = u32::MAX;
 /// What is summed over the rows of a term.
 pub struct Entries {
     pub count: u32,
-    /// For every entry, its row.
+    /// For every entry, its row; and where the rows begin, the end of the last besides.
     pub rows: Vec<u32>,
+    offsets: Vec<u32>,
+    /// Slots that have a row of entries.
+    pub ragged: u32,
     pub reading: Reading,
     /// For every slot of the entry's structure, its table; but for the last two, which are the row's parts of vectors.
     pub tables: Vec<u32>,
@@ -113,9 +116,6 @@ impl Term {
         let read = tape::read_summed(&mut graph, plain.tape, plain.outputs, &spec.sources(tables), kinds).map_err(refused)?;
         if read.residual.is_empty() {
             return Err(Error::NoResidual(plain.name.clone()));
-        }
-        if read.entry.is_empty() {
-            return Err(refused(TapeError::NoSum));
         }
         let mut term = Self::of_rows(plain, &spec.columns, &spec.offsets);
         let values = term.given(plain, &spec.columns)?;
@@ -204,6 +204,8 @@ impl Term {
         term.entries = Some(Entries {
             count: rows.len() as u32,
             rows,
+            ragged: spec.slots.len() as u32,
+            offsets: spec.offsets,
             tables: entry_slots[..entry_slots.len() - 2].iter().map(|slot| slot.table).collect(),
             reading,
             contents,
@@ -240,6 +242,12 @@ impl Term {
 }
 
 impl Entries {
+    /// The first entry of a row, and how many it has.
+    pub fn range(&self, row: u32) -> (u32, u32) {
+        let (start, end) = (self.offsets[row as usize], self.offsets[row as usize + 1]);
+        (start, end - start)
+    }
+
     /// A table of the term's own.
     pub(super) fn table(&self, number: u32) -> Option<&Table> {
         match number {

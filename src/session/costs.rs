@@ -5,7 +5,7 @@ use super::task::Progress;
 use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::problem::{Member, Problem};
-use crate::solve::{Summing, evaluate, state};
+use crate::solve::{Summing, evaluate};
 use std::collections::VecDeque;
 
 /// Chunks whose instances are evaluated one after the other.

@@ -4,6 +4,7 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
 mod costs;
+mod entries;
 mod inspect;
 mod measure;
 mod solvers;
@@ -14,8 +15,8 @@ pub use task::{Progress, SolveMode};
 
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
-use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
 use crate::kernel::Fixed;
+use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Levenberg, Options, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};

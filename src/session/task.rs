@@ -165,7 +165,7 @@ impl Session {
         }
         match task {
             Task::Costs(costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
-            Task::Inspect(inspection) => inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
+            Task::Inspect(inspection) => inspection.buffers().for_each(|buffer| self.device.free(buffer)),
             Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Solve { .. } | Task::Read { .. } => {}
         }

@@ -136,7 +136,15 @@ impl Workspace {
         self.away_from_rows(sums, sums.kernels.diagonal, self.blocks, Gathered::Blocks, state::ALWAYS, commands);
     }
 
-    fn away_from_rows(&self, sums: &SumBatch, kernel: Option<KernelId>, from: Slice, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
+    fn away_from_rows(
+        &self,
+        sums: &SumBatch,
+        kernel: Option<KernelId>,
+        from: Slice,
+        to: Gathered,
+        guard: u32,
+        commands: &mut Vec<Command>,
+    ) {
         let Some(kernel) = kernel else { return };
         for chunk in sums.chunks() {
             commands.push(self.generated(kernel, chunk, from, from));
