@@ -56,6 +56,9 @@ pub struct Source {
     pub width: u32,
 }
 
+/// Scalars, and the numbers that were lifted out of them.
+type Lifted = (Vec<Expr>, Vec<f64>);
+
 /// Reads a tape into `graph`; gives the scalars of the values in `outputs`, in order.
 pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Vec<Expr>, TapeError> {
     let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: None, masks: None, sums: None };
@@ -64,7 +67,7 @@ pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source
 
 /// The same with numbers lifted: all but 0 and ±1, which decide the structure, become leaves, equal ones the same.
 /// Gives their values, too.
-pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Lifted, TapeError> {
     let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None, sums: None };
     reader.read(words, outputs)
 }
@@ -89,7 +92,7 @@ pub fn read_masked(
     outputs: &[u32],
     sources: &[Source],
     optional: Optional,
-) -> Result<Option<(Vec<Expr>, Vec<f64>)>, TapeError> {
+) -> Result<Option<Lifted>, TapeError> {
     let reader = Reader {
         graph,
         sources,
@@ -231,7 +234,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
+    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<Lifted, TapeError> {
         let scalars = self.run(words, outputs)?;
         Ok((scalars, self.literals.unwrap_or_default()))
     }

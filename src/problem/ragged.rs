@@ -41,12 +41,12 @@ pub(super) fn check_rows(
         return Err(shape("the offsets of a ragged slot begin with 0, never fall, and are one more than the instances".into()));
     }
     let entries = offsets[offsets.len() - 1] as usize;
-    for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.indices.len() != entries) {
+    if let Some((number, slot)) = slots.iter().enumerate().find(|(_, slot)| slot.indices.len() != entries) {
         let what = format!("term \"{}\": the indices of ragged slot {number}", plain.name);
         let expected = format!("{entries} (the last offset)");
         return Err(Error::DataLength { term: Some(plain.name.clone()), what, got: slot.indices.len(), expected });
     }
-    for column in columns.iter().filter(|column| column.values.len() != entries) {
+    if let Some(column) = columns.iter().find(|column| column.values.len() != entries) {
         let what = format!("term \"{}\": data column \"{}\"", plain.name, column.name);
         let expected = format!("{entries} (one an entry)");
         return Err(Error::DataLength { term: Some(plain.name.clone()), what, got: column.values.len(), expected });
