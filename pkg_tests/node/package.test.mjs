@@ -23,7 +23,7 @@ test("what is exported", () => {
     "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp", "closestRotation", "column", "cos", "cosh", "cotangent", "cross", "cube",
     "dihedralAngle", "distance", "dot", "eigenSymmetric", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "hypot", "init", "leakyRelu", "log", "log10", "log1p", "log2",
     "logsumexp", "mat2", "mat3", "max", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "select", "sigmoid", "sign",
-    "sin", "sinh", "smoothstep", "softplus", "sqrt", "step", "sum", "tan", "tanh", "triangleArea", "triangleNormal", "vec", "vector",
+    "sin", "sinh", "smoothstep", "softplus", "sqrt", "step", "sum", "sumOver", "tan", "tanh", "triangleArea", "triangleNormal", "vec", "vector",
   ]);
   assert.deepEqual(Object.keys(mesh).sort(), ["edges", "weld"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./three", "./package.json"]);

@@ -1,6 +1,6 @@
 // Compiled, never run: what the types must accept, infer and refuse. `run.mjs` says with which compilers.
-import { column, cos, init, LeastwiseError, mat3, rotateXYZ, select, sin, sqrt, sum, vec } from "leastwise";
-import type { Bool, Constants, DeviceView, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
+import { column, cos, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
+import type { Bool, Constants, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
@@ -158,4 +158,33 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   v3.write(values, { at: toWelded });
   edges(bytes, { map: toWelded });
   edges([0, 1, 2]);
+}
+
+export function sumsOverRows(lw: Engine, ring: { offsets: Uint32Array; indices: Uint32Array }, weights: F32): void {
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 3, values: positions });
+  const u = problem.variables("u", { shape: 1, values: positions });
+  const term = problem.residuals("anchor", { of: [x, x.each(ring), u.each(ring)], data: { w: perEntry(weights), strength: 0.5 } },
+    ([c, around, others], { w, strength }) => {
+      is<Same<typeof c, Vec3>>(); is<Same<typeof around, Each<Vec3>>>(); is<Same<typeof others, Each<Scalar>>>();
+      is<Same<typeof w, Each<Scalar>>>(); is<Same<typeof strength, Scalar>>();
+      const pull = sumOver(around, { w, u: others }, (q, { w, u }) => { is<Same<typeof q, Vec3>>(); is<Same<typeof w, Scalar>>(); return q.sub(c).mul(w).mul(u); });
+      const total = sumOver(w, (each) => each), size = sumOver(around, () => 1), turned = sumOver(around, (q) => mat3(q, q, q));
+      is<Same<typeof pull, Vec3>>(); is<Same<typeof total, Scalar>>(); is<Same<typeof size, Scalar>>(); is<Same<typeof turned, Mat3>>();
+      // @ts-expect-error an entry has no place outside of a sum
+      c.sub(around);
+      // @ts-expect-error nor are there so many that they could be listed
+      around.length;
+      // @ts-expect-error the row's own slots need not be named
+      sumOver(around, { c }, (q) => q);
+      // @ts-expect-error a sum of conditions
+      sumOver(around, (q) => q.x.gt(0));
+      return pull.mul(strength).div(total.add(size)).add(turned.mul(c));
+    });
+  term.set({ w: weights, strength: 2 });
+  term.set({ w: perEntry(weights) });
+  problem.residuals("named", { of: { c: x, around: x.each(ring) }, data: { w: perEntry(weights) } },
+    ({ c, around }, { w }) => { is<Same<typeof w, Each<Scalar>>>(); return sumOver(around, { w }, (q, { w }) => q.sub(c).norm().mul(w)); });
+  problem.residuals("traced", { of: [x, x.rows(ring)], data: { w: perEntry(weights) } },
+    ([c, around], { w }) => { is<Same<typeof w, readonly Scalar[]>>(); is<Same<typeof around, readonly Vec3[]>>(); return sum(around).sub(c).mul(sum(w)); });
 }

@@ -207,6 +207,11 @@ impl Device {
         }
     }
 
+    /// Whether programs that are too large for one module run in pieces here.
+    pub fn in_pieces(&self) -> bool {
+        matches!(self, Self::Wgpu(_))
+    }
+
     pub fn limits(&self) -> Limits {
         match self {
             Self::Cpu(device) => device.limits(),

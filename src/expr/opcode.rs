@@ -147,6 +147,7 @@ opcodes! {
     Cotangent = 94, Values(3), "a, b, c → the cotangent of the angle at a";
     EigenSymmetric = 95, Values(1), "symmetric 3×3 matrix → eigenvalues, ascending, then their unit vectors";
     ClosestRotation = 96, Values(1), "3×3 matrix → the rotation closest to it";
+    SumOver = 97, Values(1), "what one entry of a row gives → its sum over the row's entries";
 }
 
 impl Opcode {

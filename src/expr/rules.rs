@@ -116,6 +116,7 @@ rules! {
     "logsumexp([a, b, …])", LogSumExp [1, 1], "ln(eᵃ + eᵇ + …)", "the softmax", "no overflow", [at(&[1000.0, 1000.0], 1000.0 + LN_2, &[0.5, 0.5])];
     "sum([a, b, …])", Sum [1, 1], "a + b + …", "1", "of scalars or vectors, at least one", [];
     "mean([a, b, …])", Mean [1, 1], "(a + b + …)/n", "1/n", "of scalars or vectors, at least one", [at(&[1.0, 2.0], 1.5, &[0.5, 0.5])];
+    "sumOver(entries, body)", SumOver [1], "Σ body(entry) over a row of any length", "∂body/∂entry for every entry", "an empty row sums to 0", [];
     "a.lt(b), a.gt(b)", Lt [1, 1], "whether a < b, a > b", "0", "", [at(&[2.0, 2.0], 0.0, &[0.0, 0.0])];
     "a.le(b), a.ge(b)", Le [1, 1], "whether a ≤ b, a ≥ b", "0", "", [at(&[2.0, 2.0], 1.0, &[0.0, 0.0])];
     "a.eq(b)", Eq [1, 1], "whether a = b", "0", "", [at(&[2.0, 2.0], 1.0, &[0.0, 0.0]), at(&[2.0, 3.0], 0.0, &[0.0, 0.0])];

@@ -36,6 +36,14 @@ pub enum TapeError {
     TooLarge,
     #[error("an entry of a row has a say other than in a sum")]
     Individual,
+    #[error("instruction {0} is a sumOver(), but the term has no slot with rows of entries: use .each(…)")]
+    NoRows(usize),
+    #[error("the body of a sumOver() uses what another one gives: a sum over a row can't be part of an entry of it")]
+    NestedSum,
+    #[error("slots of .each(…) are for sumOver(), which the residual does not call")]
+    NoSum,
+    #[error("an entry of a row is used outside of sumOver()")]
+    StrayEntry,
     #[error("the residual refers to value {0}, which the tape does not have")]
     Output(u32),
 }
@@ -50,14 +58,14 @@ pub struct Source {
 
 /// Reads a tape into `graph`; gives the scalars of the values in `outputs`, in order.
 pub fn read(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Vec<Expr>, TapeError> {
-    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: None, masks: None };
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: None, masks: None, sums: None };
     reader.read(words, outputs).map(|read| read.0)
 }
 
 /// The same with numbers lifted: all but 0 and ±1, which decide the structure, become leaves, equal ones the same.
 /// Gives their values, too.
-pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
-    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None };
+pub fn read_lifted(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source]) -> Result<Lifted, TapeError> {
+    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None, sums: None };
     reader.read(words, outputs)
 }
 
@@ -85,11 +93,65 @@ pub fn read_masked(
     sources: &[Source],
     optional: Optional,
 ) -> Result<Option<Lifted>, TapeError> {
-    let reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: Some(Masks::new(optional)) };
+    let reader = Reader {
+        graph,
+        sources,
+        values: Vec::new(),
+        scalars: 0,
+        literals: Some(Vec::new()),
+        masks: Some(Masks::new(optional)),
+        sums: None,
+    };
     match reader.read(words, outputs) {
         Err(TapeError::Individual) => Ok(None),
         other => other.map(Some),
     }
+}
+
+/// Where sums over entries stand, and which leaves are entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entries {
+    /// The slot whose components are the sums, one after the other.
+    pub sum: u32,
+    /// The first slot, and the first data column, that differ from entry to entry.
+    pub slot: u32,
+    pub column: u32,
+}
+
+/// A residual over sums.
+pub struct Summed {
+    pub residual: Vec<Expr>,
+    /// What is summed, by component of the sums' slot.
+    pub entry: Vec<Expr>,
+    pub literals: Vec<f64>,
+}
+
+/// The same as [`read_lifted`] for a residual that contains sums over a row's entries. What is summed must not contain
+/// a sum, and nothing else may contain an entry.
+pub fn read_summed(graph: &mut Graph, words: &[u32], outputs: &[u32], sources: &[Source], entries: Entries) -> Result<Summed, TapeError> {
+    let sums = Some((entries.sum, Vec::new()));
+    let mut reader = Reader { graph, sources, values: Vec::new(), scalars: 0, literals: Some(Vec::new()), masks: None, sums };
+    let residual = reader.run(words, outputs)?;
+    let (entry, literals) = (reader.sums.map(|sums| sums.1).unwrap_or_default(), reader.literals.unwrap_or_default());
+    if entry.is_empty() {
+        return Err(TapeError::NoSum);
+    }
+    let contains = |roots: &[Expr], what: &dyn Fn(Leaf) -> bool| {
+        let reached = graph.reachable(roots);
+        (0..reached.len()).any(|index| reached[index] && matches!(graph.node(Expr(index as u32)), super::Node::Leaf(leaf) if what(leaf)))
+    };
+    if contains(&entry, &|leaf| matches!(leaf, Leaf::Slot { slot, .. } if slot == entries.sum)) {
+        return Err(TapeError::NestedSum);
+    }
+    let is_entry = |leaf: Leaf| match leaf {
+        Leaf::Slot { slot, .. } => slot >= entries.slot && slot != entries.sum,
+        Leaf::Data { column, .. } => column >= entries.column,
+        _ => false,
+    };
+    if contains(&residual, &is_entry) {
+        return Err(TapeError::StrayEntry);
+    }
+    Ok(Summed { residual, entry, literals })
 }
 
 /// The entries that values depend on.
@@ -167,11 +229,18 @@ struct Reader<'a> {
     literals: Option<Vec<f64>>,
     /// Where entries may be missing.
     masks: Option<Masks>,
+    /// The slot of sums over entries, and what was summed so far.
+    sums: Option<(u32, Vec<Expr>)>,
 }
 
 impl Reader<'_> {
-    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<(Vec<Expr>, Vec<f64>), TapeError> {
-        let reader = &mut self;
+    fn read(mut self, words: &[u32], outputs: &[u32]) -> Result<Lifted, TapeError> {
+        let scalars = self.run(words, outputs)?;
+        Ok((scalars, self.literals.unwrap_or_default()))
+    }
+
+    fn run(&mut self, words: &[u32], outputs: &[u32]) -> Result<Vec<Expr>, TapeError> {
+        let reader = &mut *self;
         let mut rest = words;
         while let Some((&head, tail)) = rest.split_first() {
             let instruction = reader.values.len();
@@ -201,7 +270,7 @@ impl Reader<'_> {
                 return Err(TapeError::TooLarge);
             }
         }
-        Ok((scalars, self.literals.unwrap_or_default()))
+        Ok(scalars)
     }
 
     /// The last entry that a value depends on and that an instance may lack.
@@ -258,6 +327,15 @@ impl Reader<'_> {
         }
         if !fits(opcode, &widths) {
             return Err(TapeError::Width { instruction, name, widths });
+        }
+        if opcode == Opcode::SumOver {
+            let (slot, summed) = self.sums.as_mut().ok_or(TapeError::NoRows(instruction))?;
+            let first = summed.len() as u32;
+            summed.extend(&operands[0]);
+            if summed.len() > MAX_WIDTH {
+                return Err(TapeError::TooLarge);
+            }
+            return Ok((first..).take(widths[0]).map(|component| self.graph.leaf(Leaf::Slot { slot: *slot, component })).collect());
         }
         if matches!(opcode, Opcode::Sum | Opcode::Mean) {
             let masked = words.iter().zip(operands).map(|(&word, operand)| self.masked(word, operand)).collect::<Vec<_>>();
@@ -319,7 +397,10 @@ fn fits(opcode: Opcode, widths: &[usize]) -> bool {
     let scalars = || widths.iter().all(|&width| width == 1);
     let equal = || widths.iter().all(|&width| width == widths[0]);
     match (opcode, widths) {
-        (Pack | Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract, _) => true,
+        (
+            Pack | SumOver | Neg | Square | Cube | Sqrt | Sin | Cos | Norm | NormSq | Normalize | Abs | Sign | Floor | Ceil | Round | Fract,
+            _,
+        ) => true,
         (Add | Sub | Mul | Div, &[a, b]) => a == b || a == 1 || b == 1,
         (Sum | Mean | Dot | Distance, _) => equal(),
         (Select, &[condition, then, otherwise]) => condition == 1 && then == otherwise,

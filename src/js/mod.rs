@@ -165,6 +165,7 @@ impl Engine {
         let packed = Packed { name, columns, words, reals };
         match packed.read().map_err(refuse)? {
             Unpacked::Plain(spec) => self.session.term(problem, spec).map_err(refuse),
+            Unpacked::Summed(spec) => self.session.summed_term(problem, spec).map_err(refuse),
             Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec).map_err(refuse),
         }
     }

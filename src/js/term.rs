@@ -2,7 +2,7 @@
 //! a second.
 
 use crate::error::Error;
-use crate::problem::{Column, EntryColumn, RaggedSlot, RaggedSpec, Reals, Slot, TermSpec, Trace, Weight};
+use crate::problem::{Column, EntryColumn, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
 
 /// What `ts/src/crossing.ts` packs.
 pub struct Packed<'a> {
@@ -16,6 +16,7 @@ pub struct Packed<'a> {
 pub enum Unpacked<'a> {
     Plain(TermSpec<'a>),
     Ragged(RaggedSpec<'a>),
+    Summed(SummedSpec<'a>),
 }
 
 struct Cursor<'a, T> {
@@ -41,7 +42,7 @@ impl<'a> Packed<'a> {
         let mut reals = Cursor { rest: self.reals };
         let mut names = self.columns.split('\0');
         let mut name = || names.next().unwrap_or_default().to_string();
-        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces] = words.take(8)? else {
+        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed] = words.take(9)? else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
         };
         let slots = words.take(2 * slots)?.chunks(2).map(|pair| Slot { table: pair[0], column: pair[1] }).collect();
@@ -84,6 +85,9 @@ impl<'a> Packed<'a> {
         let mut slots = Vec::new();
         for (table, length) in ragged {
             slots.push(RaggedSlot { table, indices: words.take(length)?.to_vec() });
+        }
+        if summed != 0 {
+            return Ok(Unpacked::Summed(SummedSpec { plain, offsets, slots, columns: entries }));
         }
         Ok(Unpacked::Ragged(RaggedSpec { plain, offsets, slots, columns: entries, traces: all }))
     }

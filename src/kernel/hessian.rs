@@ -33,13 +33,16 @@ pub struct EnergyPrograms {
     pub gradient_maps: Vec<ColumnMap>,
     /// Columns that `hessian` stores.
     pub stored: u32,
-    /// Columns that `hessian` needs, those between pieces of a large one included.
-    pub scratch: u32,
     /// The lower triangle of the Hessian, row by row.
     pub entries: ColumnMap,
 }
 
 impl EnergyPrograms {
+    /// Columns that `hessian` needs; with those between pieces of a large one where a device needs pieces.
+    pub fn scratch(&self, in_pieces: bool) -> u32 {
+        if in_pieces { wgsl::columns(&self.hessian).max(self.stored) } else { self.stored }.max(1)
+    }
+
     /// Of any scalar of `graph` over slots and data.
     pub fn new(name: &str, mut graph: Graph, energy: Expr, signature: &Signature) -> Self {
         let inputs = inputs(&mut graph, signature);
@@ -95,7 +98,6 @@ impl EnergyPrograms {
         let along: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(along).collect();
         let product = program("Hessian product", &graph, &along);
         Self {
-            scratch: wgsl::columns(&hessian).max(1),
             value,
             gradient,
             hessian,

@@ -10,6 +10,7 @@ mod lower;
 mod program;
 mod residual;
 mod structure;
+mod summed;
 pub mod wgsl;
 
 pub use fixed::Fixed;
@@ -18,3 +19,4 @@ pub use lower::lower;
 pub use program::*;
 pub use residual::*;
 pub use structure::{Layout, SlotKind, Structure};
+pub use summed::{RowSlots, SumPrograms, SumSlope};

@@ -93,8 +93,8 @@ pub struct ResidualPrograms {
     pub contributions: u32,
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
-    /// Columns of scratch that the programs need, those between pieces of large ones included.
-    pub scratch: u32,
+    /// Columns that the programs store into, those between pieces of large ones included.
+    in_pieces: u32,
     /// What the columns of J stand for: slot and component.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
@@ -114,6 +114,50 @@ pub struct Guards {
     pub solved: u32,
 }
 
+/// A residual's dependence on its own slots through a slot that holds sums over entries: component `sum` of the sums has
+/// the derivative ±`slope`, a component of the slot that holds such derivatives, with respect to the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Through {
+    /// The input's slot and component.
+    pub input: (u32, u32),
+    /// Slot and component.
+    pub sum: (u32, u32),
+    pub slope: (u32, u32),
+    pub negative: bool,
+}
+
+/// A Jacobian's entries as later programs see them: `linear` is the graph over what is stored.
+pub(super) struct Linearised {
+    pub linear: Graph,
+    pub stored: Columns,
+    pub entries: Vec<Entry>,
+}
+
+impl Linearised {
+    /// Columns of the Jacobian buffer are numbered from `first`.
+    pub fn new(first: u32) -> Self {
+        Self { linear: Graph::new(), stored: Columns::new(first), entries: Vec::new() }
+    }
+
+    /// The next entry, an expression of `graph`, as one of `linear`.
+    pub fn entry(&mut self, graph: &Graph, entry: Expr) -> Expr {
+        let (unsigned, negative) = graph.unsigned(entry);
+        let (value, known) = match graph.node(unsigned) {
+            Node::Const(bits) => (self.linear.constant(f64::from_bits(bits)), Entry::Constant(f64::from_bits(bits))),
+            // It is there already.
+            Node::Leaf(Leaf::Data { column, component }) => {
+                (self.linear.leaf(Leaf::Data { column, component }), Entry::Data { column, negative })
+            }
+            _ => {
+                let (column, _) = self.stored.column(graph, unsigned);
+                (self.linear.leaf(Leaf::Stored(column)), Entry::Stored { column, negative })
+            }
+        };
+        self.entries.push(known);
+        if negative { self.linear.neg(value) } else { value }
+    }
+}
+
 /// Distinct expressions up to sign, numbered from `first`.
 pub(super) struct Columns {
     first: u32,
@@ -127,7 +171,7 @@ impl Columns {
     }
 
     /// The column of an expression, and whether it is stored with the opposite sign.
-    fn column(&mut self, graph: &Graph, expr: Expr) -> (u32, bool) {
+    pub fn column(&mut self, graph: &Graph, expr: Expr) -> (u32, bool) {
         let (unsigned, negative) = graph.unsigned(expr);
         let next = self.first + self.list.len() as u32;
         let number = *self.numbers.entry(unsigned).or_insert_with(|| {
@@ -152,7 +196,12 @@ impl Columns {
 
 impl ResidualPrograms {
     /// Differentiates `residual` (expressions of `graph` over slots and data) and writes the programs.
-    pub fn new(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature, guards: Guards) -> Self {
+    pub fn new(name: &str, graph: Graph, residual: &[Expr], signature: &Signature, guards: Guards) -> Self {
+        Self::with_sums(name, graph, residual, signature, guards, &[])
+    }
+
+    /// The same for a residual that contains sums over entries: J with respect to its own slots is the whole derivative.
+    pub fn with_sums(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature, guards: Guards, through: &[Through]) -> Self {
         let rows = residual.len() as u32;
         let moving = || signature.slots.iter().enumerate().filter(|(_, slot)| slot.vector.is_some());
         let mut inputs = Vec::new();
@@ -163,33 +212,23 @@ impl ResidualPrograms {
         }
         let leaves: Vec<Expr> = inputs.iter().map(|input| input.2).collect();
 
-        // The stored entries: row by row, distinct up to sign. `linear` is the graph over what is stored.
-        let mut stored = Columns::new(rows);
-        let mut linear = Graph::new();
-        let mut known_entries = Vec::new();
+        // The stored entries: row by row, distinct up to sign.
+        let place = |wanted: (u32, u32)| inputs.iter().position(|&(slot, component, _)| (slot, component) == wanted);
+        let through: Vec<_> = through.iter().filter_map(|known| Some((place(known.input)?, place(known.sum)?, known))).collect();
+        let mut linearised = Linearised::new(rows);
         let jacobian: Vec<Vec<Expr>> = residual
             .iter()
             .map(|&row| {
-                let entries = graph.gradient(row, &leaves);
-                let entry = |entry: Expr| {
-                    let (unsigned, negative) = graph.unsigned(entry);
-                    let (value, known) = match graph.node(unsigned) {
-                        Node::Const(bits) => (linear.constant(f64::from_bits(bits)), Entry::Constant(f64::from_bits(bits))),
-                        // It is there already.
-                        Node::Leaf(Leaf::Data { column, component }) => {
-                            (linear.leaf(Leaf::Data { column, component }), Entry::Data { column, negative })
-                        }
-                        _ => {
-                            let (column, _) = stored.column(&graph, unsigned);
-                            (linear.leaf(Leaf::Stored(column)), Entry::Stored { column, negative })
-                        }
-                    };
-                    known_entries.push(known);
-                    if negative { linear.neg(value) } else { value }
-                };
-                entries.into_iter().map(entry).collect()
+                let mut entries = graph.gradient(row, &leaves);
+                for &(input, sum, &Through { slope: (slot, component), negative, .. }) in &through {
+                    let slope = graph.leaf(Leaf::Slot { slot, component });
+                    let part = graph.mul(entries[sum], slope);
+                    entries[input] = if negative { graph.sub(entries[input], part) } else { graph.add(entries[input], part) };
+                }
+                entries.into_iter().map(|entry| linearised.entry(&graph, entry)).collect()
             })
             .collect();
+        let Linearised { mut linear, stored, entries: known_entries } = linearised;
 
         let program = |suffix: &str, graph: &Graph, stores: &[(Store, Expr)], guard: Option<u32>| {
             signature.program(&format!("{name}: {suffix}"), graph, stores, guard)
@@ -292,9 +331,9 @@ impl ResidualPrograms {
         }
         let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
         let all = [&linearize, &energy, &change, &gradient, &product, &diagonal];
-        let scratch = all.into_iter().map(wgsl::columns).max().unwrap_or(0).max(1);
+        let in_pieces = all.into_iter().map(wgsl::columns).max().unwrap_or(0);
         Self {
-            scratch,
+            in_pieces,
             linearize,
             energy,
             change,
@@ -330,6 +369,14 @@ fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
     let scale = graph.mul(half, weight);
     let change = graph.mul(scale, sum);
     graph.flagged_unless(defined, change)
+}
+
+impl ResidualPrograms {
+    /// Columns of scratch that the programs need; with those between pieces of large ones where a device needs pieces.
+    pub fn scratch(&self, in_pieces: bool) -> u32 {
+        let own = self.contributions.max(self.diagonals).max(1);
+        if in_pieces { own.max(self.in_pieces) } else { own }
+    }
 }
 
 impl Signature {

@@ -3,11 +3,12 @@
 //! A hundred thousand terms of one instance each are one batch: one dispatch a kernel. What differs between them —
 //! shared data, literals, weights — becomes a column with a value an instance.
 
-use super::incidence::{self, Incidence, IncidentSlot};
-use super::registry::{Registry, TermKernels};
+use super::chunk::{self, Chunk, Frame};
+use super::registry::{Compiled, Registry, TermKernels};
+use super::sum_batch::SumBatch;
 use super::term::{Contents, Part, Values};
 use super::{Table, Term};
-use crate::device::{BufferId, Command, Device, Kind, Limits};
+use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::kernel::{Layout, ResidualPrograms, Signature};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -15,21 +16,6 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
 /// them off would move them all.
 pub const MAX_MERGED: u32 = 1 << 16;
-
-/// Instances `first .. first + count` of a batch.
-pub struct Chunk {
-    pub first: u32,
-    pub count: u32,
-    pub data: BufferId,
-    pub data_len: u32,
-    pub index: BufferId,
-    pub index_len: u32,
-    /// r and the stored entries of J.
-    pub jacobian: BufferId,
-    pub jacobian_len: u32,
-    /// One list for every moving table that the batch reaches.
-    pub incidence: Vec<Incidence>,
-}
 
 /// A part of a term and where its instances are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +33,11 @@ pub struct Batch {
     pub kernels: TermKernels,
     pub programs: Arc<ResidualPrograms>,
     pub chunks: Vec<Chunk>,
+    /// What the residual sums over its rows' entries.
+    pub sums: Option<SumBatch>,
     signature: Signature,
+    /// Columns of scratch that the kernels store into.
+    scratch: u32,
 }
 
 impl Batch {
@@ -55,7 +45,7 @@ impl Batch {
     pub(super) fn new(
         device: &mut Device,
         registry: &mut Registry,
-        tables: &[Table],
+        all_tables: &[Table],
         terms: &[Option<Term>],
         parts: &[(u32, u32)],
         uploads: &mut Vec<Command>,
@@ -70,18 +60,31 @@ impl Batch {
         let parts: Vec<&Part> = members.iter().map(|member| &term(member.term).parts[member.part as usize]).collect();
         let contents: Vec<&Contents> = parts.iter().map(|part| &part.contents).collect();
         let first = term(members[0].term);
-        let layout = layout(parts[0], &contents);
-        let compiled = registry.compiled(&parts[0].reading.structure, &layout, &first.name);
+        let mut taken =
+            |compiled: &mut Compiled| Ok::<_, Error>((compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone()));
+        let (kernels, programs, signature) = match &first.entries {
+            Some(entries) => taken(&mut entries.compiled.borrow_mut())?,
+            None => taken(registry.compiled(&parts[0].reading.structure, &layout(parts[0], &contents), &first.name))?,
+        };
+        let scratch = programs.scratch(device.in_pieces());
         let mut batch = Self {
             name: first.name.clone(),
             enabled: first.enabled,
-            kernels: compiled.kernels(device)?,
-            programs: compiled.programs.clone(),
-            signature: compiled.signature.clone(),
+            kernels,
+            programs,
+            signature,
             members,
             chunks: Vec::new(),
+            sums: None,
+            scratch,
         };
-        match batch.fill(device, tables, &parts[0].tables, &contents, uploads) {
+        let tables: Vec<&Table> = parts[0].tables.iter().map(|&number| first.table(all_tables, number)).collect();
+        let filled = batch.fill(device, &tables, &contents, uploads).and_then(|()| {
+            let Some(entries) = &first.entries else { return Ok(()) };
+            batch.sums = Some(SumBatch::new(device, &first.name, entries, all_tables, uploads)?);
+            Ok(())
+        });
+        match filled {
             Ok(()) => Ok(batch),
             Err(error) => {
                 // Neither buffers nor uploads of a refused batch stay behind.
@@ -99,22 +102,19 @@ impl Batch {
         self.members.last().map_or(0, |last| last.first + last.count)
     }
 
+    fn frame(&self) -> Frame<'_> {
+        frame(&self.name, &self.programs, &self.signature)
+    }
+
     /// Makes the chunks, with their data.
-    fn fill(
-        &mut self,
-        device: &mut Device,
-        tables: &[Table],
-        slots: &[u32],
-        contents: &[&Contents],
-        uploads: &mut Vec<Command>,
-    ) -> Result<(), Error> {
+    fn fill(&mut self, device: &mut Device, tables: &[&Table], contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
         let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
         let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
-        let largest = largest_chunk(&self.name, &self.programs, &self.signature, device.limits(), device.precision().bytes())?;
+        let largest = self.frame().largest_chunk(device, self.scratch)?;
         let (mut first, count) = (0, self.count());
         while first < count {
             let some = largest.min(count - first);
-            let chunk = self.add_chunk(device, tables, slots, &indices, first, some, uploads)?;
+            let chunk = self.frame().chunk(device, tables, &indices, first, some, uploads)?;
             self.chunks.push(chunk);
             first += some;
         }
@@ -127,121 +127,34 @@ impl Batch {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn add_chunk(
-        &self,
-        device: &mut Device,
-        tables: &[Table],
-        slots: &[u32],
-        indices: &[Vec<u32>],
-        first: u32,
-        count: u32,
-        uploads: &mut Vec<Command>,
-    ) -> Result<Chunk, Error> {
-        let range = first as usize..(first + count) as usize;
-        let mut made: Vec<BufferId> = Vec::new();
-        let mut allocate = |device: &mut Device, kind, len: u32, what: &str| {
-            let buffer = device.allocate(kind, len.max(1), &format!("{}: {what}", self.name));
-            match buffer {
-                Ok(buffer) => made.push(buffer),
-                Err(_) => made.iter().for_each(|buffer| device.free(*buffer)),
-            }
-            buffer
-        };
-        // Where each slot's table begins, in the arena and in vectors.
-        let bases = |place: fn(&Table) -> u32| slots.iter().map(move |&table| place(&tables[table as usize]));
-        let mut words: Vec<u32> = bases(|table| table.arena).chain(bases(|table| table.vector)).collect();
-        debug_assert_eq!(words.len(), self.signature.header as usize);
-        indices.iter().for_each(|column| words.extend(&column[range.clone()]));
-        let data_len = self.signature.shared + self.signature.each() * count;
-        let jacobian_len = self.programs.stored * count;
-        let index_len = words.len() as u32;
-        let data = allocate(device, Kind::Real, data_len, "data")?;
-        let index = allocate(device, Kind::Index, index_len, "index table")?;
-        let jacobian = allocate(device, Kind::Real, jacobian_len, "Jacobian")?;
-        uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
-        let mut lists = Vec::new();
-        for (number, table) in tables.iter().enumerate().filter(|(_, table)| table.moving) {
-            let mine = |slot: &(usize, &u32)| *slot.1 == number as u32 && self.signature.slots[slot.0].vector.is_some();
-            let slots: Vec<IncidentSlot> = slots
-                .iter()
-                .enumerate()
-                .filter(mine)
-                .map(|(slot, _)| IncidentSlot {
-                    indices: &indices[self.signature.slots[slot].arena.column as usize][range.clone()],
-                    gradient: &self.programs.gradient_maps[slot],
-                    diagonal: &self.programs.diagonal_maps[slot],
-                })
-                .collect();
-            if slots.is_empty() {
-                continue;
-            }
-            let (mut list, words) = incidence::build(number as u32, table.count, &slots);
-            list.buffer = allocate(device, Kind::Index, list.len, "incidence")?;
-            uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
-            lists.push(list);
-        }
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists })
-    }
-
     /// Elements of the scratch columns that the chunk's kernels store into.
     pub fn scratch_len(&self, chunk: &Chunk) -> u32 {
-        self.programs.scratch * chunk.count
+        self.scratch * chunk.count
+    }
+
+    /// The same for the longest of all chunks.
+    pub fn longest_scratch(&self) -> u32 {
+        let sums = self.sums.as_ref().map_or(0, SumBatch::longest_scratch);
+        self.chunks.iter().map(|chunk| self.scratch_len(chunk)).max().unwrap_or(1).max(sums)
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        self.chunks
-            .iter()
-            .flat_map(|chunk| [chunk.data, chunk.index, chunk.jacobian].into_iter().chain(chunk.incidence.iter().map(|list| list.buffer)))
+        self.chunks.iter().flat_map(Chunk::buffers).chain(self.sums.iter().flat_map(SumBatch::buffers))
     }
 
     /// Destroys its buffers, and forgets what was to be uploaded into them.
     pub(super) fn free(&self, device: &mut Device, uploads: &mut Vec<Command>) {
-        let buffers: std::collections::HashSet<BufferId> = self.buffers().collect();
-        uploads.retain(|upload| match upload {
-            Command::UploadReals { buffer, .. } | Command::UploadIndices { buffer, .. } => !buffers.contains(buffer),
-            _ => true,
-        });
-        self.buffers().for_each(|buffer| device.free(buffer));
+        chunk::free(self.buffers(), device, uploads);
     }
 
     /// What replaces a scalar of data of `count` instances from `first` on.
     pub(super) fn upload(&self, scalar: usize, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
-        let shape = self.signature.columns[scalar];
-        self.upload_column(shape.shared, shape.offset, first, count, values, uploads);
+        self.frame().upload(self.chunks.iter(), scalar, first, count, values, uploads);
     }
 
     pub(super) fn upload_weight(&self, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
-        self.upload_column(self.signature.weight_shared, 0, first, count, values, uploads);
+        self.frame().upload_weight(self.chunks.iter(), first, count, values, uploads);
     }
-
-    fn upload_column(&self, shared: bool, column: u32, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
-        for chunk in &self.chunks {
-            if shared {
-                uploads.push(Command::UploadReals { buffer: chunk.data, offset: column, data: vec![values.at(0)] });
-                continue;
-            }
-            let range = first.max(chunk.first)..(first + count).min(chunk.first + chunk.count);
-            if range.is_empty() {
-                continue;
-            }
-            let data: Vec<f64> = range.clone().map(|instance| values.at((instance - first) as usize)).collect();
-            let offset = self.signature.shared + column * chunk.count + (range.start - chunk.first);
-            append(uploads, chunk.data, offset, data);
-        }
-    }
-}
-
-/// An upload, as one with the one before it where they are next to each other.
-fn append(uploads: &mut Vec<Command>, to: BufferId, at: u32, mut values: Vec<f64>) {
-    if let Some(Command::UploadReals { buffer, offset, data }) = uploads.last_mut()
-        && *buffer == to
-        && *offset + data.len() as u32 == at
-    {
-        data.append(&mut values);
-        return;
-    }
-    uploads.push(Command::UploadReals { buffer: to, offset: at, data: values });
 }
 
 /// One part keeps what its instances share; several, or one instance alone, which may get company, share nothing.
@@ -253,34 +166,30 @@ fn layout(part: &Part, contents: &[&Contents]) -> Layout {
     }
 }
 
-/// The most instances of which every buffer still fits a binding.
-fn largest_chunk(name: &str, programs: &ResidualPrograms, signature: &Signature, limits: Limits, real: u64) -> Result<u32, Error> {
-    let slots = signature.slots.len() as u64;
-    let columns = signature.slots.iter().map(|slot| u64::from(slot.arena.column) + 1).max().unwrap_or(0);
-    let reals = [programs.stored, programs.scratch, signature.each()];
-    // A row start and a row id at most for every entry.
-    let words = [columns, 3 * slots];
-    let widest = reals.iter().map(|&n| u64::from(n) * real).chain(words.iter().map(|n| n * 4)).max().unwrap_or(4).max(4);
-    let maps: u64 = programs.gradient_maps.iter().chain(&programs.diagonal_maps).map(|map| map.codes.len() as u64).sum();
-    let fixed = 4 * (maps + slots * 2 + 64) + u64::from(signature.shared) * real;
-    let bytes = limits.binding_bytes.min(limits.buffer_bytes).saturating_sub(fixed);
-    let most = (bytes / widest).min(limits.max_items() / 1024).min(u64::from(u32::MAX) / 8 / (widest / 4)).min(1 << 26);
-    let whole = most / u64::from(limits.group_size) * u64::from(limits.group_size);
-    if whole == 0 {
-        return Err(Error::Limits(format!(
-            "term \"{name}\": one workgroup's instances need more than a buffer binding ({} bytes): split the residual",
-            limits.binding_bytes
-        )));
+pub(super) fn frame<'a>(name: &'a str, programs: &'a ResidualPrograms, signature: &'a Signature) -> Frame<'a> {
+    Frame {
+        name,
+        signature,
+        stored: programs.stored,
+        // A row start and a row id at most for every entry.
+        list_words: 3 * signature.slots.len() as u32,
+        gradient_maps: &programs.gradient_maps,
+        diagonal_maps: &programs.diagonal_maps,
     }
-    Ok(whole as u32)
 }
 
 /// Refuses a term whose instances could never be laid out.
 pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Result<(), Error> {
+    let in_pieces = device.in_pieces();
+    if let Some(entries) = &term.entries {
+        let compiled = entries.compiled.borrow();
+        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, compiled.programs.scratch(in_pieces))?;
+        return entries.frame(&term.name).largest_chunk(device, entries.programs.scratch(in_pieces)).map(|_| ());
+    }
     // Of a hundred thousand terms that read the same, one is looked at.
     for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
-        largest_chunk(&term.name, &compiled.programs, &compiled.signature, device.limits(), device.precision().bytes())?;
+        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, compiled.programs.scratch(in_pieces))?;
         part.reading.fits.store(true, Relaxed);
     }
     Ok(())

@@ -4,14 +4,17 @@
 //! The list is one index buffer: the column maps, then row starts, row ids (variables that the chunk touches) and
 //! entries (`instance << bits | slot`).
 
+use super::Table;
 use crate::device::BufferId;
 use crate::kernel::ColumnMap;
 
 /// Where the parts of a list begin in its buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incidence {
-    /// The table's number.
-    pub table: u32,
+    /// Scalars of a variable, and where the table begins in vectors and among the diagonal blocks.
+    pub width: u32,
+    pub vector: u32,
+    pub block: u32,
     pub buffer: BufferId,
     pub rows: u32,
     /// Bits of a slot number.
@@ -37,7 +40,8 @@ pub fn slot_bits(slots: usize) -> u32 {
 }
 
 /// Sorts by counting: linear in the chunk's instances and the table's variables.
-pub fn build(table: u32, count: u32, slots: &[IncidentSlot]) -> (Incidence, Vec<u32>) {
+pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Vec<u32>) {
+    let &Table { count, width, vector, block, .. } = table;
     let bits = slot_bits(slots.len());
     let mut words = Vec::new();
     let map = |words: &mut Vec<u32>, of: &dyn Fn(&IncidentSlot) -> Vec<u32>| {
@@ -73,7 +77,9 @@ pub fn build(table: u32, count: u32, slots: &[IncidentSlot]) -> (Incidence, Vec<
         }
     }
     let incidence = Incidence {
-        table,
+        width,
+        vector,
+        block,
         buffer: BufferId(u32::MAX),
         rows: ids.len() as u32,
         bits,

@@ -7,24 +7,34 @@
 //! A *term* is what its user made, a *batch* what the device runs: the instances of all terms of one structure. Batches
 //! are made when something is about to be computed.
 //!
+//! Sums over the entries of rows have their places behind everything else, in the arenas as in vectors.
+//!
 //! Uploads are collected and played before whatever needs them next.
 
 mod batch;
+mod chunk;
 mod incidence;
 mod ragged;
 mod registry;
+mod row_tree;
 mod spec;
+mod sum_batch;
+mod summed;
 mod table;
 mod term;
 
-pub use batch::{Batch, Chunk, Member};
+pub use batch::{Batch, Member};
+pub use chunk::Chunk;
 pub use incidence::Incidence;
 pub use registry::{HessianKernel, Registry, Stats, TermKernels};
-pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
+pub use row_tree::RowTree;
+pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
+pub use sum_batch::{SumBatch, SumChunk, SumPlace};
+pub use summed::Entries;
 pub use table::Table;
-pub use term::{Part, Place, Term};
+pub use term::{Contents, Part, Place, Term};
 
-use crate::device::{BufferId, Command, Device, Kind, Slice};
+use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
 use crate::kernel::Guards;
 use crate::solve::state;
@@ -82,6 +92,8 @@ pub struct Problem {
     vector_len: u32,
     /// Elements of the packed diagonal blocks of all moving tables.
     blocks_len: u32,
+    /// What these become with the sums of terms.
+    total: Lengths,
     uploads: Vec<Command>,
     /// Counts changes of values, data and weights: what a solver knows about the point is stale after one.
     pub revision: u64,
@@ -92,6 +104,34 @@ pub struct Problem {
     /// The solver whose linearisation the chunks hold, and how many solvers there were.
     pub linearized_by: Option<u64>,
     pub solvers: u64,
+}
+
+/// Elements of the arena, of a vector over all unknowns, and of the packed diagonal blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Lengths {
+    arena: u32,
+    vector: u32,
+    blocks: u32,
+}
+
+impl Lengths {
+    /// Puts a table behind what is there; `None` where that is too much to count.
+    fn place(&mut self, table: &mut Table, limits: Limits) -> Option<()> {
+        (table.arena, table.vector, table.block) = (self.arena, self.vector, self.blocks);
+        let grown = |len: u32, each: u32| {
+            let more = (u64::from(table.count) * u64::from(each)).next_multiple_of(limits.offset_alignment.into());
+            u32::try_from(u64::from(len) + more).ok()
+        };
+        self.arena = grown(self.arena, table.width)?;
+        if table.moving {
+            (self.vector, self.blocks) = (grown(self.vector, table.width)?, grown(self.blocks, table.packed())?);
+        }
+        Some(())
+    }
+
+    fn largest(self) -> u32 {
+        self.arena.max(self.vector).max(self.blocks)
+    }
 }
 
 /// The two arenas.
@@ -162,6 +202,15 @@ impl Problem {
         self.blocks_len
     }
 
+    /// The elements of a vector, and of the diagonal blocks, that belong to sums over entries as well as to unknowns.
+    pub fn total_vector_len(&self) -> u32 {
+        self.total.vector
+    }
+
+    pub fn total_blocks_len(&self) -> u32 {
+        self.total.blocks
+    }
+
     /// A table of `values.len() / width` instances; gives its number.
     pub fn add_table(&mut self, device: &Device, name: &str, width: u32, values: Reals, moving: bool) -> Result<u32, Error> {
         if self.arena.is_some_and(|arena| arena.shared) {
@@ -217,8 +266,35 @@ impl Problem {
 
     /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
     pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_terms(device, registry)
+    }
+
+    /// Gives the sums of terms their places, behind all tables.
+    fn lay_out_sums(&mut self, device: &Device) -> Result<(), Error> {
+        let start = Lengths { arena: self.arena_len, vector: self.vector_len, blocks: self.blocks_len };
+        let (mut total, limits) = (start, device.limits());
+        let most = limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes();
+        for Term { name, entries, .. } in self.terms.iter_mut().flatten() {
+            let Some(Entries { sums, slopes, .. }) = entries else { continue };
+            let placed = total.place(sums, limits).and_then(|()| total.place(slopes, limits));
+            placed.filter(|()| u64::from(total.largest()) <= most).ok_or_else(|| {
+                let limit = limits.binding_bytes;
+                Error::Limits(format!(
+                    "term \"{name}\": its sums over rows and all variables together exceed one buffer binding ({limit} bytes)"
+                ))
+            })?;
+        }
+        if self.arena.is_some_and(|arena| arena.shared && arena.len < total.arena) {
+            let message =
+                "x.buffer of this problem is in use, so its layout can't change: make every term with sumOver() before asking for a buffer";
+            return Err(Error::InvalidOption(message.into()));
+        }
+        // Batches know where the sums are.
+        self.stale |= self.total != total && total != start;
+        self.total = total;
+        Ok(())
     }
 
     /// Groups the parts of terms into batches; a batch of the same parts as before stays.
@@ -244,9 +320,16 @@ impl Problem {
             }
         }
         let parts = |batch: &Batch| batch.members.iter().map(|member| (member.term, member.part)).collect::<Vec<_>>();
+        let places = |term: u32| {
+            let entries = self.terms.get(term as usize)?.as_ref()?.entries.as_ref()?;
+            Some((SumPlace::of(&entries.sums), SumPlace::of(&entries.slopes)))
+        };
+        let moved =
+            |batch: &mut Batch| batch.sums.as_ref().is_some_and(|sums| places(batch.members[0].term) != Some((sums.sums, sums.slopes)));
+        let moved: Vec<Batch> = self.batches.extract_if(.., moved).collect();
         let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
         let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();
-        let mut replaced: Vec<Batch> = old.into_values().collect();
+        let mut replaced: Vec<Batch> = old.into_values().chain(moved).collect();
         replaced.sort_by_key(|batch| (batch.members[0].term, batch.members[0].part));
         replaced.iter().for_each(|batch| batch.free(device, &mut self.uploads));
         let mut refused = None;
@@ -279,17 +362,17 @@ impl Problem {
         }
         let old = self.arena;
         let arena = match old {
-            Some(arena) if arena.len == self.arena_len => arena,
+            Some(arena) if arena.len >= self.total.arena => arena,
             _ => {
-                let point = device.allocate(Kind::Real, self.arena_len, "variables")?;
-                let trial = match device.allocate(Kind::Real, self.arena_len, "trial point") {
+                let point = device.allocate(Kind::Real, self.total.arena, "variables")?;
+                let trial = match device.allocate(Kind::Real, self.total.arena, "trial point") {
                     Ok(trial) => trial,
                     Err(error) => {
                         device.free(point);
                         return Err(error.into());
                     }
                 };
-                Arena { point, trial, len: self.arena_len, shared: false }
+                Arena { point, trial, len: self.total.arena, shared: false }
             }
         };
         if let Some(old) = old.filter(|old| old.point != arena.point) {
@@ -321,6 +404,7 @@ impl Problem {
 
     /// Gives the arena's buffer to the outside: from now on it stays where it is.
     pub fn share(&mut self, device: &mut Device) -> Result<BufferId, Error> {
+        self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         let arena = self.arena.as_mut().ok_or(Error::EmptyProblem("variables"))?;
         arena.shared = true;
@@ -346,6 +430,14 @@ impl Problem {
         self.add(device, registry, term)
     }
 
+    /// A term that sums over rows of any length.
+    pub fn add_summed(&mut self, device: &Device, registry: &mut Registry, spec: SummedSpec) -> Result<u32, Error> {
+        let term = Term::summed(spec, &self.tables)?;
+        let number = self.add(device, registry, term)?;
+        // What has no place is refused at once.
+        self.lay_out_sums(device).inspect_err(|_| self.terms.truncate(number as usize)).map(|()| number)
+    }
+
     fn add(&mut self, device: &Device, registry: &mut Registry, term: Term) -> Result<u32, Error> {
         batch::fits(device, registry, &term)?;
         self.terms.push(Some(term));
@@ -357,6 +449,9 @@ impl Problem {
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         for (part, scalar, values) in self.term(term)?.replaced_column(column, values)? {
             self.replace(term, part, Some(scalar), values)?;
+        }
+        for (scalar, values) in self.term(term)?.replaced_of_entries(column, values)? {
+            self.replace_of_entries(term, scalar, values);
         }
         self.revision += 1;
         Ok(())
@@ -387,6 +482,16 @@ impl Problem {
             None => part.contents.weight = values,
         }
         Ok(())
+    }
+
+    /// Replaces a scalar of data of a term's entries.
+    fn replace_of_entries(&mut self, term: u32, scalar: usize, values: Values) {
+        let Some(Some(Term { parts, entries: Some(entries), .. })) = self.terms.get_mut(term as usize) else { return };
+        let batch = parts[0].place.and_then(|place| self.batches.get(place.batch as usize));
+        if let Some(sums) = batch.and_then(|batch| batch.sums.as_ref()) {
+            sums.upload(entries, scalar, &values, &mut self.uploads);
+        }
+        entries.contents.data[scalar] = values;
     }
 
     pub fn set_enabled(&mut self, term: u32, enabled: bool) -> Result<(), Error> {

@@ -7,7 +7,7 @@
 //! one, node by node. Numbers that depend on the length (`around.length`) are literals, and those are data.
 
 use super::registry::{Reading, Registry};
-use super::spec::{Column, RaggedSpec, Slot, TermSpec, Trace, Weight};
+use super::spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
 use super::{Reals, Table};
 use crate::error::Error;
 use crate::expr::{Graph, Leaf, tape};
@@ -27,43 +27,55 @@ pub(super) struct Bucket {
     pub literals: Vec<Vec<f64>>,
 }
 
+/// Rows that begin and end where they should, with entries that are there.
+pub(super) fn check_rows(
+    plain: &TermSpec,
+    offsets: &[u32],
+    slots: &[RaggedSlot],
+    columns: &[EntryColumn],
+    tables: &[Table],
+) -> Result<(), Error> {
+    let shape = |message: String| Error::Shape { name: plain.name.clone(), message };
+    let ordered = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+    if offsets.len() != plain.count as usize + 1 || offsets.first() != Some(&0) || !ordered {
+        return Err(shape("the offsets of a ragged slot begin with 0, never fall, and are one more than the instances".into()));
+    }
+    let entries = offsets[offsets.len() - 1] as usize;
+    if let Some((number, slot)) = slots.iter().enumerate().find(|(_, slot)| slot.indices.len() != entries) {
+        let what = format!("term \"{}\": the indices of ragged slot {number}", plain.name);
+        let expected = format!("{entries} (the last offset)");
+        return Err(Error::DataLength { term: Some(plain.name.clone()), what, got: slot.indices.len(), expected });
+    }
+    if let Some(column) = columns.iter().find(|column| column.values.len() != entries) {
+        let what = format!("term \"{}\": data column \"{}\"", plain.name, column.name);
+        let expected = format!("{entries} (one an entry)");
+        return Err(Error::DataLength { term: Some(plain.name.clone()), what, got: column.values.len(), expected });
+    }
+    plain.check_indices(tables)?;
+    for (number, slot) in (plain.slots.len() as u32..).zip(slots) {
+        let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
+        if let Some(entry) = slot.indices.iter().position(|index| *index >= table.count) {
+            return Err(Error::IndexOutOfRange {
+                term: plain.name.clone(),
+                slot: number,
+                instance: offsets.partition_point(|&start| start as usize <= entry) as u32 - 1,
+                index: slot.indices[entry],
+                table: table.name.clone(),
+                count: table.count,
+            });
+        }
+    }
+    Ok(())
+}
+
 impl RaggedSpec<'_> {
     pub(super) fn validate(&self, tables: &[Table]) -> Result<(), Error> {
+        check_rows(&self.plain, &self.offsets, &self.slots, &self.columns, tables)?;
         let shape = |message: String| Error::Shape { name: self.plain.name.clone(), message };
-        let offsets = &self.offsets;
-        let ordered = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
-        if offsets.len() != self.plain.count as usize + 1 || offsets.first() != Some(&0) || !ordered {
-            return Err(shape("the offsets of a ragged slot begin with 0, never fall, and are one more than the instances".into()));
-        }
-        let entries = offsets[offsets.len() - 1] as usize;
-        if let Some((number, slot)) = self.slots.iter().enumerate().find(|(_, slot)| slot.indices.len() != entries) {
-            let what = format!("term \"{}\": the indices of ragged slot {number}", self.plain.name);
-            let expected = format!("{entries} (the last offset)");
-            return Err(Error::DataLength { term: Some(self.plain.name.clone()), what, got: slot.indices.len(), expected });
-        }
-        if let Some(column) = self.columns.iter().find(|column| column.values.len() != entries) {
-            let what = format!("term \"{}\": data column \"{}\"", self.plain.name, column.name);
-            let expected = format!("{entries} (one an entry)");
-            return Err(Error::DataLength { term: Some(self.plain.name.clone()), what, got: column.values.len(), expected });
-        }
-        self.plain.check_indices(tables)?;
-        for (number, slot) in (self.plain.slots.len() as u32..).zip(&self.slots) {
-            let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
-            if let Some(entry) = slot.indices.iter().position(|index| *index >= table.count) {
-                return Err(Error::IndexOutOfRange {
-                    term: self.plain.name.clone(),
-                    slot: number,
-                    instance: offsets.partition_point(|&start| start as usize <= entry) as u32 - 1,
-                    index: slot.indices[entry],
-                    table: table.name.clone(),
-                    count: table.count,
-                });
-            }
-        }
         let lengths = self.lengths();
         if let Some(instance) = lengths.iter().position(|&length| length > MAX_LENGTH) {
             return Err(Error::Limits(format!(
-                "term \"{}\": the row of instance {instance} has {} entries, but a residual is traced for at most {MAX_LENGTH}: write the sum over such rows with sumOver()",
+                "term \"{}\": the row of instance {instance} has {} entries, but a residual is traced for at most {MAX_LENGTH}: take its entries by .each(…) and sum over them with sumOver()",
                 self.plain.name, lengths[instance]
             )));
         }

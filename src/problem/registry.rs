@@ -229,12 +229,16 @@ impl Registry {
             let programs = Arc::new(structure.programs(name, &signature, GUARDS));
             stats.compiled += 1;
             stats.compile_ms += now_ms() - started;
-            Compiled { signature, programs, kernels: None, hessian: None }
+            Compiled::new(signature, programs)
         })
     }
 }
 
 impl Compiled {
+    pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
+        Self { signature, programs, kernels: None, hessian: None }
+    }
+
     /// The kernels of all programs; a GPU begins to compile them.
     pub fn kernels(&mut self, device: &mut Device) -> Result<TermKernels, Error> {
         if let Some(kernels) = self.kernels {

@@ -68,8 +68,22 @@ pub struct RaggedSpec<'a> {
     pub traces: Vec<Trace<'a>>,
 }
 
+/// A term that sums over rows of any length. Its tape is read as that of rows with one entry, which its sums make
+/// all of them: plain slots, plain columns, then the entry's slots and columns.
+pub struct SummedSpec<'a> {
+    pub plain: TermSpec<'a>,
+    pub offsets: Vec<u32>,
+    pub slots: Vec<RaggedSlot>,
+    pub columns: Vec<EntryColumn<'a>>,
+}
+
 impl TermSpec<'_> {
     pub(super) fn validate(&self, tables: &[Table]) -> Result<(), Error> {
+        self.validate_with(tables, &[])
+    }
+
+    /// The same for a term that reaches further tables by its rows' entries.
+    pub(super) fn validate_with(&self, tables: &[Table], ragged: &[RaggedSlot]) -> Result<(), Error> {
         let shape = |message: String| Error::Shape { name: self.name.clone(), message };
         if self.count == 0 {
             return Err(Error::EmptyTerm(self.name.clone()));
@@ -82,7 +96,8 @@ impl TermSpec<'_> {
                 expected: self.count.to_string(),
             });
         }
-        if !self.slots.iter().any(|slot| tables.get(slot.table as usize).is_some_and(|table| table.moving)) {
+        let mut reached = self.slots.iter().map(|slot| slot.table).chain(ragged.iter().map(|slot| slot.table));
+        if !reached.any(|table| tables.get(table as usize).is_some_and(|table| table.moving)) {
             return Err(shape("no slot is a variable, so there is nothing to solve for".into()));
         }
         self.check_indices(tables)?;

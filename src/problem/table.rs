@@ -39,6 +39,11 @@ impl Table {
         Ok(table)
     }
 
+    /// A table of a term's own: sums over the rows' entries, or their slopes.
+    pub(super) fn of_sums(name: &str, width: u32, count: u32, moving: bool) -> Self {
+        Self { name: name.into(), width, count, moving, arena: 0, vector: 0, block: 0, initial: None }
+    }
+
     /// Elements of the lower triangle of an instance's diagonal block.
     pub fn packed(&self) -> u32 {
         self.width * (self.width + 1) / 2

@@ -3,6 +3,7 @@
 use super::ragged::PRESENT;
 use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
+use super::summed::Entries;
 use super::{Reals, Table};
 use crate::error::Error;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ impl Values {
 
 /// How many values a column has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Per {
+pub(super) enum Per {
     Term,
     Instance,
     /// One for every entry of the ragged slots.
@@ -38,10 +39,10 @@ enum Per {
 
 /// A column as its user knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct NamedColumn {
-    name: String,
-    width: u32,
-    per: Per,
+pub(super) struct NamedColumn {
+    pub name: String,
+    pub width: u32,
+    pub per: Per,
 }
 
 /// Where a scalar of data of a part comes from.
@@ -94,7 +95,9 @@ pub struct Term {
     pub count: u32,
     pub enabled: bool,
     pub parts: Vec<Part>,
-    columns: Vec<NamedColumn>,
+    /// What is summed over the rows' entries; the one part is over these sums, then.
+    pub entries: Option<Entries>,
+    pub(super) columns: Vec<NamedColumn>,
     weight_shared: bool,
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,
@@ -116,10 +119,7 @@ impl Term {
 
     /// A term with a part for every bucket of lengths.
     pub(super) fn ragged(registry: &mut Registry, spec: RaggedSpec, tables: &[Table]) -> Result<Self, Error> {
-        let mut term = Self::empty(&spec.plain);
-        let entry_columns = spec.columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry });
-        term.columns.extend(entry_columns);
-        term.offsets = Some(spec.offsets.clone());
+        let mut term = Self::of_rows(&spec.plain, &spec.columns, &spec.offsets);
         let values = term.given(&spec.plain, &spec.columns)?;
         let weight = term.weight_values(spec.plain.weight)?;
         let lengths = spec.lengths();
@@ -143,6 +143,14 @@ impl Term {
         Ok(term)
     }
 
+    /// A term of which some slots have a row of entries an instance, without its parts.
+    pub(super) fn of_rows(plain: &TermSpec, columns: &[EntryColumn], offsets: &[u32]) -> Self {
+        let mut term = Self::empty(plain);
+        term.columns.extend(columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry }));
+        term.offsets = Some(offsets.to_vec());
+        term
+    }
+
     fn empty(spec: &TermSpec) -> Self {
         let columns = spec.columns.iter().map(|column| NamedColumn {
             name: column.name.clone(),
@@ -154,6 +162,7 @@ impl Term {
             count: spec.count,
             enabled: true,
             parts: Vec::new(),
+            entries: None,
             columns: columns.collect(),
             weight_shared: matches!(spec.weight, Weight::Shared(_)),
             offsets: None,
@@ -163,7 +172,7 @@ impl Term {
     }
 
     /// All columns' values, checked.
-    fn given(&self, spec: &TermSpec, entries: &[EntryColumn]) -> Result<Vec<Vec<f64>>, Error> {
+    pub(super) fn given(&self, spec: &TermSpec, entries: &[EntryColumn]) -> Result<Vec<Vec<f64>>, Error> {
         let values = spec.columns.iter().map(|column| column.values).chain(entries.iter().map(|column| column.values));
         values.enumerate().map(|(number, values)| self.column_values(number, values)).collect()
     }
@@ -244,6 +253,11 @@ impl Term {
         self.slots.iter().map(start).collect()
     }
 
+    /// A table that the term reaches: of the problem, or one of its own sums.
+    pub(super) fn table<'a>(&'a self, tables: &'a [Table], number: u32) -> &'a Table {
+        self.entries.as_ref().and_then(|entries| entries.table(number)).unwrap_or_else(|| &tables[number as usize])
+    }
+
     /// The term's number of a part's instance.
     pub fn instance(&self, part: u32, instance: u32) -> u32 {
         self.parts[part as usize].instances.as_ref().map_or(instance, |instances| instances[instance as usize])
@@ -270,13 +284,13 @@ impl Term {
     }
 
     /// A column's values, checked.
-    fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
+    pub(super) fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
         let NamedColumn { name, width, per } = &self.columns[number];
         self.checked(&format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
     }
 
     /// A scalar of data of a part's instances, from its column's values.
-    fn scalar(&self, instances: Option<&[u32]>, datum: Datum, values: &[f64]) -> Values {
+    pub(super) fn scalar(&self, instances: Option<&[u32]>, datum: Datum, values: &[f64]) -> Values {
         let count = instances.map_or(self.count, |instances| instances.len() as u32);
         let each = |value: &dyn Fn(usize) -> f64| {
             let instance = |place: u32| instances.map_or(place, |instances| instances[place as usize]) as usize;
@@ -306,7 +320,7 @@ impl Term {
         Ok(self.parts.iter().map(|part| self.weight_of(part.instances.as_deref(), &values)).collect())
     }
 
-    fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
+    pub(super) fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
         let what = format!("term \"{}\": weight", self.name);
         let one;
         let values = match weight {

@@ -5,7 +5,7 @@ use super::task::Progress;
 use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::problem::{Member, Problem};
-use crate::solve::{evaluate, state};
+use crate::solve::{Summing, evaluate};
 use std::collections::VecDeque;
 
 /// Chunks whose instances are evaluated one after the other.
@@ -15,8 +15,7 @@ pub(super) struct Costs {
     term: Option<u32>,
     /// Batches and chunks still to do.
     left: VecDeque<(usize, usize)>,
-    scratch: Slice,
-    state: Slice,
+    work: Summing,
     play: Option<Play>,
     values: Vec<f64>,
 }
@@ -52,27 +51,29 @@ impl Costs {
         left: VecDeque<(usize, usize)>,
         values: Vec<f64>,
     ) -> Result<Self, Error> {
-        let chunks = left.iter().map(|&(batch, chunk)| (&problem.batches()[batch], chunk));
-        let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
-        let scratch = Session::scratch(device, longest.unwrap_or(1), "instance costs")?;
-        let state = Session::scratch(device, state::STATE_LEN, "state")?;
-        Ok(Self { problem: id, term, left, scratch, state, play: None, values })
+        let longest = left.iter().map(|&(batch, _)| problem.batches()[batch].longest_scratch()).max();
+        let work = Session::summing(device, longest.unwrap_or(1))?;
+        Ok(Self { problem: id, term, left, work, play: None, values })
     }
 
     pub fn buffers(&self) -> [BufferId; 2] {
-        [self.scratch.buffer, self.state.buffer]
+        [self.work.scratch.buffer, self.work.state.buffer]
     }
 
     /// Starts the next chunk; `None` when all are done.
     fn next(&mut self, problem: &mut Problem, device: &mut Device) -> Result<Option<Play>, Error> {
-        let Some(&(batch, chunk)) = self.left.front() else { return Ok(None) };
+        let Some(&(batch, number)) = self.left.front() else { return Ok(None) };
         let mut recording = Recording { commands: problem.take_uploads() };
         let batch = &problem.batches()[batch];
-        let chunk = &batch.chunks[chunk];
-        let bindings = [(ARENA, problem.arenas()?.0), (VECTOR_OUT, self.scratch), (STATE, self.state)];
+        let chunk = &batch.chunks[number];
+        let (point, work) = (problem.arenas()?.0, &self.work);
+        if let Some(sums) = batch.sums.as_ref().filter(|_| number == 0) {
+            work.linearize(sums, point, &mut recording.commands);
+        }
+        let bindings = [(ARENA, point), (VECTOR_OUT, work.scratch), (STATE, work.state)];
         recording.push(evaluate(batch.kernels.linearize, chunk, &bindings));
         recording.push(evaluate(batch.kernels.energy, chunk, &bindings));
-        recording.push(Command::Read { slice: Slice { len: chunk.count, ..self.scratch } });
+        recording.push(Command::Read { slice: Slice { len: chunk.count, ..work.scratch } });
         Ok(Some(device.start(recording)))
     }
 

@@ -75,7 +75,7 @@ impl Hessians {
                 let signature = batch.signature();
                 let compiled = registry.compiled(structure, &signature.layout(), &batch.name);
                 let kernel = compiled.hessian(device, structure, &batch.name)?;
-                let mut sizes = vec![signature.each(), signature.index_columns(), kernel.programs.scratch];
+                let mut sizes = vec![signature.each(), signature.index_columns(), kernel.programs.scratch(device.in_pieces())];
                 if form == HessianForm::Semidefinite {
                     let width = kernel.programs.inputs.len() as u32;
                     sizes.extend([kernel.programs.entries.width, width * (width + 1)]);
@@ -141,7 +141,7 @@ impl Hessians {
         pieces(chunk.data, data, signature.shared, signature.each());
         let index = self.allocate(device, Kind::Index, signature.header + signature.index_columns() * count, "index table of a window")?;
         pieces(chunk.index, index, signature.header, signature.index_columns());
-        let mut values = self.allocate(device, Kind::Real, programs.scratch * count, "Hessians")?;
+        let mut values = self.allocate(device, Kind::Real, programs.scratch(device.in_pieces()) * count, "Hessians")?;
         let bindings = [(ARENA, point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
         recording.push(dispatch(kernel, count, &[], &bindings));
         if let Some(project) = self.project {
@@ -173,6 +173,7 @@ impl Hessians {
         let term = problem.term(self.term)?;
         let columns = term.shape(problem.tables()).1 as usize;
         let places = input_places(&term.parts[member.part as usize], &programs.inputs, &term.column_starts(problem.tables()));
+        let places: Vec<usize> = places.into_iter().flatten().collect();
         let identity: Vec<u32> = (1..=programs.entries.width).collect();
         let codes = if self.form == HessianForm::Exact { &programs.entries.codes } else { &identity };
         for place in 0..window.count {

@@ -1,6 +1,7 @@
 //! Looking at a term: its residuals, Jacobians and Hessians as the device has them, and whether these are each other's.
 
 use super::Session;
+use super::entries::EntryInspection;
 use super::hessians::{HessianForm, Hessians};
 use super::task::Progress;
 use crate::clock::now_ms;
@@ -8,8 +9,8 @@ use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recordi
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Node};
 use crate::kernel::Entry;
-use crate::problem::{Part, Problem, Registry};
-use crate::solve::{evaluate, state};
+use crate::problem::{Batch, Part, Problem, Registry};
+use crate::solve::{evaluate as evaluate_kernel, state};
 use std::collections::VecDeque;
 
 /// What is wanted of a term.
@@ -39,11 +40,13 @@ pub(super) struct Inspection {
     /// The next instance of a part to check.
     next: (usize, usize),
     worst: Worst,
+    /// What a term with sums over entries needs besides.
+    entries: Option<EntryInspection>,
 }
 
 /// The entry of J that differs most from its difference quotient.
 #[derive(Clone, Copy)]
-struct Worst {
+pub(super) struct Worst {
     error: f64,
     instance: u32,
     row: u32,
@@ -51,6 +54,18 @@ struct Worst {
     component: u32,
     derivative: f64,
     difference: f64,
+}
+
+impl Worst {
+    /// Another entry of J: kept if it is worse.
+    pub fn meet(&mut self, instance: u32, row: usize, slot: u32, component: u32, derivative: f64, difference: f64) {
+        let error = (derivative - difference).abs() / derivative.abs().max(difference.abs()).max(1.0);
+        // A derivative that is not finite is as wrong as can be.
+        let error = if error.is_nan() { f64::INFINITY } else { error };
+        if error > self.error {
+            *self = Self { error, instance, row: row as u32, slot, component, derivative, difference };
+        }
+    }
 }
 
 impl Inspection {
@@ -65,18 +80,28 @@ impl Inspection {
         let chunks = left.iter().map(|&(batch, chunk): &(usize, usize)| (&problem.batches()[batch], chunk));
         let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
         let (rows, columns) = owner.shape(problem.tables());
+        let with_sums = left.front().map(|&(batch, _)| &problem.batches()[batch]).filter(|batch| batch.sums.is_some());
         let hessians = match wanted {
+            Wanted::Values(Some(_)) if with_sums.is_some() => {
+                let message = "a term with sumOver() has no Hessian of an instance: its rows may be of any length";
+                return Err(Error::InvalidOption(format!("term \"{}\": {message}", owner.name)));
+            }
             Wanted::Values(Some(form)) => Some(Hessians::new(device, registry, problem, term, columns, form)?),
             _ => None,
         };
+        let state = Session::scratch(device, state::STATE_LEN, "state")?;
+        let scratch = Session::scratch(device, longest.unwrap_or(1), "inspection").inspect_err(|_| device.free(state.buffer))?;
+        let entries = with_sums.map(|batch| EntryInspection::new(device, batch, owner)).transpose();
+        let entries = entries.inspect_err(|_| [state, scratch].into_iter().for_each(|slice| device.free(slice.buffer)))?;
         let size = |columns: u32| owner.count as usize * rows as usize * columns as usize;
         Ok(Self {
             problem: id,
             term,
             wanted,
             left,
-            state: Session::scratch(device, state::STATE_LEN, "state")?,
-            scratch: Session::scratch(device, longest.unwrap_or(1), "inspection")?,
+            entries,
+            state,
+            scratch,
             play: None,
             point: None,
             residuals: vec![0.0; size(1)],
@@ -88,8 +113,9 @@ impl Inspection {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        let windows = self.hessians.iter().flat_map(|hessians| hessians.buffers());
-        windows.copied().chain([self.state.buffer, self.scratch.buffer]).collect()
+        let windows = self.hessians.iter().flat_map(|hessians| hessians.buffers()).copied();
+        let entries = self.entries.iter().flat_map(EntryInspection::buffers);
+        windows.chain(entries).chain([self.state.buffer, self.scratch.buffer]).collect()
     }
 
     /// Starts the next reading; `None` when all are done.
@@ -100,12 +126,21 @@ impl Inspection {
             recording.push(Command::Read { slice: point });
             return Ok(Some(device.start(recording)));
         }
-        let Some(&(batch, chunk)) = self.left.front() else {
-            return self.hessians.as_mut().map_or(Ok(None), |hessians| hessians.next(problem, device, point));
+        let Some(&(batch, number)) = self.left.front() else {
+            if let Some(hessians) = &mut self.hessians {
+                return hessians.next(problem, device, point);
+            }
+            let Some((entries, sums)) = self.entries.as_ref().zip(self.batch(problem)?.sums.as_ref()) else { return Ok(None) };
+            let Some(read) = entries.next_read(sums).filter(|_| self.wanted == Wanted::Check) else { return Ok(None) };
+            recording.push(read);
+            return Ok(Some(device.start(recording)));
         };
         let batch = &problem.batches()[batch];
-        let chunk = &batch.chunks[chunk];
-        recording.push(evaluate(batch.kernels.linearize, chunk, &[(ARENA, point), (VECTOR_OUT, self.scratch), (STATE, self.state)]));
+        let chunk = &batch.chunks[number];
+        if let Some((entries, sums)) = self.entries.as_ref().zip(batch.sums.as_ref()).filter(|_| number == 0) {
+            entries.work.linearize(sums, point, &mut recording.commands);
+        }
+        recording.push(evaluate_kernel(batch.kernels.linearize, chunk, &[(ARENA, point), (VECTOR_OUT, self.scratch), (STATE, self.state)]));
         recording.push(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } });
         Ok(Some(device.start(recording)))
     }
@@ -117,7 +152,11 @@ impl Inspection {
             return Ok(());
         }
         let Some((number, chunk)) = self.left.pop_front() else {
-            return self.hessians.as_mut().map_or(Ok(()), |hessians| hessians.take(problem, device, &values));
+            if let Some(hessians) = &mut self.hessians {
+                return hessians.take(problem, device, &values);
+            }
+            self.entries.iter_mut().for_each(|entries| entries.take(values.clone()));
+            return Ok(());
         };
         let precision = device.precision();
         let batch = &problem.batches()[number];
@@ -146,17 +185,31 @@ impl Inspection {
                             signed(if precision == Precision::F32 { f64::from(value as f32) } else { value }, negative)
                         }
                     };
-                    self.jacobians[(instance * rows + row) * columns + places[input]] += value;
+                    match (places[input], &mut self.entries) {
+                        (Some(place), _) => self.jacobians[(instance * rows + row) * columns + place] += value,
+                        (None, Some(entries)) => entries.take_slope(batch, instance, row, batch.programs.inputs[input].1, value),
+                        (None, None) => {}
+                    }
                 }
             }
         }
         Ok(())
     }
 
+    /// The first batch that the term is in.
+    fn batch<'a>(&self, problem: &'a Problem) -> Result<&'a Batch, Error> {
+        let place = problem.term(self.term)?.parts.first().and_then(|part| part.place);
+        place.and_then(|place| problem.batches().get(place.batch as usize)).ok_or(Error::Disposed("term"))
+    }
+
     /// Goes on checking until the deadline; whether all is checked.
-    fn check(&mut self, problem: &Problem, deadline: f64) -> Result<bool, Error> {
+    fn check(&mut self, problem: &Problem, precision: Precision, deadline: f64) -> Result<bool, Error> {
         let term = problem.term(self.term)?;
+        let batch = self.batch(problem)?;
         let Some(point) = &self.point else { return Ok(false) };
+        if let Some(entries) = &mut self.entries {
+            return Ok(entries.check(problem, term, batch, point, &self.jacobians, precision, &mut self.worst, deadline));
+        }
         let (rows, columns) = term.shape(problem.tables());
         while let Some(part) = term.parts.get(self.next.0) {
             let Some(batch) = part.place.and_then(|place| problem.batches().get(place.batch as usize)) else { return Ok(true) };
@@ -166,17 +219,12 @@ impl Inspection {
             while self.next.1 < part.count as usize {
                 let local = self.next.1;
                 let instance = term.instance(self.next.0 as u32, local as u32);
-                for (input, &(slot, component)) in batch.programs.inputs.iter().enumerate() {
+                for (&place, &(slot, component)) in places.iter().zip(&batch.programs.inputs) {
                     let differences = numeric.differences(local, slot, component);
                     for (row, &difference) in differences.iter().enumerate() {
-                        let derivative = self.jacobians[(instance as usize * rows as usize + row) * columns as usize + places[input]];
-                        let error = (derivative - difference).abs() / derivative.abs().max(difference.abs()).max(1.0);
-                        // A derivative that is not finite is as wrong as can be.
-                        let error = if error.is_nan() { f64::INFINITY } else { error };
-                        if error > self.worst.error {
-                            let slot = part.reading.slots[slot as usize];
-                            self.worst = Worst { error, instance, row: row as u32, slot, component, derivative, difference };
-                        }
+                        let first = (instance as usize * rows as usize + row) * columns as usize;
+                        let derivative = self.jacobians[first + place.unwrap_or(0)];
+                        self.worst.meet(instance, row, part.reading.slots[slot as usize], component, derivative, difference);
                     }
                 }
                 self.next.1 += 1;
@@ -207,14 +255,45 @@ impl Inspection {
     }
 }
 
-fn signed(value: f64, negative: bool) -> f64 {
+pub(super) fn signed(value: f64, negative: bool) -> f64 {
     if negative { -value } else { value }
 }
 
-/// The column of the term's J that each input of the part's structure is.
-pub(super) fn input_places(part: &Part, inputs: &[(u32, u32)], starts: &[Option<u32>]) -> Vec<usize> {
-    let place = |&(slot, component): &(u32, u32)| (starts[part.reading.slots[slot as usize] as usize].unwrap_or(0) + component) as usize;
+/// The column of the term's J that each input of the part's structure is; none for sums over entries.
+pub(super) fn input_places(part: &Part, inputs: &[(u32, u32)], starts: &[Option<u32>]) -> Vec<Option<usize>> {
+    let place = |&(slot, component): &(u32, u32)| {
+        let start = starts.get(part.reading.slots[slot as usize] as usize)?;
+        Some((start.unwrap_or(0) + component) as usize)
+    };
     inputs.iter().map(place).collect()
+}
+
+/// The values of `roots`, node by node; `values` is memory to use again.
+pub(super) fn evaluate(graph: &Graph, roots: &[Expr], values: &mut Vec<f64>, leaf: impl Fn(Leaf) -> f64) -> Vec<f64> {
+    values.resize(graph.len(), 0.0);
+    for index in 0..graph.len() {
+        let at = |expr: Expr| values[expr.0 as usize];
+        values[index] = match graph.node(Expr(index as u32)) {
+            Node::Const(bits) => f64::from_bits(bits),
+            Node::Leaf(which) => leaf(which),
+            Node::Unary(operation, a) => operation.apply(at(a)),
+            Node::Binary(operation, a, b) => operation.apply(at(a), at(b)),
+            Node::Select { condition, then, otherwise } => at(if at(condition) != 0.0 { then } else { otherwise }),
+        };
+    }
+    roots.iter().map(|root| values[root.0 as usize]).collect()
+}
+
+/// Central differences of two widths, extrapolated (Richardson), at an input of this value; `moved` evaluates with the
+/// input moved by so much.
+pub(super) fn extrapolated(value: f64, mut moved: impl FnMut(f64) -> Vec<f64>) -> Vec<f64> {
+    let width = 1e-3 * value.abs().max(1.0);
+    let mut central = |width: f64| {
+        let (above, below) = (moved(width), moved(-width));
+        above.into_iter().zip(below).map(|(above, below)| (above - below) / (2.0 * width)).collect::<Vec<f64>>()
+    };
+    let (wide, narrow) = (central(width), central(width / 2.0));
+    wide.into_iter().zip(narrow).map(|(wide, narrow)| narrow + (narrow - wide) / 3.0).collect()
 }
 
 /// Differences of the residual, evaluated in f64 node by node.
@@ -230,7 +309,7 @@ struct Numeric<'a> {
 impl<'a> Numeric<'a> {
     fn new(part: &'a Part, problem: &'a Problem, point: &'a [f64]) -> Self {
         let (graph, roots) = part.reading.structure.residual();
-        Self { part, problem, point, values: vec![0.0; graph.len()], graph, roots }
+        Self { part, problem, point, values: Vec::new(), graph, roots }
     }
 
     /// The value of a slot's component in an instance.
@@ -243,38 +322,28 @@ impl<'a> Numeric<'a> {
 
     /// The residual with one input moved.
     fn residual(&mut self, instance: usize, moved: (u32, u32), by: f64) -> Vec<f64> {
-        for index in 0..self.graph.len() {
-            let at = |expr: Expr| self.values[expr.0 as usize];
-            self.values[index] = match self.graph.node(Expr(index as u32)) {
-                Node::Const(bits) => f64::from_bits(bits),
-                Node::Leaf(Leaf::Slot { slot, component }) => {
-                    let value = self.input(instance, slot, component);
-                    if (slot, component) == moved { value + by } else { value }
-                }
-                Node::Leaf(Leaf::Data { column, .. }) => self.part.contents.data[column as usize].at(instance),
-                Node::Leaf(_) => f64::NAN,
-                Node::Unary(operation, a) => operation.apply(at(a)),
-                Node::Binary(operation, a, b) => operation.apply(at(a), at(b)),
-                Node::Select { condition, then, otherwise } => at(if at(condition) != 0.0 { then } else { otherwise }),
-            };
-        }
-        self.roots.iter().map(|root| self.values[root.0 as usize]).collect()
+        let mut values = std::mem::take(&mut self.values);
+        let result = evaluate(&self.graph, &self.roots, &mut values, |leaf| match leaf {
+            Leaf::Slot { slot, component } => {
+                let value = self.input(instance, slot, component);
+                if (slot, component) == moved { value + by } else { value }
+            }
+            Leaf::Data { column, .. } => self.part.contents.data[column as usize].at(instance),
+            _ => f64::NAN,
+        });
+        self.values = values;
+        result
     }
 
-    /// ∂r/∂input by central differences of two widths, extrapolated (Richardson).
+    /// ∂r/∂input.
     fn differences(&mut self, instance: usize, slot: u32, component: u32) -> Vec<f64> {
-        let width = 1e-3 * self.input(instance, slot, component).abs().max(1.0);
-        let mut central = |width: f64| {
-            let (above, below) = (self.residual(instance, (slot, component), width), self.residual(instance, (slot, component), -width));
-            above.into_iter().zip(below).map(|(above, below)| (above - below) / (2.0 * width)).collect::<Vec<f64>>()
-        };
-        let (wide, narrow) = (central(width), central(width / 2.0));
-        wide.into_iter().zip(narrow).map(|(wide, narrow)| narrow + (narrow - wide) / 3.0).collect()
+        extrapolated(self.input(instance, slot, component), |by| self.residual(instance, (slot, component), by))
     }
 }
 
 impl Session {
     pub(super) fn resume_inspection(&mut self, inspection: &mut Inspection, deadline: f64) -> Result<Progress, Error> {
+        let precision = self.device.precision();
         let entry = self.problems[inspection.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         loop {
             if let Some(signal) = self.device.compiled()? {
@@ -284,7 +353,7 @@ impl Session {
                 Some(play) => play,
                 None => match inspection.next(&mut entry.problem, &mut self.device)? {
                     Some(play) => play,
-                    None if inspection.wanted == Wanted::Check && !inspection.check(&entry.problem, deadline)? => {
+                    None if inspection.wanted == Wanted::Check && !inspection.check(&entry.problem, precision, deadline)? => {
                         return Ok(Progress::Yielded);
                     }
                     None => return Ok(Progress::Values(inspection.result())),

@@ -210,9 +210,7 @@ fn operation(work: &Workspace, problem: &Problem, what: Measured) -> Result<Vec<
         Measured::Product => pcg::product(work, problem, &mut commands),
         Measured::Evaluation => {
             let point = problem.arenas()?.0;
-            for batch in problem.enabled_batches() {
-                commands.extend(batch.chunks.iter().map(|chunk| work.generated(batch.kernels.linearize, chunk, point, work.step)));
-            }
+            problem.enabled_batches().for_each(|batch| work.linearize(batch, point, &mut commands));
         }
     }
     Ok(commands)

@@ -4,6 +4,7 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
 
 mod costs;
+mod entries;
 mod hessians;
 mod inspect;
 mod measure;
@@ -16,8 +17,9 @@ pub use task::{Progress, SolveMode};
 
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
-use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, TermSpec, Weight};
-use crate::solve::{Levenberg, Options};
+use crate::kernel::Fixed;
+use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
+use crate::solve::{Levenberg, Options, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};
 use std::collections::HashMap;
@@ -156,6 +158,11 @@ impl Session {
         entry.problem.add_ragged(device, registry, spec)
     }
 
+    pub fn summed_term(&mut self, problem: u32, spec: SummedSpec) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_summed(device, registry, spec)
+    }
+
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         self.entry(problem)?.0.problem.set_column(term, column, values)
     }
@@ -275,5 +282,13 @@ impl Session {
     fn scratch(device: &mut Device, len: u32, label: &str) -> Result<Slice, Error> {
         let buffer = device.allocate(Kind::Real, len, label)?;
         Ok(Slice { buffer, offset: 0, len })
+    }
+
+    /// What evaluates terms outside of a solver: so many elements of scratch columns, and a state of its own.
+    fn summing(device: &mut Device, scratch: u32) -> Result<Summing, Error> {
+        let [gather] = device.kernels(&[Fixed::Gather.source()])?[..] else { return Err(Error::Disposed("kernel")) };
+        let scratch = Self::scratch(device, scratch, "scratch columns")?;
+        let state = Self::scratch(device, state::STATE_LEN, "state").inspect_err(|_| device.free(scratch.buffer))?;
+        Ok(Summing { gather, scratch, state })
     }
 }

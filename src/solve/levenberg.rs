@@ -247,19 +247,24 @@ impl Levenberg {
         let work = &self.work;
         let (point, trial) = problem.arenas()?;
         let mut commands = Vec::new();
-        let chunks = || problem.enabled_batches().flat_map(|batch| batch.chunks.iter().map(move |chunk| (batch, chunk)));
-        for (batch, chunk) in chunks() {
-            commands.push(work.generated(batch.kernels.linearize, chunk, point, work.step));
-        }
+        problem.enabled_batches().for_each(|batch| work.linearize(batch, point, &mut commands));
         let sums = work.sum_batches(problem, |batch| batch.kernels.energy, point, &mut commands);
         commands.push(work.reduce(Fixed::Cost, &[sums, work.partial_distance]));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
         for (to, slice) in [(Gathered::Vector(work.gradient), work.gradient), (Gathered::Blocks, work.blocks)] {
             commands.push(Command::Clear { slice });
-            for (batch, chunk) in chunks() {
-                let kernel = if matches!(to, Gathered::Blocks) { batch.kernels.diagonal } else { batch.kernels.gradient };
-                commands.push(work.generated(kernel, chunk, point, work.step));
-                work.gather(problem, chunk, to, state::ALWAYS, &mut commands);
+            let is_diagonal = matches!(to, Gathered::Blocks);
+            for batch in problem.enabled_batches() {
+                let kernel = if is_diagonal { batch.kernels.diagonal } else { batch.kernels.gradient };
+                for chunk in &batch.chunks {
+                    commands.push(work.generated(kernel, chunk, point, work.step));
+                    work.gather(chunk, to, state::ALWAYS, &mut commands);
+                }
+                if is_diagonal {
+                    work.diagonal_of_entries(batch, &mut commands);
+                } else {
+                    work.backward(batch, work.gradient, state::ALWAYS, &mut commands);
+                }
             }
         }
         let elements = |table: &Table| (table.elements(), vec![table.vector, table.width, table.block]);
@@ -286,6 +291,7 @@ impl Levenberg {
         };
         let partials = work.partial_over_tables(Fixed::Trial, problem, words, &bindings, &mut commands);
         commands.push(work.reduce(Fixed::Model, &[partials, work.partial_distance]));
+        work.evaluate_sums(problem, trial, &mut commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.change, trial, &mut commands);
         commands.push(work.reduce(Fixed::Accept, &[sums, work.partial_distance]));
         let words = |table: &Table| (table.elements(), vec![table.arena]);
@@ -384,9 +390,7 @@ impl Levenberg {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
         self.refresh_state(problem, &mut commands);
-        for batch in problem.enabled_batches() {
-            commands.extend(batch.chunks.iter().map(|chunk| self.work.generated(batch.kernels.linearize, chunk, point, self.work.step)));
-        }
+        problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
         self.costs = self.work.sum_by_term(problem, point, &mut commands);
         Ok(Recording { commands })
     }

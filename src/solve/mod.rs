@@ -8,10 +8,12 @@ pub mod linear;
 mod options;
 mod report;
 pub mod state;
+mod sums;
 mod term_costs;
 mod workspace;
 
 pub use levenberg::{Inner, Levenberg, Next};
 pub use options::{Options, Settings};
 pub use report::{Iteration, Report, Termination};
+pub use sums::Summing;
 pub use workspace::{Workspace, dispatch, evaluate};

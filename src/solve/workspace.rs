@@ -68,21 +68,22 @@ impl Workspace {
             max_groups: MAX_GROUPS.min(limits.groups_per_dimension),
         };
         let vector = problem.vector_len();
-        let scratch = problem.batches().iter().flat_map(|batch| batch.chunks.iter().map(|chunk| batch.scratch_len(chunk))).max();
+        let (with_sums, blocks) = (problem.total_vector_len(), problem.total_blocks_len());
+        let scratch = problem.batches().iter().map(Batch::longest_scratch).max();
         let over_terms: u32 = problem.batches().iter().flat_map(|batch| &batch.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
         let over_tables: u32 = problem.moving().map(|table| reduction.groups(table.elements())).sum();
         let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
         let sizes = [
-            ("gradient", vector),
+            ("gradient", with_sums),
             ("step", vector),
             ("residual", vector),
             ("z", vector),
-            ("p", vector),
-            ("q", vector),
+            ("p", with_sums),
+            ("q", with_sums),
             ("scale", vector),
-            ("diagonal blocks", problem.blocks_len()),
+            ("diagonal blocks", blocks),
             ("preconditioner", problem.blocks_len()),
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
@@ -147,6 +148,10 @@ impl Workspace {
         .collect()
     }
 
+    pub fn kernel(&self, kernel: Fixed) -> KernelId {
+        self.fixed[kernel as usize]
+    }
+
     /// A static kernel over `count` items.
     pub fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
         dispatch(self.fixed[kernel as usize], count, words, bindings)
@@ -179,12 +184,11 @@ impl Workspace {
     }
 
     /// Adds the chunk's contribution columns to `total`: to a vector, or to the packed diagonal blocks.
-    pub fn gather(&self, problem: &Problem, chunk: &Chunk, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
+    pub fn gather(&self, chunk: &Chunk, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
         for list in &chunk.incidence {
-            let table = &problem.tables()[list.table as usize];
             let (width, map, base, total) = match to {
-                Gathered::Vector(total) => (table.width, list.gradient_map, table.vector, total),
-                Gathered::Blocks => (table.packed(), list.diagonal_map, table.block, self.blocks),
+                Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total),
+                Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks),
             };
             let Incidence { starts, ids, entries, bits, .. } = *list;
             let words = [width, map, starts, ids, entries, bits, chunk.count, base, guard];

@@ -176,7 +176,7 @@ impl Generator<'_> {
 
     fn statement(&mut self) {
         let before = self.traced.statements.len();
-        let number = self.random.below(Opcode::TABLE.len() as u64) as usize;
+        let number = self.random.below(Opcode::TABLE.len() as u64 - 1) as usize;
         let opcode = Opcode::TABLE[number].0;
         let operands = self.operands(opcode);
         self.push(opcode, &operands);

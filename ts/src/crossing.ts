@@ -4,7 +4,7 @@
  */
 import type { Floats } from "./arrays.js";
 import type { NamedColumn } from "./residual.js";
-import type { Rows, RowsOf } from "./slots.js";
+import type { EachOf, Rows, RowsOf } from "./slots.js";
 import type { Layout } from "./layout.js";
 import type { NativeEngine } from "./native.js";
 
@@ -18,15 +18,17 @@ export interface TermCrossing extends Layout {
   /** The traced function; of a ragged term, once a length. */
   readonly traces: readonly { readonly length: number; readonly tape: readonly number[]; readonly outputs: readonly number[] }[];
   readonly rows: Rows | undefined;
-  readonly ragged: readonly RowsOf<unknown>[];
+  readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
+  /** Whether the rows are summed over: then there is one trace. */
+  readonly summed: boolean;
 }
 
 /** Gives a term to the engine; its handle. @internal */
 export function addTerm(native: NativeEngine, problem: number, term: TermCrossing): number {
-  const { count, indices, slots, columns, entries, ragged, rows, traces } = term;
+  const { count, indices, slots, columns, entries, ragged, rows, traces, summed } = term;
   const weight = term.weight ?? 1;
   const isEach = typeof weight === "object";
-  const header = [count, indices.length, slots.length, columns.length, isEach ? weight.length + 1 : 0, ragged.length, entries.length, traces.length];
+  const header = [count, indices.length, slots.length, columns.length, isEach ? weight.length + 1 : 0, ragged.length, entries.length, traces.length, summed ? 1 : 0];
   for (const slot of slots) header.push(slot.table, slot.column);
   for (const { plain } of columns) header.push(plain.width, plain.shared ? 1 : 0, plain.values.length);
   for (const slot of ragged) header.push(slot.table.handle, slot.rows.indices.length);

@@ -5,6 +5,8 @@
 import { floats, type Floats } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import type { Scalar, Value } from "./expression.js";
+import type { Slot } from "./slots.js";
+import type { Each } from "./sums.js";
 
 /** A data column whose elements are `V`s in the residual function. */
 export interface Data<V> { readonly data: V }
@@ -23,14 +25,23 @@ export function column<const S extends number>(values: ArrayLike<number>, each: 
   return new ColumnData<Value<S>>(values, each);
 }
 
+declare const perEntryTag: unique symbol;
+
+/** A data column with a value an entry: an array in the residual function with slots of `.rows(…)`, an {@link Each} with those of `.each(…)`. */
+export interface PerEntry extends Data<readonly Scalar[]> { readonly [perEntryTag]: true }
+
 /** @internal */
-export class EntryData implements Data<readonly Scalar[]> {
+export class EntryData implements PerEntry {
   declare readonly data: readonly Scalar[];
+  declare readonly [perEntryTag]: true;
   constructor(readonly values: Floats) {}
 }
 
-/** One value for every entry of the term's ragged slots ({@link Table.rows}), row after row; the function gets an array as long as the row. */
-export function perEntry(values: Floats): Data<readonly Scalar[]> {
+/**
+ * One value for every entry of the term's ragged slots ({@link Table.rows}, {@link Table.each}), row after row; the
+ * function gets what it gets for the slots: an array as long as the row, or something to give to {@link sumOver}.
+ */
+export function perEntry(values: Floats): PerEntry {
   if (!(values instanceof Float32Array || values instanceof Float64Array)) {
     throw new LeastwiseError("shape", "perEntry(values): values must be a Float32Array or a Float64Array, one value an entry");
   }
@@ -40,9 +51,11 @@ export function perEntry(values: Floats): Data<readonly Scalar[]> {
 /** What may stand for a data column. */
 export type Column = number | readonly number[] | Floats | Data<unknown>;
 export type Columns = { readonly [name: string]: Column };
-type ColumnValue<C> = C extends Data<infer V> ? V : C extends number | Floats ? Scalar : C extends { readonly length: infer N extends number } ? Value<N> : never;
-/** What a residual function gets for its data. */
-export type Row<D> = { readonly [K in keyof D]: ColumnValue<D[K]> };
+/** Whether one of the slots is of entries that are summed over. */
+type IsSummed<O> = [Extract<O extends readonly (infer S)[] ? S : O[keyof O], Slot<Each<any>>>] extends [never] ? false : true;
+type ColumnValue<C, O> = C extends PerEntry ? (IsSummed<O> extends true ? Each<Scalar> : readonly Scalar[]) : C extends Data<infer V> ? V : C extends number | Floats ? Scalar : C extends { readonly length: infer N extends number } ? Value<N> : never;
+/** What a residual function gets for its data, with slots `O`. */
+export type Row<D, O = readonly []> = { readonly [K in keyof D]: ColumnValue<D[K], O> };
 /** What a data column may be replaced with. */
 export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
 

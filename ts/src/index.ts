@@ -6,7 +6,7 @@
  */
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable } from "./arrays.js";
 export { column, perEntry } from "./data.js";
-export type { Column, Columns, Data, Row, Update } from "./data.js";
+export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export { init } from "./engine.js";
 export type { Backend, Engine, InitOptions, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
@@ -21,6 +21,8 @@ export type { Problem, Residual } from "./problem.js";
 export type { Counters, Iteration, Report, Termination } from "./report.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
+export { sumOver } from "./sums.js";
+export type { Each, EntryOf, More } from "./sums.js";
 export type { Constants, Element, Shape, Table, Variables } from "./table.js";
 export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { WasmSource } from "./wasm.js";

@@ -197,5 +197,7 @@ export const Opcode = {
   EigenSymmetric: 95,
   /** 3×3 matrix → the rotation closest to it */
   ClosestRotation: 96,
+  /** what one entry of a row gives → its sum over the row's entries */
+  SumOver: 97,
 } as const;
 export type Opcode = (typeof Opcode)[keyof typeof Opcode];

@@ -27,7 +27,7 @@ export interface Problem extends Disposable {
   /** Values that residuals look up by index and that never move. */
   constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
   /** Adds `Σᵢ ½ wᵢ ‖r(…)‖²`. The function is traced once, on expressions, and differentiated; it must not keep state. */
-  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D>;
+  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D>;
   /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
@@ -74,7 +74,7 @@ export class ProblemOf implements Problem {
     return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, shape, values.length / shape, constant);
   }
 
-  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D>) => Residual): Term<D> {
+  residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D> {
     const started = performance.now();
     const problem = this.#alive();
     checkName("a term", name);

@@ -1,6 +1,6 @@
 /**
  * Residual functions: from what a caller gives (slots, data, a function) to what the engine takes. The function runs
- * once; with ragged slots once for every length of their rows.
+ * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { floats, isArrayLike, type Floats } from "./arrays.js";
 import type { TermCrossing } from "./crossing.js";
@@ -9,7 +9,8 @@ import { LeastwiseError } from "./errors.js";
 import { describe, outputs, wrap } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { Opcode } from "./opcodes.js";
-import { RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
+import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
+import { Each } from "./sums.js";
 import { TableOf } from "./table.js";
 import type { TermOptions } from "./term.js";
 import { Trace } from "./trace.js";
@@ -20,7 +21,7 @@ export interface NamedColumn { readonly name: string; readonly plain: PlainColum
 /** What was traced: the engine's term, and what the columns are called. @internal */
 export interface Traced { readonly native: TermCrossing; readonly columns: readonly NamedColumn[] }
 
-interface Place { readonly slot: SlotOf<unknown> | RowsOf<unknown>; readonly key: string | number }
+interface Place { readonly slot: SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>; readonly key: string | number }
 
 /** Looks at the slots, runs the function, and gives what the engine needs. @internal */
 export function trace(name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object): Traced {
@@ -39,7 +40,11 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   }
   const weight = plainWeight(name, options.weight);
   const bare = places.flatMap(({ slot }, k) => (slot instanceof SlotOf ? [{ slot, k }] : []));
-  const ragged = places.flatMap(({ slot }) => (slot instanceof RowsOf ? [slot] : []));
+  const ragged = places.flatMap(({ slot }) => (slot instanceof SlotOf ? [] : [slot]));
+  const summed = ragged.some((slot) => slot instanceof EachOf);
+  if (summed && ragged.some((slot) => slot instanceof RowsOf)) {
+    throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
+  }
   const rows = sameRows(name, ragged);
   const layout = indexColumns(name, bare.map(({ slot }) => slot), bare.map(({ k }) => k), over, rows && rows.offsets.length - 1);
   if (data && "weight" in data) {
@@ -49,7 +54,7 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   const columns = given.filter(([, values]) => !(values instanceof EntryData)).map(([column, values]) => ({ name: column, plain: plain(values, name, column) }));
   const entries = given.flatMap(([column, values]) => (values instanceof EntryData ? [{ name: column, plain: { width: 1, shared: false, entries: true, values: values.values } }] : []));
   if (entries.length && !rows) {
-    throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…)`, where);
+    throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
 
   const run = (length: number) => {
@@ -57,7 +62,8 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
     const input = (source: number, width: number) => wrap(tracing, tracing.write(Opcode.Input, [source]), width);
     const first = bare.length + columns.length;
     const each = ragged.length + entries.length;
-    const row = (offset: number, width: number) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, width)));
+    const array = (offset: number, width: number) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, width)));
+    const row = (offset: number, width: number) => (summed ? new Each(tracing, input(first + offset, width)) : array(offset, width));
     let [nextBare, nextRagged] = [0, 0];
     const values = places.map(({ slot }) => (slot instanceof SlotOf ? input(nextBare++, slot.table.width) : row(nextRagged++, slot.table.width)));
     const of = isList ? values : Object.fromEntries(places.map(({ key }, k) => [key, values[k]]));
@@ -69,12 +75,12 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
     const results = outputs(returned, tracing);
     return { length, tape: tracing.close(), outputs: results };
   };
-  const lengths = rows ? [...new Set(rows.lengths)].sort((a, b) => a - b) : [0];
+  const lengths = summed ? [1] : rows ? [...new Set(rows.lengths)].sort((a, b) => a - b) : [0];
   // Longer rows are the engine's to refuse: it says which.
   const traced = lengths.filter((length) => length <= LONGEST_ROW).map(run);
   return {
     columns: [...columns, ...entries],
-    native: { name, ...layout, columns, entries, weight, traces: traced, rows, ragged },
+    native: { name, ...layout, columns, entries, weight, traces: traced, rows, ragged, summed },
   };
 }
 
@@ -84,8 +90,8 @@ const LONGEST_ROW = 64;
 /** What stands in a slot. */
 function place(name: string, given: unknown, key: string | number, k: number, problem: object): Place {
   const slot = given instanceof TableOf ? new SlotOf<unknown>(given, undefined) : given;
-  if (!(slot instanceof SlotOf || slot instanceof RowsOf)) {
-    throw new LeastwiseError("shape", `term "${name}": slot ${key} is ${describe(given)}, but must be a variable or constant, or its .at(…) or .rows(…)`, { term: name, slot: k });
+  if (!(slot instanceof SlotOf || slot instanceof RowsOf || slot instanceof EachOf)) {
+    throw new LeastwiseError("shape", `term "${name}": slot ${key} is ${describe(given)}, but must be a variable or constant, or its .at(…), .rows(…) or .each(…)`, { term: name, slot: k });
   }
   if (slot.table.problem !== problem) {
     throw new LeastwiseError("foreign-variable", `term "${name}": slot ${key} is "${slot.table.name}" of another problem`, { term: name, slot: k });
@@ -94,7 +100,7 @@ function place(name: string, given: unknown, key: string | number, k: number, pr
 }
 
 /** The offsets of the ragged slots, which must be the same for all. */
-function sameRows(name: string, ragged: readonly RowsOf<unknown>[]): Rows | undefined {
+function sameRows(name: string, ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[]): Rows | undefined {
   const first = ragged[0]?.rows;
   for (const { rows, table } of ragged) {
     const other = rows.offsets.findIndex((offset, k) => offset !== first!.offsets[k]);

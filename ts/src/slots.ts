@@ -1,6 +1,7 @@
 /** Slots: how a term reaches the instances of variables and constants. */
 import { firstNonIndex, isArrayLike, type IndexTable } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import type { Each } from "./sums.js";
 
 /** One argument of a residual function: a variable or constant, and which of its instances. */
 export interface Slot<V> { readonly slot: V }
@@ -27,9 +28,15 @@ export class RowsOf<V> implements Slot<readonly V[]> {
   constructor(readonly table: TableIdentity, readonly rows: Rows) {}
 }
 
+/** A slot with a row of instances that are only summed over. @internal */
+export class EachOf<V> implements Slot<Each<V>> {
+  declare readonly slot: Each<V>;
+  constructor(readonly table: TableIdentity, readonly rows: Rows) {}
+}
+
 /** Checks what was given as rows. @internal */
-export function rowsOf(name: string, ragged: Ragged): Rows {
-  const refuse = (message: string): never => { throw new LeastwiseError("shape", `"${name}".rows(…): ${message}`); };
+export function rowsOf(name: string, ragged: Ragged, how: "rows" | "each" = "rows"): Rows {
+  const refuse = (message: string): never => { throw new LeastwiseError("shape", `"${name}".${how}(…): ${message}`); };
   if (typeof ragged !== "object" || ragged === null || !isArrayLike(ragged.offsets) || !isArrayLike(ragged.indices)) {
     return refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
   }

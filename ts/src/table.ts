@@ -2,7 +2,8 @@
 import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe, type Value } from "./expression.js";
-import { RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
+import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
+import type { Each } from "./sums.js";
 import type { Tasks } from "./tasks.js";
 
 /** What one instance is: its number of scalars. */
@@ -25,6 +26,11 @@ export interface Table<V> extends Slot<V>, Disposable {
    * long as the row; it runs once for every length that there is (at most 64).
    */
   rows(ragged: Ragged): Slot<readonly V[]>;
+  /**
+   * A slot with a row of instances of any length, none or millions, for {@link sumOver}: the function runs once, whatever
+   * lengths there are.
+   */
+  each(ragged: Ragged): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`. */
   write(values: ArrayLike<number>, options?: { at?: Indices }): void;
   /** The accepted values, flat. */
@@ -66,6 +72,10 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
 
   rows(ragged: Ragged): Slot<readonly V[]> {
     return new RowsOf<V>(this, rowsOf(this.name, ragged));
+  }
+
+  each(ragged: Ragged): Slot<Each<V>> {
+    return new EachOf<V>(this, rowsOf(this.name, ragged, "each"));
   }
 
   write(values: ArrayLike<number>, options: { at?: Indices } = {}): void {

@@ -2,7 +2,8 @@
 //! (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
 //!
 //! A product JᵀWJ·p takes two passes: every instance multiplies its stored J and stores its contributions, then every
-//! variable gathers them. α, β and the test for convergence stay on the device; nothing here waits for a readback.
+//! variable gathers them; where a residual sums over entries, a pass over these comes before and another one after it.
+//! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
 use super::super::{Workspace, state, workspace::Gathered};
 use crate::device::{Command, binding::*};
@@ -41,11 +42,14 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
 pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
     let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
     commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
+    work.clear_sums(problem, commands);
     for batch in problem.enabled_batches() {
+        work.forward(batch, commands);
         for chunk in &batch.chunks {
             commands.push(work.generated(batch.kernels.product, chunk, work.step, work.p));
-            work.gather(problem, chunk, Gathered::Vector(work.q), state::SOLVED, commands);
+            work.gather(chunk, Gathered::Vector(work.q), state::SOLVED, commands);
         }
+        work.backward(batch, work.q, state::SOLVED, commands);
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a, R: Real> List<'a, R> {
         let column = |code: u32| {
             // Words past the last slot are decoded too, and never used: whatever they say must not overflow.
             let start = ((code & !NEGATIVE) as usize).wrapping_sub(1).wrapping_mul(self.stride);
-            self.columns.get(start..start.wrapping_add(self.stride)).unwrap_or_default()
+            self.columns.get(start..).unwrap_or_default()
         };
         Contribution {
             columns: std::array::from_fn(|k| if codes[k] == 0 { &[][..] } else { column(codes[k]) }),

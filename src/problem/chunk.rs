@@ -1,0 +1,210 @@
+//! Chunks: runs of instances whose buffers fit the device's bindings.
+
+use super::Table;
+use super::incidence::{self, Incidence, IncidentSlot};
+use super::term::Values;
+use crate::device::{BufferId, Command, Device, DeviceError, Kind};
+use crate::error::Error;
+use crate::kernel::{ColumnMap, Signature};
+
+/// Instances `first .. first + count` of a batch.
+pub struct Chunk {
+    pub first: u32,
+    pub count: u32,
+    pub data: BufferId,
+    pub data_len: u32,
+    pub index: BufferId,
+    pub index_len: u32,
+    /// r and the stored entries of J.
+    pub jacobian: BufferId,
+    pub jacobian_len: u32,
+    /// One list for every moving table that the chunk reaches.
+    pub incidence: Vec<Incidence>,
+}
+
+impl Chunk {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        [self.data, self.index, self.jacobian].into_iter().chain(self.incidence.iter().map(|list| list.buffer))
+    }
+}
+
+/// What programs need of their chunks' buffers.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub name: &'a str,
+    pub signature: &'a Signature,
+    /// Columns of the Jacobian buffer.
+    pub stored: u32,
+    /// Words that lists need for an instance at most.
+    pub list_words: u32,
+    /// For every slot, where its contributions are.
+    pub gradient_maps: &'a [ColumnMap],
+    pub diagonal_maps: &'a [ColumnMap],
+}
+
+/// Allocates buffers, all or none.
+pub(super) struct Allocation<'a> {
+    pub device: &'a mut Device,
+    made: Vec<BufferId>,
+}
+
+impl<'a> Allocation<'a> {
+    pub fn new(device: &'a mut Device) -> Self {
+        Self { device, made: Vec::new() }
+    }
+
+    pub fn buffer(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
+        let buffer = self.device.allocate(kind, len.max(1), label);
+        match buffer {
+            Ok(buffer) => self.made.push(buffer),
+            Err(_) => self.made.iter().for_each(|buffer| self.device.free(*buffer)),
+        }
+        buffer
+    }
+}
+
+impl Frame<'_> {
+    /// The most instances of which every buffer, so many columns of scratch too, still fits a binding.
+    pub fn largest_chunk(&self, device: &Device, scratch: u32) -> Result<u32, Error> {
+        let (signature, limits, real) = (self.signature, device.limits(), device.precision().bytes());
+        let slots = signature.slots.len() as u64;
+        let columns = signature.slots.iter().map(|slot| slot.arena.column + 1).max().unwrap_or(0);
+        let reals = [self.stored, scratch, signature.each()];
+        let words = [columns, self.list_words];
+        let bytes = |columns: &[u32], each: u64| columns.iter().map(|&n| u64::from(n) * each).max().unwrap_or(0);
+        let widest = bytes(&reals, real).max(bytes(&words, 4)).max(4);
+        let maps: u64 = self.gradient_maps.iter().chain(self.diagonal_maps).map(|map| map.codes.len() as u64).sum();
+        let fixed = 4 * (maps + slots * 2 + 64) + u64::from(signature.shared) * real;
+        let bytes = limits.binding_bytes.min(limits.buffer_bytes).saturating_sub(fixed);
+        let most = (bytes / widest).min(limits.max_items() / 1024).min(u64::from(u32::MAX) / 8 / (widest / 4)).min(1 << 26);
+        let whole = most / u64::from(limits.group_size) * u64::from(limits.group_size);
+        if whole == 0 {
+            return Err(Error::Limits(format!(
+                "term \"{}\": one workgroup's instances need more than a buffer binding ({} bytes): split the residual",
+                self.name, limits.binding_bytes
+            )));
+        }
+        Ok(whole as u32)
+    }
+
+    /// The chunk of these instances; `tables` are those of the slots, `indices` the index columns of all instances.
+    pub fn chunk(
+        &self,
+        device: &mut Device,
+        tables: &[&Table],
+        indices: &[Vec<u32>],
+        first: u32,
+        count: u32,
+        uploads: &mut Vec<Command>,
+    ) -> Result<Chunk, Error> {
+        let range = first as usize..(first + count) as usize;
+        let mut allocation = Allocation::new(device);
+        let label = |what: &str| format!("{}: {what}", self.name);
+        // Where each slot's table begins, in the arena and in vectors.
+        let bases = |place: fn(&Table) -> u32| tables.iter().map(move |table| place(table));
+        let mut words: Vec<u32> = bases(|table| table.arena).chain(bases(|table| table.vector)).collect();
+        debug_assert_eq!(words.len(), self.signature.header as usize);
+        indices.iter().for_each(|column| words.extend(&column[range.clone()]));
+        let data_len = self.signature.shared + self.signature.each() * count;
+        let jacobian_len = self.stored * count;
+        let index_len = words.len() as u32;
+        let data = allocation.buffer(Kind::Real, data_len, &label("data"))?;
+        let index = allocation.buffer(Kind::Index, index_len, &label("index table"))?;
+        let jacobian = allocation.buffer(Kind::Real, jacobian_len, &label("Jacobian"))?;
+        uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
+        let moves = |slot: usize| self.signature.slots[slot].vector.is_some();
+        // No two moving tables begin at the same element of a vector.
+        let mut reached: Vec<&Table> = (0..tables.len()).filter(|&slot| moves(slot)).map(|slot| tables[slot]).collect();
+        reached.sort_by_key(|table| table.vector);
+        reached.dedup_by_key(|table| table.vector);
+        let mut lists = Vec::new();
+        for table in reached {
+            let mine = (0..tables.len()).filter(|&slot| moves(slot) && tables[slot].vector == table.vector);
+            let slots: Vec<IncidentSlot> = mine
+                .map(|slot| IncidentSlot {
+                    indices: &indices[self.signature.slots[slot].arena.column as usize][range.clone()],
+                    gradient: &self.gradient_maps[slot],
+                    diagonal: &self.diagonal_maps[slot],
+                })
+                .collect();
+            let (mut list, words) = incidence::build(table, &slots);
+            list.buffer = allocation.buffer(Kind::Index, list.len, &label("incidence"))?;
+            uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
+            lists.push(list);
+        }
+        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists })
+    }
+
+    /// What replaces a scalar of data of `count` instances from `first` on.
+    pub fn upload<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        scalar: usize,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
+        let shape = self.signature.columns[scalar];
+        self.upload_column(chunks, shape.shared, shape.offset, first, count, values, uploads);
+    }
+
+    pub fn upload_weight<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
+        self.upload_column(chunks, self.signature.weight_shared, 0, first, count, values, uploads);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn upload_column<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        shared: bool,
+        column: u32,
+        first: u32,
+        count: u32,
+        values: &Values,
+        uploads: &mut Vec<Command>,
+    ) {
+        for chunk in chunks {
+            if shared {
+                uploads.push(Command::UploadReals { buffer: chunk.data, offset: column, data: vec![values.at(0)] });
+                continue;
+            }
+            let range = first.max(chunk.first)..(first + count).min(chunk.first + chunk.count);
+            if range.is_empty() {
+                continue;
+            }
+            let data: Vec<f64> = range.clone().map(|instance| values.at((instance - first) as usize)).collect();
+            let offset = self.signature.shared + column * chunk.count + (range.start - chunk.first);
+            append(uploads, chunk.data, offset, data);
+        }
+    }
+}
+
+/// Forgets what was to be uploaded into buffers, and destroys them.
+pub(super) fn free(buffers: impl Iterator<Item = BufferId>, device: &mut Device, uploads: &mut Vec<Command>) {
+    let buffers: std::collections::HashSet<BufferId> = buffers.collect();
+    uploads.retain(|upload| match upload {
+        Command::UploadReals { buffer, .. } | Command::UploadIndices { buffer, .. } => !buffers.contains(buffer),
+        _ => true,
+    });
+    buffers.into_iter().for_each(|buffer| device.free(buffer));
+}
+
+/// An upload, as one with the one before it where they are next to each other.
+fn append(uploads: &mut Vec<Command>, to: BufferId, at: u32, mut values: Vec<f64>) {
+    if let Some(Command::UploadReals { buffer, offset, data }) = uploads.last_mut()
+        && *buffer == to
+        && *offset + data.len() as u32 == at
+    {
+        data.append(&mut values);
+        return;
+    }
+    uploads.push(Command::UploadReals { buffer: to, offset: at, data: values });
+}

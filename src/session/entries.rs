@@ -1,0 +1,238 @@
+//! Looking at a term with sums: what the inspection of a row needs besides its own programs.
+//!
+//! ∂r/∂y of an entry is J·G, of which the device has both factors: J with respect to the sums, G that of what is summed.
+//! They are compared with differences of the whole row, in f64: where an entry moves, its part of the sum does.
+
+use super::Session;
+use super::inspect::{Worst, evaluate, extrapolated, signed};
+use crate::clock::now_ms;
+use crate::device::{BufferId, Command, Device, Precision, Slice};
+use crate::error::Error;
+use crate::expr::{Expr, Graph, Leaf};
+use crate::kernel::Entry;
+use crate::problem::{Batch, Contents, Entries, Problem, SumBatch, Table, Term};
+use crate::solve::Summing;
+
+/// The entries of the term that is being looked at.
+pub(super) struct EntryInspection {
+    pub work: Summing,
+    /// J with respect to the sums, row by row of r, instance by instance.
+    sum_jacobian: Vec<f64>,
+    /// G as it is stored, chunk by chunk.
+    stored: Vec<Vec<f64>>,
+    /// The next row, and the next of its entries, to check; and the sums of that row.
+    next: (u32, u32),
+    sums: Vec<f64>,
+}
+
+impl EntryInspection {
+    pub fn new(device: &mut Device, batch: &Batch, term: &Term) -> Result<Self, Error> {
+        let work = Session::summing(device, batch.longest_scratch())?;
+        let width = batch.sums.as_ref().map_or(0, |sums| sums.sums.width);
+        let len = term.count as usize * batch.programs.rows as usize * width as usize;
+        Ok(Self { work, sum_jacobian: vec![0.0; len], stored: Vec::new(), next: (0, 0), sums: Vec::new() })
+    }
+
+    pub fn buffers(&self) -> [BufferId; 2] {
+        [self.work.scratch.buffer, self.work.state.buffer]
+    }
+
+    /// What reads the next chunk's G; none when all are read.
+    pub fn next_read(&self, sums: &SumBatch) -> Option<Command> {
+        let chunk = &sums.chunks.get(self.stored.len())?.chunk;
+        Some(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } })
+    }
+
+    pub fn take(&mut self, stored: Vec<f64>) {
+        self.stored.push(stored);
+    }
+
+    /// Takes an entry of J that belongs to component `sum` of the sums.
+    pub fn take_slope(&mut self, batch: &Batch, instance: usize, row: usize, sum: u32, value: f64) {
+        let width = batch.sums.as_ref().map_or(0, |sums| sums.sums.width) as usize;
+        self.sum_jacobian[(instance * batch.programs.rows as usize + row) * width + sum as usize] = value;
+    }
+
+    /// Goes on checking until the deadline; whether all is checked. `jacobian` is J with respect to the rows' own slots.
+    #[allow(clippy::too_many_arguments)]
+    pub fn check(
+        &mut self,
+        problem: &Problem,
+        term: &Term,
+        batch: &Batch,
+        point: &[f64],
+        jacobian: &[f64],
+        precision: Precision,
+        worst: &mut Worst,
+        deadline: f64,
+    ) -> bool {
+        let (Some(entries), Some(sums)) = (&term.entries, &batch.sums) else { return true };
+        let mut numeric = Numeric::new(problem, term, entries, point);
+        let (_, columns) = term.shape(problem.tables());
+        let starts = term.column_starts(problem.tables());
+        let (rows, columns, plain) = (batch.programs.rows as usize, columns as usize, starts.len() as u32);
+        let reading = &term.parts[0].reading;
+        let mut checked = 0;
+        while self.next.0 < term.count {
+            let (row, entry) = self.next;
+            let (first, count) = entries.range(row);
+            if entry == 0 {
+                // The row's own slots first.
+                self.sums = numeric.sums(row, None);
+                for &(slot, component) in &batch.programs.inputs {
+                    let number = reading.slots[slot as usize];
+                    let Some(Some(start)) = starts.get(number as usize) else { continue };
+                    let differences = numeric.own(row, number, component);
+                    for (k, &difference) in differences.iter().enumerate() {
+                        let derivative = jacobian[(row as usize * rows + k) * columns + (start + component) as usize];
+                        worst.meet(row, k, number, component, derivative, difference);
+                    }
+                }
+            }
+            for number in entry..count {
+                let place = first + number;
+                let own = self.gradients(entries, sums, place, precision);
+                for (input, &(slot, component)) in sums.programs.inputs.iter().enumerate() {
+                    let differences = numeric.entry(row, place, (slot, component), &self.sums);
+                    let ragged = entries.reading.slots[slot as usize] - plain;
+                    for (k, &difference) in differences.iter().enumerate() {
+                        let width = sums.sums.width as usize;
+                        let slopes = &self.sum_jacobian[(row as usize * rows + k) * width..][..width];
+                        let derivative =
+                            slopes.iter().enumerate().map(|(sum, slope)| slope * own[sum * sums.programs.inputs.len() + input]).sum();
+                        worst.meet(row, k, plain + number * entries.ragged + ragged, component, derivative, difference);
+                    }
+                }
+                checked += 1;
+                if checked % 16 == 0 && now_ms() > deadline {
+                    self.next = (row, number + 1);
+                    // A row that was left at its end must not begin anew.
+                    if self.next.1 == count {
+                        self.next = (row + 1, 0);
+                    }
+                    return false;
+                }
+            }
+            self.next = (row + 1, 0);
+        }
+        true
+    }
+
+    /// G of an entry, row by row.
+    fn gradients(&self, entries: &Entries, sums: &SumBatch, place: u32, precision: Precision) -> Vec<f64> {
+        let number = sums.chunks.partition_point(|chunk| chunk.chunk.first + chunk.chunk.count <= place);
+        let chunk = &sums.chunks[number].chunk;
+        let at = |column: u32| self.stored[number][(column * chunk.count + place - chunk.first) as usize];
+        let value = |entry: &Entry| match *entry {
+            Entry::Constant(value) => value,
+            Entry::Stored { column, negative } => signed(at(column), negative),
+            Entry::Data { column, negative } => {
+                let value = entries.contents.data[column as usize].at(place as usize);
+                signed(if precision == Precision::F32 { f64::from(value as f32) } else { value }, negative)
+            }
+        };
+        sums.programs.entries.iter().map(value).collect()
+    }
+}
+
+/// Differences of a row's residual, evaluated in f64 node by node.
+struct Numeric<'a> {
+    problem: &'a Problem,
+    term: &'a Term,
+    entries: &'a Entries,
+    point: &'a [f64],
+    inner: (Graph, Vec<Expr>),
+    outer: (Graph, Vec<Expr>),
+    values: Vec<f64>,
+}
+
+impl<'a> Numeric<'a> {
+    fn new(problem: &'a Problem, term: &'a Term, entries: &'a Entries, point: &'a [f64]) -> Self {
+        let (inner, outer) = (entries.reading.structure.residual(), term.parts[0].reading.structure.residual());
+        Self { problem, term, entries, point, inner, outer, values: Vec::new() }
+    }
+
+    fn at(&self, table: u32, contents: &Contents, column: u32, instance: u32, component: u32) -> f64 {
+        let Table { arena, width, .. } = self.problem.tables()[table as usize];
+        self.point[(arena + contents.indices[column as usize][instance as usize] * width + component) as usize]
+    }
+
+    /// g of an entry, with a component of a slot (of the term's numbering) moved.
+    fn summed(&mut self, place: u32, moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+        let entries = self.entries;
+        let mut values = std::mem::take(&mut self.values);
+        let result = evaluate(&self.inner.0, &self.inner.1, &mut values, |leaf| match leaf {
+            Leaf::Slot { slot, component } => {
+                let column = entries.reading.structure.slots[slot as usize].column;
+                let value = self.at(entries.tables[slot as usize], &entries.contents, column, place, component);
+                value + by(moved, entries.reading.slots[slot as usize], component)
+            }
+            Leaf::Data { column, .. } => entries.contents.data[column as usize].at(place as usize),
+            _ => f64::NAN,
+        });
+        self.values = values;
+        result
+    }
+
+    fn sums(&mut self, row: u32, moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+        let (first, count) = self.entries.range(row);
+        let mut sums = vec![0.0; self.inner.1.len()];
+        for place in first..first + count {
+            let summed = self.summed(place, moved);
+            sums.iter_mut().zip(summed).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    }
+
+    /// r of a row over these sums.
+    fn residual(&mut self, row: u32, sums: &[f64], moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+        let (part, plain) = (&self.term.parts[0], self.problem.tables().len());
+        let mut values = std::mem::take(&mut self.values);
+        let result = evaluate(&self.outer.0, &self.outer.1, &mut values, |leaf| match leaf {
+            Leaf::Slot { slot, component } => {
+                let table = part.tables[slot as usize];
+                if table as usize >= plain {
+                    return sums[component as usize];
+                }
+                let column = part.reading.structure.slots[slot as usize].column;
+                let value = self.at(table, &part.contents, column, row, component);
+                value + by(moved, part.reading.slots[slot as usize], component)
+            }
+            Leaf::Data { column, .. } => part.contents.data[column as usize].at(row as usize),
+            _ => f64::NAN,
+        });
+        self.values = values;
+        result
+    }
+
+    /// ∂r/∂x for one of the row's own slots: through the sums, too.
+    fn own(&mut self, row: u32, slot: u32, component: u32) -> Vec<f64> {
+        let of_slot = self.term.parts[0].reading.slots.iter().position(|known| *known == slot).unwrap_or_default();
+        let part = &self.term.parts[0];
+        let column = part.reading.structure.slots[of_slot].column;
+        let value = self.at(part.tables[of_slot], &part.contents, column, row, component);
+        extrapolated(value, |by| {
+            let moved = Some((slot, component, by));
+            let sums = self.sums(row, moved);
+            self.residual(row, &sums, moved)
+        })
+    }
+
+    /// ∂r/∂y for an entry, given the sums of its row.
+    fn entry(&mut self, row: u32, place: u32, (slot, component): (u32, u32), sums: &[f64]) -> Vec<f64> {
+        let entries = self.entries;
+        let column = entries.reading.structure.slots[slot as usize].column;
+        let value = self.at(entries.tables[slot as usize], &entries.contents, column, place, component);
+        let here = self.summed(place, None);
+        extrapolated(value, |by| {
+            let there = self.summed(place, Some((entries.reading.slots[slot as usize], component, by)));
+            let sums: Vec<f64> = sums.iter().zip(here.iter().zip(there)).map(|(sum, (here, there))| sum + (there - here)).collect();
+            self.residual(row, &sums, None)
+        })
+    }
+}
+
+/// How far a component of a slot is moved.
+fn by(moved: Option<(u32, u32, f64)>, slot: u32, component: u32) -> f64 {
+    moved.filter(|moved| (moved.0, moved.1) == (slot, component)).map_or(0.0, |moved| moved.2)
+}
