@@ -97,6 +97,7 @@ async function bench(args) {
 const [first, ...rest] = process.argv.slice(2);
 try {
   if (first === "armadillo") await (await import("./armadillo.mjs")).armadillo(rest);
+  else if (first === "expressions") await (await import("./expressions.mjs")).expressions();
   else await bench(first === undefined ? [] : [first, ...rest]);
 } catch (error) {
   console.error(error.message);
