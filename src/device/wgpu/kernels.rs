@@ -192,8 +192,9 @@ impl WgpuDevice {
         }
         let kernel = match &source.texts[..] {
             [text] => {
+                let kernel = self.kernels.make(&self.device, &self.health, &source.name, text)?;
                 self.counters.kernels_created += 1;
-                self.kernels.make(&self.device, &self.health, &source.name, text)?
+                kernel
             }
             texts => {
                 let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
