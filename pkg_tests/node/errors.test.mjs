@@ -235,7 +235,7 @@ test("shapes that do not go together, for callers without types", async (t) => {
     'the residual "t": sum() of nothing: it takes an array of one or more numbers and scalars, or of vectors or matrices of one size', { term: "t" });
   refuses(() => problem.residuals("t", { of: [x] }, ([a]) => select(true, a, a)), "shape",
     'the residual "t": select() of a boolean, a Vec3 and a Vec3: it takes a condition first, such as a.gt(b)', { term: "t" });
-  refuses(() => problem.residuals("t", { of: [x, [1, 2]] }, ([a]) => a), "shape", 'term "t": slot 1 is an array, but must be a variable or constant, or its .at(…) or .rows(…)', { term: "t", slot: 1 });
+  refuses(() => problem.residuals("t", { of: [x, [1, 2]] }, ([a]) => a), "shape", 'term "t": slot 1 is an array, but must be a variable or constant, or its .at(…), .rows(…) or .each(…)', { term: "t", slot: 1 });
   refuses(() => problem.residuals("t", { of: [v2] }, ([a]) => a), "shape", '"t": no slot is a variable, so there is nothing to solve for');
   refuses(() => problem.residuals("t", { of: [x], data: { d: "text" } }, ([a]) => a), "shape",
     'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, column(values, width) or perEntry(values)', { term: "t" });

@@ -130,3 +130,31 @@ test("rows that are none are refused in words", async (t) => {
   refuses(() => problem.residuals("no rows", { of: [x], data: { w: perEntry(Float32Array.of(1)) } }, ([a]) => a), "invalid-option",
     'term "no rows": data column "w" has a value an entry, but no slot has rows of entries: use .rows(…)', { term: "no rows" });
 });
+
+test("rows may be empty, and the residual may have as many rows as its entries", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1, 2, 4] });
+  const centre = problem.constants("centre", { shape: 1, values: [5, 6, 7] });
+  const ring = { offsets: [0, 0, 1, 3], indices: [0, 1, 2] };
+  // Row 0 reaches no variable at all.
+  const padded = problem.residuals("padded", { of: [centre, x.rows(ring)] }, ([c, r]) => (r.length ? [...r.map((q) => q.sub(c))] : c));
+  const { rows, columns, residuals, jacobian } = await padded.evaluate();
+  assert.deepEqual([rows, columns, ...residuals], [2, 2, 5, 0, -5, 0, -5, -3]);
+  assert.deepEqual([...jacobian], [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1]);
+  assert.equal(await padded.cost(), (25 + 25 + 25 + 9) / 2);
+  refuses(() => column([1], 4096), "shape", "column(values, 4096): the second argument is the number of scalars an instance, 1 to 1024");
+  refuses(() => problem.residuals("text", { of: [x], data: "abc" }, ([a]) => a), "invalid-option", 'term "text": data must be an object, not string', { term: "text" });
+});
+
+test("terms that are off share a batch, too", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: Float64Array.from({ length: 200 }, (_, k) => k) });
+  const terms = Array.from({ length: 200 }, (_, k) => problem.residuals(`t${k}`, { of: [x.at([k])] }, ([a]) => a.sub(2 * k + 7)));
+  for (const term of terms.slice(1)) term.enabled = false;
+  assert.equal(await terms[7].cost(), ((7 - 21) ** 2) / 2);
+  assert.ok(lw.memory().objects < 20, `${lw.memory().objects} buffers`);
+  const report = await problem.solve();
+  assert.deepEqual(Object.keys(report.costByTerm), ["t0"]);
+});

@@ -70,7 +70,7 @@ rules! {
     "sqrt(a)", Sqrt [1], "√a", "1/(2√a)", "slope 0 at 0; undefined below", [at(&[0.0], 0.0, &[0.0]), undefined(&[-1.0])];
     "rsqrt(a)", Rsqrt [1], "1/√a", "−1/(2a√a)", "undefined at 0 and below", [undefined(&[0.0]), undefined(&[-1.0])];
     "cbrt(a)", Cbrt [1], "∛a", "1/(3∛a²)", "slope 0 at 0", [at(&[0.0], 0.0, &[0.0]), at(&[-8.0], -2.0, &[1.0 / 12.0])];
-    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. Undefined for a < 0, unless b is a whole number written as a number: then it is multiplication, and 0⁰ = 1",
+    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. Undefined for a < 0, unless b is a whole number from −1024 to 1024 written as a number: then it is multiplication, and 0⁰ = 1",
         [at(&[0.0, 0.0], 1.0, &[0.0, 0.0]), at(&[0.0, 1.0], 0.0, &[1.0, 0.0]), at(&[0.0, 2.0], 0.0, &[0.0, 0.0]), at(&[0.0, 0.5], 0.0, &[0.0, 0.0]), undefined(&[0.0, -1.0]), undefined(&[-2.0, 2.0]), at(&[4.0, 0.5], 2.0, &[0.25, 4.0 * LN_2])];
     "exp(a)", Exp [1], "eᵃ", "eᵃ", "not finite where it overflows", [at(&[0.0], 1.0, &[1.0]), at(&[-200.0], 0.0, &[0.0])];
     "exp2(a)", Exp2 [1], "2ᵃ", "2ᵃ ln 2", "not finite where it overflows", [at(&[10.0], 1024.0, &[1024.0 * LN_2])];

@@ -70,6 +70,7 @@ pub(super) fn check_rows(
 
 impl RaggedSpec<'_> {
     pub(super) fn validate(&self, tables: &[Table]) -> Result<(), Error> {
+        self.plain.validate_with(tables, &self.slots)?;
         check_rows(&self.plain, &self.offsets, &self.slots, &self.columns, tables)?;
         let shape = |message: String| Error::Shape { name: self.plain.name.clone(), message };
         let lengths = self.lengths();

@@ -127,7 +127,7 @@ impl Term {
             let mine = |instance: &u32| bucket.lengths.contains(&lengths[*instance as usize]);
             let instances: Vec<u32> = (0..spec.plain.count).filter(mine).collect();
             let mut plain = spec.plain(&bucket, &instances);
-            plain.validate(tables)?;
+            plain.check_indices(tables)?;
             if plain.slots.len() > term.slots.len() {
                 term.slots = plain.slots.iter().map(|slot| slot.table).collect();
             }
@@ -354,10 +354,10 @@ impl Term {
             Per::Instance => self.count as usize,
             Per::Entry => self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0) as usize,
         };
-        if values.len() != rows * width {
+        if values.len() as u64 != rows as u64 * width as u64 {
             let expected = match per {
                 Per::Term => format!("{width} (shared by all instances)"),
-                Per::Instance => format!("{} ({rows} instances of {width})", rows * width),
+                Per::Instance => format!("{} ({rows} instances of {width})", rows as u64 * width as u64),
                 Per::Entry => format!("{rows} (one an entry)"),
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what.into(), got: values.len(), expected });

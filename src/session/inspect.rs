@@ -13,6 +13,9 @@ use crate::problem::{Batch, Part, Problem, Registry};
 use crate::solve::{evaluate as evaluate_kernel, state};
 use std::collections::VecDeque;
 
+/// Bytes of residuals and derivatives that one look at a term brings back.
+const MOST_BYTES: u128 = 1 << 30;
+
 /// What is wanted of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
@@ -80,6 +83,14 @@ impl Inspection {
         let chunks = left.iter().map(|&(batch, chunk): &(usize, usize)| (&problem.batches()[batch], chunk));
         let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
         let (rows, columns) = owner.shape(problem.tables());
+        let second = if matches!(wanted, Wanted::Values(Some(_))) { u64::from(columns) * u64::from(columns) } else { 0 };
+        let bytes = u128::from(owner.count) * u128::from(u64::from(rows) * (u64::from(columns) + 1) + second) * 8;
+        if bytes > MOST_BYTES {
+            return Err(Error::Limits(format!(
+                "term \"{}\": r and J of {} instances of {rows} rows and {columns} columns take {bytes} bytes, but {MOST_BYTES} can be brought back: look at a term of fewer instances",
+                owner.name, owner.count
+            )));
+        }
         let with_sums = left.front().map(|&(batch, _)| &problem.batches()[batch]).filter(|batch| batch.sums.is_some());
         let hessians = match wanted {
             Wanted::Values(Some(_)) if with_sums.is_some() => {

@@ -176,7 +176,8 @@ impl Session {
     }
 
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
-        self.idle(problem)?.0.problem.remove_term(term)
+        let (entry, device, _) = self.idle(problem)?;
+        entry.problem.remove_term(device, term)
     }
 
     pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
@@ -184,13 +185,13 @@ impl Session {
         entry.problem.lay_out(device, registry)?;
         let parts = &entry.problem.term(term)?.parts;
         let batches = parts.iter().filter_map(|part| entry.problem.batches().get(part.place?.batch as usize));
-        let (_, inputs) = entry.problem.term(term)?.shape(entry.problem.tables());
+        let (residuals, inputs) = entry.problem.term(term)?.shape(entry.problem.tables());
         let mut description = TermDescription { inputs, ..TermDescription::default() };
         for batch in batches {
             let programs = &batch.programs;
             let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
             description = TermDescription {
-                residuals: programs.rows,
+                residuals,
                 inputs,
                 jacobian_columns: description.jacobian_columns.max(programs.stored - programs.rows),
                 contribution_columns: description.contribution_columns.max(programs.contributions),

@@ -19,8 +19,8 @@ export class ColumnData<V> implements Data<V> {
 
 /** One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …). */
 export function column<const S extends number>(values: ArrayLike<number>, each: S): Data<Value<S>> {
-  if (!Number.isInteger(each) || each < 1) {
-    throw new LeastwiseError("shape", `column(values, ${each}): the second argument is the number of scalars an instance, 1 or more`);
+  if (!Number.isInteger(each) || each < 1 || each > 1024) {
+    throw new LeastwiseError("shape", `column(values, ${each}): the second argument is the number of scalars an instance, 1 to 1024`);
   }
   return new ColumnData<Value<S>>(values, each);
 }

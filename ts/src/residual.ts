@@ -5,7 +5,7 @@
 import { floats, isArrayLike, type Floats } from "./arrays.js";
 import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
-import { LeastwiseError } from "./errors.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, outputs, wrap } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { Opcode } from "./opcodes.js";
@@ -47,6 +47,7 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   }
   const rows = sameRows(name, ragged);
   const layout = indexColumns(name, bare.map(({ slot }) => slot), bare.map(({ k }) => k), over, rows && rows.offsets.length - 1);
+  if (data !== undefined) mustBeObject(data, `term "${name}": data`, where);
   if (data && "weight" in data) {
     throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, where);
   }

@@ -1,0 +1,140 @@
+//! Laying out: every table its place in the arenas, every part of a term its place in a batch.
+
+use super::*;
+
+impl Problem {
+    /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
+    pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        self.lay_out_sums(device)?;
+        self.lay_out_tables(device)?;
+        self.lay_out_terms(device, registry)
+    }
+
+    /// Gives the sums of terms their places, behind all tables.
+    pub(super) fn lay_out_sums(&mut self, device: &Device) -> Result<(), Error> {
+        let start = Lengths { arena: self.arena_len, vector: self.vector_len, blocks: self.blocks_len };
+        let (mut total, limits) = (start, device.limits());
+        let most = limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes();
+        for Term { name, entries, .. } in self.terms.iter_mut().flatten() {
+            let Some(Entries { sums, slopes, .. }) = entries else { continue };
+            let placed = total.place(sums, limits).and_then(|()| total.place(slopes, limits));
+            placed.filter(|()| u64::from(total.largest()) <= most).ok_or_else(|| {
+                let limit = limits.binding_bytes;
+                Error::Limits(format!(
+                    "term \"{name}\": its sums over rows and all variables together exceed one buffer binding ({limit} bytes)"
+                ))
+            })?;
+        }
+        if self.arena.is_some_and(|arena| arena.shared && arena.len < total.arena) {
+            let message =
+                "x.buffer of this problem is in use, so its layout can't change: make every term with sumOver() before asking for a buffer";
+            return Err(Error::InvalidOption(message.into()));
+        }
+        // Batches know where the sums are.
+        self.stale |= self.total != total && total != start;
+        self.total = total;
+        Ok(())
+    }
+
+    /// Groups the parts of terms into batches; a batch of the same parts as before stays.
+    fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        if !self.stale {
+            return Ok(());
+        }
+        let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut known: HashMap<(usize, &[u32], bool), usize> = HashMap::new();
+        for (number, term) in (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?))) {
+            for (part, of) in (0..).zip(&term.parts) {
+                let key = (Arc::as_ptr(&of.reading.structure) as usize, &of.tables[..], term.enabled);
+                let merged = of.count <= batch::MAX_MERGED;
+                match known.get(&key).filter(|_| merged) {
+                    Some(&group) => groups[group].push((number, part)),
+                    None => {
+                        groups.push(vec![(number, part)]);
+                        if merged {
+                            known.insert(key, groups.len() - 1);
+                        }
+                    }
+                }
+            }
+        }
+        let parts = |batch: &Batch| batch.members.iter().map(|member| (member.term, member.part)).collect::<Vec<_>>();
+        let places = |term: u32| {
+            let entries = self.terms.get(term as usize)?.as_ref()?.entries.as_ref()?;
+            Some((SumPlace::of(&entries.sums), SumPlace::of(&entries.slopes)))
+        };
+        let moved =
+            |batch: &mut Batch| batch.sums.as_ref().is_some_and(|sums| places(batch.members[0].term) != Some((sums.sums, sums.slopes)));
+        let moved: Vec<Batch> = self.batches.extract_if(.., moved).collect();
+        let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
+        let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();
+        let mut replaced: Vec<Batch> = old.into_values().chain(moved).collect();
+        replaced.sort_by_key(|batch| (batch.members[0].term, batch.members[0].part));
+        replaced.iter().for_each(|batch| batch.free(device, &mut self.uploads));
+        let mut refused = None;
+        for (group, batch) in groups.iter().zip(&mut batches).filter(|(_, batch)| batch.is_none()) {
+            match Batch::new(device, registry, &self.tables, &self.terms, group, &mut self.uploads) {
+                Ok(made) => *batch = Some(made),
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        self.batches = batches.into_iter().flatten().collect();
+        self.note_places();
+        self.stale = refused.is_some();
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Tells every part where its instances are now.
+    pub(super) fn note_places(&mut self) {
+        self.terms.iter_mut().flatten().flat_map(|term| &mut term.parts).for_each(|part| part.place = None);
+        for (number, batch) in (0..).zip(&mut self.batches) {
+            for member in &batch.members {
+                let Some(Some(term)) = self.terms.get_mut(member.term as usize) else { continue };
+                batch.enabled = term.enabled;
+                term.parts[member.part as usize].place = Some(Place { batch: number, first: member.first });
+            }
+        }
+    }
+
+    pub(super) fn lay_out_tables(&mut self, device: &mut Device) -> Result<(), Error> {
+        if self.tables.is_empty() {
+            return Err(Error::EmptyProblem("variables"));
+        }
+        let old = self.arena;
+        let arena = match old {
+            Some(arena) if arena.len >= self.total.arena => arena,
+            _ => {
+                let point = device.allocate(Kind::Real, self.total.arena, "variables")?;
+                let trial = match device.allocate(Kind::Real, self.total.arena, "trial point") {
+                    Ok(trial) => trial,
+                    Err(error) => {
+                        device.free(point);
+                        return Err(error.into());
+                    }
+                };
+                Arena { point, trial, len: self.total.arena, shared: false }
+            }
+        };
+        if let Some(old) = old.filter(|old| old.point != arena.point) {
+            // What was already uploaded moves over on the device, before the old buffers go.
+            for (from, to) in [(old.point, arena.point), (old.trial, arena.trial)] {
+                let slice = |buffer| Slice { buffer, offset: 0, len: old.len };
+                self.uploads.push(Command::Copy { from: slice(from), to: slice(to) });
+            }
+            let mut play = device.start(crate::device::Recording { commands: std::mem::take(&mut self.uploads) });
+            device.resume(&mut play, f64::INFINITY)?;
+            device.free(old.point);
+            device.free(old.trial);
+        }
+        self.arena = Some(arena);
+        for table in &mut self.tables {
+            let Some(data) = table.initial.take() else { continue };
+            self.uploads.push(Command::UploadReals { buffer: arena.trial, offset: table.arena, data: data.clone() });
+            self.uploads.push(Command::UploadReals { buffer: arena.point, offset: table.arena, data });
+        }
+        Ok(())
+    }
+}
