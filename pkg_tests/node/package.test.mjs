@@ -25,7 +25,7 @@ test("what is exported", () => {
     "logsumexp", "mat2", "mat3", "max", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "select", "sigmoid", "sign",
     "sin", "sinh", "smoothstep", "softplus", "sqrt", "step", "sum", "sumOver", "tan", "tanh", "triangleArea", "triangleNormal", "vec", "vector",
   ]);
-  assert.deepEqual(Object.keys(mesh).sort(), ["edges", "weld"]);
+  assert.deepEqual(Object.keys(mesh).sort(), ["edges", "stars", "weld"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./three", "./package.json"]);
   for (const entry of Object.values(manifest.exports)) {
     for (const path of typeof entry === "string" ? [entry] : Object.values(entry)) assert.ok(files.includes(path.replace("./", "")), path);

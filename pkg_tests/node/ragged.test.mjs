@@ -128,7 +128,7 @@ test("rows that are none are refused in words", async (t) => {
   const long = { offsets: [0, 65, 65, 65], indices: Array(65).fill(1) };
   assert.throws(() => problem.residuals("long", { of: [x, x.rows(long)] }, ([a, r]) => sum([a, ...r])), { code: "limits", message: /row of instance 0 has 65 entries.*at most 64.*sumOver/ });
   refuses(() => problem.residuals("no rows", { of: [x], data: { w: perEntry(Float32Array.of(1)) } }, ([a]) => a), "invalid-option",
-    'term "no rows": data column "w" has a value an entry, but no slot has rows of entries: use .rows(…)', { term: "no rows" });
+    'term "no rows": data column "w" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)', { term: "no rows" });
 });
 
 test("rows may be empty, and the residual may have as many rows as its entries", async (t) => {
