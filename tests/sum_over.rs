@@ -164,14 +164,14 @@ fn add(session: &mut Session, rows: &Rows, shape: Shape, traced: bool, problem: 
     session.summed_term(problem, SummedSpec { plain, offsets, slots, columns })
 }
 
-fn values(session: &mut Session, task: u32) -> Vec<f64> {
+fn values_of(session: &mut Session, task: u32) -> Vec<f64> {
     let Progress::Values(values) = finish(session, task, |_| {}) else { panic!("no values") };
     values
 }
 
 fn costs(session: &mut Session, made: &Made) -> Vec<f64> {
     let task = session.term_costs(made.problem, made.term).unwrap();
-    values(session, task)
+    values_of(session, task)
 }
 
 fn close(a: &[f64], b: &[f64], tolerance: f64, what: &str) {
@@ -301,7 +301,7 @@ fn terms_with_sums_are_edited_switched_removed_and_freed() {
         let Progress::Report(report) = finish(&mut session, task, |_| {}) else { panic!("no report") };
         assert!(report.cost.is_finite() && report.cost < report.initial_cost, "{name}: {}", report.reason);
         let task = session.term_costs(made.problem, second).unwrap();
-        assert!(values(&mut session, task).iter().all(|cost| cost.is_finite()), "{name}");
+        assert!(values_of(&mut session, task).iter().all(|cost| cost.is_finite()), "{name}");
         session.free_problem(made.problem);
         let counters = session.device().counters();
         assert_eq!(counters.buffers_created, counters.buffers_destroyed, "{name}");
@@ -315,12 +315,12 @@ fn derivatives_are_those_of_the_whole_row() {
         for (name, mut session) in sessions() {
             let made = make(&mut session, &rows, shape, false);
             let task = session.check_term(made.problem, made.term).unwrap();
-            let worst = values(&mut session, task);
+            let worst = values_of(&mut session, task);
             assert!(worst[0] < if name == "webgpu" { 1e-4 } else { 1e-7 }, "{name}, {shape:?}: {worst:?}");
             let task = session.evaluate_term(made.problem, made.term, None).unwrap();
             let outputs = if shape == Shape::Length { 1 } else { 2 };
             // J has the columns of the row's own slot.
-            assert_eq!(values(&mut session, task).len(), 4 * outputs * (1 + 2), "{name}");
+            assert_eq!(values_of(&mut session, task).len(), 4 * outputs * (1 + 2), "{name}");
         }
     }
 }
@@ -332,7 +332,7 @@ fn the_jacobian_of_the_rows_own_slots_is_the_whole_derivative() {
     for (name, mut session) in sessions() {
         let made = make(&mut session, &rows, Shape::Linear, false);
         let task = session.evaluate_term(made.problem, made.term, None).unwrap();
-        let values = values(&mut session, task);
+        let values = values_of(&mut session, task);
         let total = |row: usize| -0.7 * rows.weights[rows.offsets[row] as usize..rows.offsets[row + 1] as usize].iter().sum::<f64>();
         let expected: Vec<f64> = (0..2).flat_map(|row| [total(row), 0.0, 0.0, total(row)]).collect();
         close(&values[4..], &expected, 1e-6, name);
@@ -429,4 +429,61 @@ fn tapes_that_do_not_sum_as_they_should_are_refused() {
         outputs: &[sum],
     };
     assert_eq!(session.term(problem, spec), Err(Error::Tape { term: "plain".into(), error: TapeError::NoRows(1) }));
+}
+
+/// Random programs over entries, most of which are tapes: whatever they are, they are refused or solved.
+#[test]
+fn random_tapes_are_refused_or_run() {
+    let mut session = cpu(Precision::F64);
+    let (mut random, mut made) = (Random::new(21), 0);
+    for _ in 0..1500 {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 2, Reals::F64(&[0.1, 0.2, 0.3, -0.4, 0.5, 0.6]), true).unwrap();
+        let y = session.table(problem, "y", 1, Reals::F64(&[0.7, 0.8, 0.9]), random.below(2) == 0).unwrap();
+        let mut tape = Tape::default();
+        let mut values: Vec<u32> = (0..3).map(|source| tape.input(source)).collect();
+        for _ in 0..3 + random.below(8) {
+            let mut pick = || values[random.below(values.len() as u64) as usize];
+            let (a, b) = (pick(), pick());
+            let value = match random.below(9) {
+                0 => tape.op(Add, &[a, b]),
+                1 => tape.op(Mul, &[a, b]),
+                2 => tape.op(Norm, &[a]),
+                3 => tape.op(Component, &[a, 0]),
+                4 => tape.op(Sin, &[a]),
+                5 => tape.op(Pack, &[a, b]),
+                6 => tape.op(Select, &[a, b, b]),
+                _ => tape.op(SumOver, &[a]),
+            };
+            values.push(value);
+        }
+        let output = values[values.len() - 1 - random.below(2) as usize];
+        let plain = TermSpec {
+            name: "random".into(),
+            count: 3,
+            indices: vec![vec![2, 0, 2]],
+            slots: vec![Slot { table: x, column: 0 }],
+            columns: Vec::new(),
+            weight: Weight::Shared(1.0),
+            tape: &tape.words,
+            outputs: &[output],
+        };
+        let slots = vec![RaggedSlot { table: x, indices: vec![0, 1, 0, 2] }, RaggedSlot { table: y, indices: vec![2, 1, 0, 2] }];
+        match session.summed_term(problem, SummedSpec { plain, offsets: vec![0, 1, 1, 4], slots, columns: Vec::new() }) {
+            Err(error) => assert!(matches!(error, Error::Tape { .. }), "{error}"),
+            Ok(term) => {
+                made += 1;
+                let task = session.check_term(problem, term).unwrap();
+                let worst = values_of(&mut session, task);
+                assert!(worst[0] < 1e-5, "{worst:?}: {:?}", tape.words);
+                let report = solve(&mut session, problem, &Options { max_iterations: Some(2.0), ..Options::default() });
+                assert!(report.cost <= report.initial_cost, "{report:?}");
+            }
+        }
+        session.free_problem(problem);
+    }
+    assert!(made > 150, "only {made} were tapes");
+    let counters = session.device().counters();
+    // A solver's buffers go with its problem.
+    assert_eq!(counters.buffers_created, counters.buffers_destroyed);
 }

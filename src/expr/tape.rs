@@ -15,6 +15,9 @@ const MAX_WIDTH: usize = 4096;
 /// Scalars of all values of a tape.
 const MAX_SCALARS: usize = 1 << 22;
 
+/// Components of all sums over a row: every entry multiplies with a matrix of so many rows and columns.
+const MAX_SUMS: usize = 64;
+
 /// What is wrong with a tape.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
 pub enum TapeError {
@@ -40,6 +43,8 @@ pub enum TapeError {
     NoRows(usize),
     #[error("the body of a sumOver() uses what another one gives: a sum over a row can't be part of an entry of it")]
     NestedSum,
+    #[error("the sums over a row have more than {} scalars in all", MAX_SUMS)]
+    ManySums,
     #[error("slots of .each(…) are for sumOver(), which the residual does not call")]
     NoSum,
     #[error("an entry of a row is used outside of sumOver()")]
@@ -332,8 +337,8 @@ impl Reader<'_> {
             let (slot, summed) = self.sums.as_mut().ok_or(TapeError::NoRows(instruction))?;
             let first = summed.len() as u32;
             summed.extend(&operands[0]);
-            if summed.len() > MAX_WIDTH {
-                return Err(TapeError::TooLarge);
+            if summed.len() > MAX_SUMS {
+                return Err(TapeError::ManySums);
             }
             return Ok((first..).take(widths[0]).map(|component| self.graph.leaf(Leaf::Slot { slot: *slot, component })).collect());
         }

@@ -173,6 +173,7 @@ pub(super) fn frame<'a>(name: &'a str, programs: &'a ResidualPrograms, signature
         stored: programs.stored,
         // A row start and a row id at most for every entry.
         list_words: 3 * signature.slots.len() as u32,
+        list_maps: 0,
         gradient_maps: &programs.gradient_maps,
         diagonal_maps: &programs.diagonal_maps,
     }

@@ -35,8 +35,9 @@ pub(super) struct Frame<'a> {
     pub signature: &'a Signature,
     /// Columns of the Jacobian buffer.
     pub stored: u32,
-    /// Words that lists need for an instance at most.
+    /// Words that lists need for an instance at most, and besides.
     pub list_words: u32,
+    pub list_maps: u32,
     /// For every slot, where its contributions are.
     pub gradient_maps: &'a [ColumnMap],
     pub diagonal_maps: &'a [ColumnMap],
@@ -73,7 +74,8 @@ impl Frame<'_> {
         let words = [columns, self.list_words];
         let bytes = |columns: &[u32], each: u64| columns.iter().map(|&n| u64::from(n) * each).max().unwrap_or(0);
         let widest = bytes(&reals, real).max(bytes(&words, 4)).max(4);
-        let maps: u64 = self.gradient_maps.iter().chain(self.diagonal_maps).map(|map| map.codes.len() as u64).sum();
+        let maps = self.gradient_maps.iter().chain(self.diagonal_maps).map(|map| map.codes.len() as u64);
+        let maps = maps.sum::<u64>() + u64::from(self.list_maps);
         let fixed = 4 * (maps + slots * 2 + 64) + u64::from(signature.shared) * real;
         let bytes = limits.binding_bytes.min(limits.buffer_bytes).saturating_sub(fixed);
         let most = (bytes / widest).min(limits.max_items() / 1024).min(u64::from(u32::MAX) / 8 / (widest / 4)).min(1 << 26);

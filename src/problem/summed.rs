@@ -262,9 +262,10 @@ impl Entries {
             name,
             signature: &self.signature,
             stored: self.programs.stored,
-            // The lists of variables; the tree of rows has its entries, then at most a node for each, with starts, ids
-            // and entries of two kinds on two levels.
-            list_words: (3 * self.signature.slots.len() as u32).max(9),
+            // Besides the lists of variables there is the tree of rows: entries and, on at most four levels, at most as many
+            // nodes, each with a start and an id, and below the highest two kinds of entries.
+            list_words: (3 * self.signature.slots.len() as u32).max(16),
+            list_maps: self.programs.width.max(self.programs.slopes_width),
             gradient_maps: &self.programs.gradient_maps,
             diagonal_maps: &self.programs.diagonal_maps,
         }

@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, Instruction, Load, Program};
-use crate::problem::{Batch, Chunk, Problem};
+use crate::problem::{Batch, Chunk, Problem, SumBatch, SumChunk};
 use crate::solve::{Workspace, linear::pcg, state};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -160,6 +160,9 @@ impl Session {
         for (batch, chunk) in problem.enabled_batches().flat_map(|batch| batch.chunks.iter().map(move |chunk| (batch, chunk))) {
             all = all.with(batch, chunk, real);
         }
+        for sums in problem.enabled_batches().filter_map(|batch| batch.sums.as_ref()) {
+            all = sums.chunks.iter().fold(all, |all, chunk| all.with_entries(sums, chunk, real));
+        }
         // z, D, and both ways p and q.
         all.product += 6.0 * vector;
         // Besides: the preconditioner, z, and both ways s and r.
@@ -183,6 +186,30 @@ impl Traffic {
             product: self.product + loads(&programs.product, chunk, real) + handed(programs.contributions) + lists,
             // Both energies, g and the diagonal blocks; r and J are read once more.
             step: self.step + jacobian + handed(2 + programs.contributions + programs.diagonals) + lists,
+            jacobian: self.jacobian + jacobian,
+            ..self
+        }
+    }
+}
+
+impl Traffic {
+    /// With what a chunk of entries adds: columns are handed on to the trees of rows, or to the entries' variables.
+    fn with_entries(self, sums: &SumBatch, SumChunk { chunk, tree }: &SumChunk, real: f64) -> Self {
+        let programs = &sums.programs;
+        let column = f64::from(chunk.count) * real;
+        let handed = |columns: u32| 2.0 * f64::from(columns) * column;
+        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
+        let jacobian = f64::from(programs.stored) * column;
+        let rows = 4.0 * f64::from(tree.len);
+        let value = loads(&programs.value, chunk, real) + handed(programs.width) + rows;
+        let slopes = programs.slopes.as_ref().map_or(0.0, |slopes| loads(slopes, chunk, real) + handed(programs.slopes_width) + rows);
+        let forward = loads(&programs.forward, chunk, real) + handed(programs.width) + rows;
+        let backward = loads(&programs.product, chunk, real) + handed(programs.contributions) + lists;
+        Self {
+            evaluation: self.evaluation + value + slopes + loads(&programs.linearize, chunk, real) + jacobian,
+            product: self.product + forward + backward,
+            // The sums at the trial point, g and the diagonal blocks.
+            step: self.step + value + jacobian + handed(programs.contributions + programs.diagonals) + lists,
             jacobian: self.jacobian + jacobian,
             ..self
         }

@@ -40,7 +40,9 @@ impl Summing {
             self.along_rows(sums, slopes, Summed::Slopes, arena, arena, sums.slopes.arena, state::ALWAYS, commands);
         }
         if let Some(linearize) = sums.kernels.linearize {
-            commands.extend(sums.chunks().map(|chunk| evaluate(linearize, chunk, &[(ARENA, arena), (STATE, self.state)])));
+            commands.extend(
+                sums.chunks().map(|chunk| evaluate(linearize, chunk, &[(ARENA, arena), (VECTOR_OUT, self.scratch), (STATE, self.state)])),
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use super::engine::GUARDS;
 use super::generate::sample;
 use super::traced::{Input, Origin, Traced};
 use crate::support::Random;
-use leastwise::expr::tape::{self, Optional};
+use leastwise::expr::tape::{self, Entries, Optional};
 use leastwise::expr::{Graph, Opcode};
 use leastwise::kernel::ResidualPrograms;
 use leastwise::kernel::block::BlockProgram;
@@ -53,6 +53,8 @@ fn swallow(tape: &Tape) -> bool {
     // What they give is the same as of `read`, or refused as well.
     let _ = tape::lift(words);
     let _ = tape::read_masked(&mut Graph::new(), words, outputs, &sources, optional);
+    let entries = Entries { sum: sources.len() as u32, slot: 1, column: 0 };
+    let _ = tape::read_summed(&mut Graph::new(), words, outputs, &sources, entries);
     let _ = tape::read_lifted(&mut Graph::new(), words, outputs, &sources);
     let mut graph = Graph::new();
     let Ok(residual) = tape::read(&mut graph, words, outputs, &sources) else { return false };
@@ -109,7 +111,7 @@ fn damaged(random: &mut Random) -> Tape {
             3 => words[place] = words[random.below(words.len() as u64) as usize],
             4 => drop(words.remove(place)),
             5 => words.insert(place, random.below(100) as u32),
-            6 => words[place] = (words[place] & !0xffff) | random.below(97) as u32,
+            6 => words[place] = (words[place] & !0xffff) | random.below(Opcode::TABLE.len() as u64) as u32,
             _ => words.extend_from_within(..),
         }
         if words.is_empty() {

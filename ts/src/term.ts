@@ -23,7 +23,8 @@ export interface Term<D> extends Disposable {
   worst(count: number): Promise<{ instance: number; cost: number }[]>;
   /**
    * r and J of every instance at the accepted values, as the device computes them: to look at, or for a method of your
-   * own; of a ragged term whose rows of r differ in number, shorter ones end with 0. Columns of J are the scalars of the term's variables, slot by slot (of ragged slots, entry by entry).
+   * own; of a ragged term whose rows of r differ in number, shorter ones end with 0. Columns of J are the scalars of the term's variables, slot by slot (of ragged slots, entry by entry; of slots
+   * of `each`, none: J is the whole derivative with respect to the row's own).
    */
   evaluate(): Promise<Evaluation>;
   /** With the Hessian of every instance's ½ w ‖r‖², too. */
