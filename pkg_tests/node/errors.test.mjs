@@ -242,7 +242,7 @@ test("shapes that do not go together, for callers without types", async (t) => {
   refuses(() => problem.variables("v", { shape: 0, values: [1] }), "shape", '"v": the shape is the number of scalars an instance (1, 2, 3, …), not a number (0)');
   refuses(() => problem.variables("v", { shape: 2000, values: new Float32Array(2000) }), "shape", '"v": an instance has 1 to 1024 scalars, not 2000');
   refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
-  refuses(() => column([1, 2], 0), "shape", "column(values, 0): the second argument is the number of scalars an instance, 1 or more");
+  refuses(() => column([1, 2], 0), "shape", "column(values, 0): the second argument is the number of scalars an instance, 1 to 1024");
   refuses(() => x.at(-1), "shape", '"x".at(-1): a column of `over` is 0, 1, 2, …');
   for (const [column, said] of [[undefined, "undefined"], [null, "null"], ["0", "a string"], [{}, "a Object"], [true, "a boolean"]]) {
     refuses(() => x.at(column), "shape", `"x".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${said}`);
