@@ -11,7 +11,7 @@ use crate::kernel::ColumnMap;
 /// Where the parts of a list begin in its buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incidence {
-    /// Scalars of a variable, and where the table begins in vectors and among the diagonal blocks.
+    /// Degrees of freedom of a variable, and where the table begins in vectors and among the diagonal blocks.
     pub width: u32,
     pub vector: u32,
     pub block: u32,
@@ -41,7 +41,7 @@ pub fn slot_bits(slots: usize) -> u32 {
 
 /// Sorts by counting: linear in the chunk's instances and the table's variables.
 pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Vec<u32>) {
-    let &Table { count, width, vector, block, .. } = table;
+    let &Table { count, tangent: width, vector, block, .. } = table;
     let bits = slot_bits(slots.len());
     let mut words = Vec::new();
     let map = |words: &mut Vec<u32>, of: &dyn Fn(&IncidentSlot) -> Vec<u32>| {

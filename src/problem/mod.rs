@@ -125,7 +125,7 @@ impl Lengths {
         };
         self.arena = grown(self.arena, table.width)?;
         if table.moving {
-            (self.vector, self.blocks) = (grown(self.vector, table.width)?, grown(self.blocks, table.packed())?);
+            (self.vector, self.blocks) = (grown(self.vector, table.tangent)?, grown(self.blocks, table.packed())?);
         }
         Some(())
     }
@@ -236,7 +236,8 @@ impl Problem {
         let arena_len = grown(self.arena_len, elements)?;
         if moving {
             let packed = u64::from(table.count) * u64::from(table.packed());
-            (self.vector_len, self.blocks_len) = (grown(self.vector_len, elements)?, grown(self.blocks_len, packed)?);
+            let unknowns = u64::from(table.count) * u64::from(table.tangent);
+            (self.vector_len, self.blocks_len) = (grown(self.vector_len, unknowns)?, grown(self.blocks_len, packed)?);
         }
         self.arena_len = arena_len;
         self.tables.push(table);

@@ -8,8 +8,10 @@ const MAX_WIDTH: u32 = 1024;
 
 pub struct Table {
     pub name: String,
-    /// Scalars of an instance.
+    /// Scalars of an instance: what the arena holds.
     pub width: u32,
+    /// Degrees of freedom of an instance: what vectors over all unknowns hold.
+    pub tangent: u32,
     pub count: u32,
     /// Variables move; constants are gathered in the same way but never solved for.
     pub moving: bool,
@@ -34,23 +36,29 @@ impl Table {
             return Err(Error::DataLength { term: None, what, got: values.len(), expected });
         }
         let count = u32::try_from(instances).map_err(|_| shape(format!("{instances} instances are too many")))?;
-        let mut table = Self { name: name.into(), width, count, moving, arena: 0, vector: 0, block: 0, initial: None };
+        let mut table = Self { name: name.into(), width, tangent: width, count, moving, arena: 0, vector: 0, block: 0, initial: None };
         table.initial = Some(table.finite(values)?);
         Ok(table)
     }
 
     /// A table of a term's own: sums over the rows' entries, or their slopes.
     pub(super) fn of_sums(name: &str, width: u32, count: u32, moving: bool) -> Self {
-        Self { name: name.into(), width, count, moving, arena: 0, vector: 0, block: 0, initial: None }
+        Self { name: name.into(), width, tangent: width, count, moving, arena: 0, vector: 0, block: 0, initial: None }
     }
 
     /// Elements of the lower triangle of an instance's diagonal block.
     pub fn packed(&self) -> u32 {
-        self.width * (self.width + 1) / 2
+        self.tangent * (self.tangent + 1) / 2
     }
 
+    /// Its part of the arena.
     pub fn elements(&self) -> u32 {
         self.width * self.count
+    }
+
+    /// Its part of a vector over all unknowns.
+    pub fn unknowns(&self) -> u32 {
+        self.tangent * self.count
     }
 
     fn finite(&self, values: Reals) -> Result<Vec<f64>, Error> {

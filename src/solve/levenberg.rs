@@ -267,7 +267,7 @@ impl Levenberg {
                 }
             }
         }
-        let elements = |table: &Table| (table.elements(), vec![table.vector, table.width, table.block]);
+        let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
         let bindings = [(VECTOR_IN, work.blocks), (VECTOR_OUT, work.scale)];
         work.over_tables(Fixed::Damping, problem, elements, &bindings, &mut commands);
 

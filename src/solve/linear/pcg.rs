@@ -18,7 +18,7 @@ pub fn max_iterations(problem: &Problem) -> u32 {
 /// Appends the whole solve; the step ends up in `work.step`, the remaining residual in `work.residual`.
 pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<Command>) {
     let bindings = [(ARENA, work.scale), (VECTOR_IN, work.blocks), (VECTOR_OUT, work.inverse), (STATE, work.state)];
-    let per_variable = |table: &Table| (table.count, vec![table.vector, table.width, table.block]);
+    let per_variable = |table: &Table| (table.count, vec![table.vector, table.tangent, table.block]);
     work.over_tables(Fixed::InvertBlocks, problem, per_variable, &bindings, commands);
 
     let bindings = [
@@ -30,7 +30,7 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
         (PARTIALS, work.partials),
     ];
     let words = |table: &Table, partial: u32| {
-        let words = vec![table.vector, table.width, table.block, partial, work.partial_distance, table.count];
+        let words = vec![table.vector, table.tangent, table.block, partial, work.partial_distance, table.count];
         (table.count, words)
     };
     let partials = work.partial_over_tables(Fixed::PcgStart, problem, words, &bindings, commands);
@@ -71,7 +71,7 @@ fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
         (STATE, work.state),
         (PARTIALS, work.partials),
     ];
-    let words = |table: &Table, partial: u32| (table.count, vec![table.vector, table.width, table.block, partial, table.count]);
+    let words = |table: &Table, partial: u32| (table.count, vec![table.vector, table.tangent, table.block, partial, table.count]);
     let partials = work.partial_over_tables(Fixed::PcgUpdate, problem, words, &bindings, &mut body);
     body.push(work.reduce(Fixed::PcgBeta, &[partials]));
     body
