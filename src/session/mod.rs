@@ -19,7 +19,7 @@ use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
-use crate::solve::{Levenberg, Options, Summing, state};
+use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ struct Entry {
 /// A solver, and the step it was left in by `advance` on the CPU.
 struct SolverEntry {
     problem: u32,
-    solver: Levenberg,
+    solver: Solver,
     live: Option<crate::device::Play>,
 }
 
@@ -263,7 +263,7 @@ impl Session {
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
-        let solver = Levenberg::new(device, registry, &mut entry.problem, settings)?;
+        let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
         self.solvers.push(Some(SolverEntry { problem, solver, live: None }));
         Ok(self.solvers.len() as u32 - 1)
     }

@@ -1,5 +1,6 @@
 //! What a caller may ask of a solve.
 
+use super::linear::Linear;
 use crate::error::Error;
 use serde::Deserialize;
 
@@ -21,6 +22,8 @@ pub struct Options {
 /// Options after validation.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// What was asked for; the best for the problem where nothing was.
+    pub linear: Option<Linear>,
     pub max_iterations: u32,
     pub time_limit_ms: f64,
     pub cost_tolerance: f64,
@@ -46,6 +49,7 @@ impl Options {
             None => Ok(default),
         };
         Ok(Settings {
+            linear: (self.linear.as_deref() == Some(Linear::Pcg.name())).then_some(Linear::Pcg),
             max_iterations: number("maxIterations", self.max_iterations, 50.0)? as u32,
             time_limit_ms: number("timeLimitMs", self.time_limit_ms, f64::INFINITY)?,
             cost_tolerance: number("costTolerance", self.cost_tolerance, 1e-6)?,

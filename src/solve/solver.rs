@@ -1,0 +1,317 @@
+//! The solver's state machine, the same for every method and linear solver.
+//!
+//! A step is: linearise where the point moved, solve a linear system, make a step of its solution, try it, and accept it
+//! or not. [`step`](super::step) has the commands that are always the same, [`linear`](super::linear) those of the linear
+//! system. All is decided on the device: a step is one recording whose end reads the state back, and only the tests for
+//! termination ([`super::termination`]) are made here.
+//!
+//! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
+
+use super::levenberg;
+use super::linear::{self, Choice, Inner};
+use super::options::Settings;
+use super::term_costs::TermCosts;
+use super::termination::{Scale, Tests};
+use super::{Iteration, Report, Termination, Workspace, state};
+use crate::clock::now_ms;
+use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
+use crate::error::Error;
+use crate::problem::{Problem, Registry};
+
+/// What a solver wants next.
+pub enum Next {
+    /// Play this and come back with what it read.
+    Run(Recording),
+    /// One iteration is complete; ask again for the next recording.
+    Iteration(Iteration),
+    /// The residual is not finite at the accepted values: find out where.
+    Blame,
+    Done(Box<Report>),
+}
+
+enum Phase {
+    /// Before a step, or after one was reported.
+    Ready,
+    /// A step is being played.
+    Stepping { started_ms: f64 },
+    /// The costs of the terms are being summed for the report.
+    Reporting(Termination, String),
+}
+
+pub struct Solver {
+    settings: Settings,
+    work: Workspace,
+    choice: Choice,
+    precision: Precision,
+    phase: Phase,
+    iterations: Vec<Iteration>,
+    initial_cost: Option<f64>,
+    tests: Tests,
+    /// The first iteration since the last report.
+    first_iteration: u32,
+    /// Steps since the solver was (re)opened.
+    tried: u32,
+    started_ms: Option<f64>,
+    stop: Option<String>,
+    ending: Option<(Termination, String)>,
+    /// The damping that the step being played is computed with.
+    damping: f64,
+    /// What of the problem the recording and the device's state were made for.
+    revision: u64,
+    structure: u64,
+    selection: u64,
+    /// Which of the problem's solvers this is.
+    id: u64,
+    /// The step's commands for either kind of [`Inner`], while the structure stays.
+    recordings: [Option<Vec<Command>>; 2],
+    /// Whether the first values of the state were uploaded.
+    fresh_state: bool,
+    costs: TermCosts,
+    before: Counters,
+    backend: &'static str,
+    pub compile_ms: f64,
+}
+
+impl Solver {
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
+        let before = device.counters();
+        problem.lay_out(device, registry)?;
+        let started = now_ms();
+        let work = Workspace::new(device, problem)?;
+        Ok(Self {
+            settings,
+            work,
+            choice: linear::choose(settings.linear, problem),
+            precision: device.precision(),
+            phase: Phase::Ready,
+            iterations: Vec::new(),
+            initial_cost: None,
+            tests: Tests::default(),
+            first_iteration: 0,
+            started_ms: None,
+            stop: None,
+            ending: None,
+            damping: levenberg::FIRST_DAMPING,
+            revision: u64::MAX,
+            structure: problem.structure,
+            selection: problem.selection,
+            id: {
+                problem.solvers += 1;
+                problem.solvers
+            },
+            tried: 0,
+            recordings: [None, None],
+            fresh_state: false,
+            costs: TermCosts::default(),
+            before,
+            backend: if matches!(device, Device::Cpu(_)) { "cpu" } else { "webgpu" },
+            compile_ms: now_ms() - started,
+        })
+    }
+
+    /// The solver's buffers, for measuring its parts.
+    pub fn workspace(&self) -> &Workspace {
+        &self.work
+    }
+
+    pub fn buffers(&self) -> Vec<BufferId> {
+        self.work.buffers()
+    }
+
+    /// Ends the solve after the step that is being played.
+    pub fn stop(&mut self, reason: &str) {
+        self.stop = Some(reason.to_string());
+    }
+
+    /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.
+    pub fn reopen(&mut self) {
+        self.phase = Phase::Ready;
+        (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
+        self.started_ms = None;
+    }
+
+    /// Goes on with what the last recording read back.
+    pub fn advance(&mut self, problem: &mut Problem, device: &Device, readback: &[f64]) -> Result<Next, Error> {
+        let started = *self.started_ms.get_or_insert_with(now_ms);
+        match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Stepping { started_ms } => {
+                let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
+                self.tried += 1;
+                self.ending = self.tests.judge(&self.settings, &iteration, &scale);
+                self.iterations.push(iteration);
+                Ok(Next::Iteration(iteration))
+            }
+            Phase::Reporting(termination, reason) => Ok(Next::Done(Box::new(self.report(device, termination, reason, readback, started)))),
+            Phase::Ready => {
+                if self.ending.is_none() {
+                    self.ending = self.limit(started);
+                }
+                if let Some((termination, reason)) = self.ending.clone() {
+                    self.phase = Phase::Reporting(termination, reason);
+                    return Ok(Next::Run(self.report_recording(problem)?));
+                }
+                self.phase = Phase::Stepping { started_ms: now_ms() };
+                let mut recording = self.step(problem, Inner::ToTolerance)?;
+                recording.push(Command::Read { slice: self.work.state });
+                Ok(Next::Run(recording))
+            }
+        }
+    }
+
+    /// The commands of the report alone, for a solver that was advanced without readbacks.
+    pub fn report_now(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        self.phase = Phase::Reporting(Termination::Stopped, "a report was asked for between live steps".into());
+        self.started_ms.get_or_insert_with(now_ms);
+        self.report_recording(problem)
+    }
+
+    /// One step, without reading back.
+    pub fn step(&mut self, problem: &mut Problem, inner: Inner) -> Result<Recording, Error> {
+        let mut commands = problem.take_uploads();
+        self.refresh_state(problem, &mut commands);
+        if self.selection != problem.selection {
+            self.selection = problem.selection;
+            self.recordings = [None, None];
+        }
+        let cached = match self.recordings[inner as usize].take() {
+            Some(cached) => cached,
+            None => self.step_commands(problem, inner)?,
+        };
+        commands.extend(cached.iter().cloned());
+        self.recordings[inner as usize] = Some(cached);
+        Ok(Recording { commands })
+    }
+
+    /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
+    pub fn prepare(&mut self, device: &mut Device, registry: &mut Registry, problem: &mut Problem) -> Result<(), Error> {
+        if !problem.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        if self.is_of(problem.structure) {
+            return Ok(());
+        }
+        problem.lay_out(device, registry)?;
+        let work = Workspace::new(device, problem)?;
+        let old = std::mem::replace(&mut self.work, work);
+        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.structure = problem.structure;
+        self.choice = linear::choose(self.settings.linear, problem);
+        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None]);
+        Ok(())
+    }
+
+    /// Whether its buffers were made for this structure of the problem.
+    pub fn is_of(&self, structure: u64) -> bool {
+        self.structure == structure
+    }
+
+    /// Uploads what of the state an edit, or another solver of the same problem, has made stale.
+    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) {
+        if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
+            self.revision = problem.revision;
+            problem.linearized_by = Some(self.id);
+            self.upload_state(commands);
+        }
+    }
+
+    /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
+    fn upload_state(&mut self, commands: &mut Vec<Command>) {
+        let mut upload = |element: u32, value: f64| {
+            commands.push(Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] });
+        };
+        if !self.fresh_state {
+            self.fresh_state = true;
+            levenberg::start().into_iter().for_each(|(element, value)| upload(element, value));
+            upload(state::EPSILON, self.epsilon());
+        }
+        upload(state::LINEARIZED, 0.0);
+    }
+
+    fn step_commands(&self, problem: &Problem, inner: Inner) -> Result<Vec<Command>, Error> {
+        let mut commands = Vec::new();
+        self.work.differentiate(problem, &mut commands)?;
+        self.choice.linear.append(&self.work, problem, inner, &mut commands);
+        self.work.attempt(problem, &mut commands)?;
+        self.work.decide(problem, &mut commands)?;
+        Ok(commands)
+    }
+
+    /// What a step brought back; `None` when the cost before it is not finite.
+    fn read_step(&mut self, readback: &[f64], ms: f64) -> Option<(Iteration, Scale)> {
+        let at = |element: u32| readback.get(element as usize).copied().unwrap_or(f64::NAN);
+        let accepted = at(state::ACCEPTED) != 0.0;
+        let cost = at(state::COST);
+        let before = if accepted { cost - at(state::CHANGE) } else { cost };
+        if !before.is_finite() {
+            return None;
+        }
+        self.initial_cost.get_or_insert(before);
+        let damping = std::mem::replace(&mut self.damping, at(state::DAMPING));
+        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
+        let iteration = Iteration {
+            index: self.iterations.len() as u32,
+            cost,
+            cost_change: at(state::CHANGE),
+            gradient_norm: at(state::GRADIENT_MAX),
+            step_norm: at(state::STEP_NORM),
+            damping,
+            gain_ratio: at(state::GAIN),
+            inner_iterations: at(state::INNER) as u32,
+            accepted,
+            ms,
+        };
+        Some((iteration, scale))
+    }
+
+    /// What the arithmetic resolves of 1.
+    fn epsilon(&self) -> f64 {
+        if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+    }
+
+    /// Limits that end a solve between steps.
+    fn limit(&self, started: f64) -> Option<(Termination, String)> {
+        if let Some(reason) = &self.stop {
+            return Some((Termination::Stopped, reason.clone()));
+        }
+        if self.tried >= self.settings.max_iterations {
+            return Some((Termination::MaxIterations, format!("maxIterations = {} steps were tried", self.settings.max_iterations)));
+        }
+        let elapsed = now_ms() - started;
+        (elapsed >= self.settings.time_limit_ms)
+            .then(|| (Termination::TimeLimit, format!("timeLimitMs = {} ms are over", self.settings.time_limit_ms)))
+    }
+
+    /// The cost of every enabled term at the accepted point, as partial sums.
+    fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        let mut commands = problem.take_uploads();
+        let (point, _) = problem.arenas()?;
+        self.refresh_state(problem, &mut commands);
+        problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
+        self.costs = self.work.sum_by_term(problem, point, &mut commands);
+        Ok(Recording { commands })
+    }
+
+    fn report(&mut self, device: &Device, termination: Termination, reason: String, readback: &[f64], started: f64) -> Report {
+        let cost_by_term = self.costs.read(readback);
+        let cost = cost_by_term.iter().map(|term| term.1).sum();
+        let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
+        let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
+        Report {
+            termination,
+            converged: termination == Termination::Converged,
+            reason,
+            initial_cost: self.initial_cost.take().unwrap_or(cost),
+            cost,
+            iterations: self.iterations[first_iteration as usize..].to_vec(),
+            cost_by_term,
+            compile_ms: self.compile_ms,
+            // Steps made one by one have their time, too.
+            solve_ms: (now_ms() - started).max(steps_ms),
+            backend: self.backend,
+            precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
+            method: "lm",
+            linear: self.choice.linear.name(),
+            counters: device.counters().since(&self.before),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The parts of a step that are the same for every method and linear solver, as commands.
+
+use super::workspace::Gathered;
+use super::{Workspace, state};
+use crate::device::{Command, binding::*};
+use crate::error::Error;
+use crate::kernel::Fixed;
+use crate::problem::{Problem, Table};
+
+impl Workspace {
+    /// r and J where the point moved, the cost, g = JᵀWr, the diagonal blocks of JᵀWJ, and D.
+    pub fn differentiate(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let point = problem.arenas()?.0;
+        problem.enabled_batches().for_each(|batch| self.linearize(batch, point, commands));
+        let sums = self.sum_batches(problem, |batch| batch.kernels.energy, point, commands);
+        commands.push(self.reduce(Fixed::Cost, &[sums, self.partial_distance]));
+        // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
+        for (to, slice) in [(Gathered::Vector(self.gradient), self.gradient), (Gathered::Blocks, self.blocks)] {
+            commands.push(Command::Clear { slice });
+            let is_diagonal = matches!(to, Gathered::Blocks);
+            for batch in problem.enabled_batches() {
+                let kernel = if is_diagonal { batch.kernels.diagonal } else { batch.kernels.gradient };
+                for chunk in &batch.chunks {
+                    commands.push(self.generated(kernel, chunk, point, self.step));
+                    self.gather(chunk, to, state::ALWAYS, commands);
+                }
+                if is_diagonal {
+                    self.diagonal_of_entries(batch, commands);
+                } else {
+                    self.backward(batch, self.gradient, state::ALWAYS, commands);
+                }
+            }
+        }
+        let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
+        let bindings = [(VECTOR_IN, self.blocks), (VECTOR_OUT, self.scale)];
+        self.over_tables(Fixed::Damping, problem, elements, &bindings, commands);
+        Ok(())
+    }
+
+    /// The trial point x + s, the decrease that the model predicts for it.
+    pub fn attempt(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let (point, trial) = problem.arenas()?;
+        let bindings = [
+            (ARENA, point),
+            (DATA, self.scale),
+            (INDEX, self.gradient),
+            (VECTOR_IN, self.step),
+            (VECTOR_OUT, trial),
+            (JACOBIAN, self.residual),
+            (PARTIALS, self.partials),
+        ];
+        let words = |table: &Table, partial: u32| {
+            (table.elements(), vec![self.partial_distance, table.arena, table.vector, partial, table.elements()])
+        };
+        let partials = self.partial_over_tables(Fixed::Trial, problem, words, &bindings, commands);
+        commands.push(self.reduce(Fixed::Model, &[partials, self.partial_distance]));
+        self.evaluate_sums(problem, trial, commands);
+        Ok(())
+    }
+
+    /// Whether the trial point is taken, and what follows for the next step.
+    pub fn decide(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let (point, trial) = problem.arenas()?;
+        let sums = self.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
+        commands.push(self.reduce(Fixed::Accept, &[sums, self.partial_distance]));
+        let words = |table: &Table| (table.elements(), vec![table.arena]);
+        let bindings = [(VECTOR_IN, trial), (VECTOR_OUT, point), (STATE, self.state)];
+        self.over_tables(Fixed::Commit, problem, words, &bindings, commands);
+        Ok(())
+    }
+}
