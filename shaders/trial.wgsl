@@ -28,7 +28,8 @@ fn main(
         let v = params.words0.z + i;
         let s = step[v];
         let x = point[params.words0.y + i];
-        trial[params.words0.y + i] = x + s;
+        // What does not move keeps its bits: −0 + 0 would be 0.
+        trial[params.words0.y + i] = select(x + s, x, s == 0.0);
         gs += gradient[v] * s;
         sds += s * scale[v] * s;
         sr += s * residual[v];

@@ -26,6 +26,8 @@ pub enum Error {
     NoResidual(String),
     #[error("\"{name}\": {message}")]
     Shape { name: String, message: String },
+    #[error("\"{name}\", component {component} of instance {instance}: {message}")]
+    Bounds { name: String, instance: u32, component: u32, message: String },
     #[error("{0}")]
     InvalidOption(String),
     #[error("term \"{term}\": {error}")]
@@ -50,6 +52,7 @@ impl Error {
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
             Self::Shape { .. } => "shape",
+            Self::Bounds { .. } => "bounds",
             Self::InvalidOption(_) => "invalid-option",
             Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
             Self::Tape { .. } => "tape",
@@ -79,6 +82,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
+            Self::Bounds { instance, .. } => Some(*instance),
             _ => None,
         }
     }

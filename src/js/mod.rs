@@ -11,7 +11,7 @@ use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
-use crate::problem::Weight;
+use crate::problem::{Reals, Weight};
 use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
@@ -131,6 +131,22 @@ impl Engine {
         let values = reals(&values)?;
         let at = if at.is_undefined() { None } else { Some(words(&at)?) };
         self.session.write_table(problem, table, values.get(), at.as_deref()).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = fixTable)]
+    pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<Vec<u32>>, components: Option<Vec<u32>>) -> Result<(), JsValue> {
+        self.session.fix_table(problem, table, at.as_deref(), components.as_deref()).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = unfixTable)]
+    pub fn unfix_table(&mut self, problem: u32, table: u32, at: Option<Vec<u32>>) -> Result<(), JsValue> {
+        self.session.unfix_table(problem, table, at.as_deref()).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = boundTable)]
+    pub fn bound_table(&mut self, problem: u32, table: u32, lower: Option<Vec<f64>>, upper: Option<Vec<f64>>) -> Result<(), JsValue> {
+        let [lower, upper] = [&lower, &upper].map(|given| given.as_deref().map(Reals::F64));
+        self.session.bound_table(problem, table, lower, upper).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = readTable)]

@@ -38,6 +38,8 @@ macro_rules! fixed {
 fixed! {
     Gather = gather [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Damping = damping [VECTOR_IN: R, VECTOR_OUT: W];
+    Mask = mask [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    MaskBlocks = mask_blocks [VECTOR_IN: R, VECTOR_OUT: W];
     InvertBlocks = invert_blocks [ARENA: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     PcgStart = pcg_start [DATA: W, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];
     PcgBegin = pcg_begin [STATE: W, PARTIALS: R];

@@ -7,6 +7,7 @@ impl Problem {
     pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
+        self.lay_out_constraints(device)?;
         self.lay_out_terms(device, registry)
     }
 

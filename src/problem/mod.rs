@@ -13,6 +13,7 @@
 
 mod batch;
 mod chunk;
+mod constraints;
 mod incidence;
 mod layout;
 mod ragged;
@@ -26,6 +27,7 @@ mod term;
 
 pub use batch::{Batch, Member};
 pub use chunk::Chunk;
+pub use constraints::Constraints;
 pub use incidence::Incidence;
 pub use registry::{HessianKernel, Registry, Stats, TermKernels};
 pub use row_tree::RowTree;
@@ -88,6 +90,7 @@ pub struct Problem {
     /// Whether the batches are not those of the terms any more.
     stale: bool,
     arena: Option<Arena>,
+    constraints: Option<Constraints>,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
     vector_len: u32,
@@ -417,6 +420,7 @@ impl Problem {
             device.free(arena.point);
             device.free(arena.trial);
         }
+        self.free_constraints(device);
         self.tables.clear();
         self.uploads.clear();
     }

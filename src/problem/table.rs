@@ -1,6 +1,7 @@
 //! Tables: many instances of one variable or constant.
 
 use super::Reals;
+use super::constraints::TableConstraints;
 use crate::error::Error;
 
 /// Scalars of one instance that a table may have.
@@ -21,6 +22,7 @@ pub struct Table {
     pub block: u32,
     /// The values until they are uploaded.
     pub(super) initial: Option<Vec<f64>>,
+    pub(super) constraints: TableConstraints,
 }
 
 impl Table {
@@ -36,14 +38,36 @@ impl Table {
             return Err(Error::DataLength { term: None, what, got: values.len(), expected });
         }
         let count = u32::try_from(instances).map_err(|_| shape(format!("{instances} instances are too many")))?;
-        let mut table = Self { name: name.into(), width, tangent: width, count, moving, arena: 0, vector: 0, block: 0, initial: None };
+        let mut table = Self {
+            name: name.into(),
+            width,
+            tangent: width,
+            count,
+            moving,
+            arena: 0,
+            vector: 0,
+            block: 0,
+            initial: None,
+            constraints: TableConstraints::default(),
+        };
         table.initial = Some(table.finite(values)?);
         Ok(table)
     }
 
     /// A table of a term's own: sums over the rows' entries, or their slopes.
     pub(super) fn of_sums(name: &str, width: u32, count: u32, moving: bool) -> Self {
-        Self { name: name.into(), width, tangent: width, count, moving, arena: 0, vector: 0, block: 0, initial: None }
+        Self {
+            name: name.into(),
+            width,
+            tangent: width,
+            count,
+            moving,
+            arena: 0,
+            vector: 0,
+            block: 0,
+            initial: None,
+            constraints: TableConstraints::default(),
+        }
     }
 
     /// Elements of the lower triangle of an instance's diagonal block.

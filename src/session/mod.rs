@@ -131,6 +131,29 @@ impl Session {
         entry.problem.write_table(table, values, at)
     }
 
+    /// Fixes components (all, or those given) of the instances in `at` (or of all).
+    pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
+        self.constrained(problem, false)?.fix(table, at, components)
+    }
+
+    /// Lets the instances in `at` (or all) move again.
+    pub fn unfix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.entry(problem)?.0.problem.unfix(table, at)
+    }
+
+    /// Bounds a table's components; what is not given stays as it was.
+    pub fn bound_table(&mut self, problem: u32, table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
+        let precision = self.device.precision();
+        self.constrained(problem, true)?.bound(table, precision, lower, upper)
+    }
+
+    /// The problem, about to be constrained: for the first time only if nothing is running on it, since that makes buffers.
+    fn constrained(&mut self, problem: u32, bounds: bool) -> Result<&mut Problem, Error> {
+        let lacking = self.entry(problem)?.0.problem.lacks_constraints(bounds);
+        let (entry, ..) = if lacking { self.idle(problem)? } else { self.entry(problem)? };
+        Ok(&mut entry.problem)
+    }
+
     /// Where a table lies in the arena's buffer (elements).
     pub fn view_table(&mut self, problem: u32, table: u32) -> Result<Slice, Error> {
         let (entry, device, _) = self.entry(problem)?;

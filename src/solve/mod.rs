@@ -3,6 +3,7 @@
 //! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
 
+mod constrained;
 mod levenberg;
 pub mod linear;
 mod options;

@@ -8,7 +8,7 @@ use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
 
 impl Workspace {
-    /// r and J where the point moved, the cost, g = JᵀWr, the diagonal blocks of JᵀWJ, and D.
+    /// r and J where the point moved, the cost, g = JᵀWr, the diagonal blocks of JᵀWJ, and D; without what is fixed.
     pub fn differentiate(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let point = problem.arenas()?.0;
         problem.enabled_batches().for_each(|batch| self.linearize(batch, point, commands));
@@ -31,6 +31,7 @@ impl Workspace {
                 }
             }
         }
+        self.constrain(problem, commands);
         let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
         let bindings = [(VECTOR_IN, self.blocks), (VECTOR_OUT, self.scale)];
         self.over_tables(Fixed::Damping, problem, elements, &bindings, commands);

@@ -29,6 +29,8 @@ pub struct Workspace {
     pub state: Slice,
     /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
     pub instance_costs: Option<Slice>,
+    /// What may move in a step, where something may not.
+    pub(super) free: Option<Slice>,
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
@@ -115,6 +117,7 @@ impl Workspace {
             partials: slice(10),
             state: slice(11),
             instance_costs: slices.get(12).copied(),
+            free: problem.constraints().map(|known| known.pins),
             alignment: limits.offset_alignment,
             partial_distance,
             reduction,

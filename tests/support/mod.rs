@@ -214,6 +214,15 @@ pub fn read(session: &mut Session, problem: u32, table: u32) -> Vec<f64> {
     values
 }
 
+/// New in every run, unless `LEASTWISE_TEST_SEED` gives it.
+pub fn fresh_seed() -> u64 {
+    let given = std::env::var("LEASTWISE_TEST_SEED").ok().map(|seed| seed.parse().expect("LEASTWISE_TEST_SEED is a number"));
+    given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock after 1970");
+        now.as_nanos() as u64
+    })
+}
+
 /// xorshift64*: small, seeded, the same everywhere.
 pub struct Random(u64);
 

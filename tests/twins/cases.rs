@@ -4,6 +4,7 @@ pub mod blocks;
 mod copy;
 mod gather;
 mod levenberg;
+mod mask;
 mod pcg;
 mod project;
 
@@ -29,6 +30,8 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
     match kernel {
         Fixed::Gather => widths.iter().map(|&width| gather::gather(size, width, random)).collect(),
         Fixed::Damping => wide(random, &blocks::damping, Items::Elements),
+        Fixed::Mask => vec![mask::mask(size, random)],
+        Fixed::MaskBlocks => wide(random, &mask::mask_blocks, Items::Variables),
         Fixed::InvertBlocks => wide(random, &blocks::invert_blocks, Items::Variables),
         Fixed::PcgStart => wide(random, &pcg::start, Items::Variables),
         Fixed::PcgBegin => pcg::begin(size, random),

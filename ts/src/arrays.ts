@@ -17,6 +17,8 @@ export type F64 = InstanceType<Float64ArrayConstructor>;
 export type Floats = Float32Array | Float64Array;
 /** A list of instances. */
 export type Indices = Uint32Array | Uint16Array | Int32Array | readonly number[];
+/** Which instances: one byte for each, not 0 where it is one of them. (Any other array is a list of instances.) */
+export type Mask = Uint8Array;
 /** An index table or column: anything array-like of non-negative integers, checked at run time. */
 export type IndexTable = ArrayLike<number>;
 

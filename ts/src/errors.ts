@@ -11,6 +11,7 @@ const ERROR_CODES = [
   "foreign-expression",
   "untraceable",
   "shape",
+  "bounds",
   "invalid-option",
   "tape",
   "limits",
@@ -34,6 +35,7 @@ const ERROR_CODES = [
  * - `foreign-expression`: an expression of another trace, or of one that is over
  * - `untraceable`: a JavaScript operator, conversion or comparison on an expression
  * - `shape`: sizes that do not go together
+ * - `bounds`: limits that are NaN or leave nothing between them: see `instance`
  * - `invalid-option`
  * - `tape`: the traced function could not be read or compiled
  * - `limits`: more than the device can bind

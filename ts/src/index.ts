@@ -4,7 +4,7 @@
  * Begin with {@link init}; make a {@link Problem}; give it variables and residuals; solve.
  * @packageDocumentation
  */
-export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable } from "./arrays.js";
+export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask } from "./arrays.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export { init } from "./engine.js";
@@ -23,6 +23,6 @@ export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
-export type { Constants, Element, Shape, Table, Variables } from "./table.js";
+export type { Bounds, Constants, Element, Shape, Table, Variables } from "./table.js";
 export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { WasmSource } from "./wasm.js";

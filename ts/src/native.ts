@@ -67,6 +67,11 @@ export interface NativeEngine {
   table(problem: number, name: string, width: number, values: Float64Array | Float32Array, moving: boolean): number;
   /** Overwrites instances (all, or those in `at`). */
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
+  /** Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload. */
+  fixTable(problem: number, table: number, at: Uint32Array | undefined, components: Uint32Array | undefined): void;
+  unfixTable(problem: number, table: number, at: Uint32Array | undefined): void;
+  /** Limits: one, one a component, or one a component of every instance. What is undefined stays as it was. */
+  boundTable(problem: number, table: number, lower: Float64Array | undefined, upper: Float64Array | undefined): void;
   /** A task whose `done` carries the table's accepted values. */
   readTable(problem: number, table: number): number;
   /** Undefined on the CPU. */

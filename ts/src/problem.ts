@@ -7,7 +7,7 @@ import { describe, type Output } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
-import { TableOf, type Constants, type Element, type Shape, type Table, type Variables } from "./table.js";
+import { TableOf, type Constants, type Element, type Shape, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { TermOf, type Term, type TermOptions } from "./term.js";
@@ -60,7 +60,7 @@ export class ProblemOf implements Problem {
     return this.#table<Element<S>, true>(name, options, true);
   }
 
-  #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): Table<V> & { readonly constant: C } {
+  #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): TableOf<V, C> {
     const problem = this.#alive();
     mustBeObject(options, `"${name}": options`);
     const { shape, values, count } = options;

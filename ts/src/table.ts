@@ -1,6 +1,6 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
+import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices, type Mask } from "./arrays.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Value } from "./expression.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
@@ -42,8 +42,41 @@ export interface Table<V> extends Slot<V>, Disposable {
 
 /** Gathered by index like variables, never moved. */
 export interface Constants<V> extends Table<V> { readonly constant: true }
+/** The limits that {@link Variables.bound} takes. */
+export interface Bounds {
+  /**
+   * The least values: one for all components, an array with one for each component of an instance, or one with one for each
+   * component of each instance. `-Infinity` where there is none. Left out: as before.
+   */
+  lower?: number | Floats | readonly number[];
+  /** The greatest values, likewise; `Infinity` where there is none. */
+  upper?: number | Floats | readonly number[];
+}
+
 /** Solved for. */
-export interface Variables<V> extends Table<V> { readonly constant: false }
+export interface Variables<V> extends Table<V> {
+  readonly constant: false;
+  /**
+   * Fixes instances: those in `which` (a list, or a `Uint8Array` that is not 0 where an instance is meant), or all of them.
+   * With `components`, only these of an instance's scalars (0, 1, …). What is fixed keeps its value to the bit, whatever
+   * else moves; {@link write} still sets it. May be called at any time, also between the steps of a live solver: it
+   * costs one upload, and nothing is compiled anew.
+   *
+   * @throws `index-out-of-range` for an instance, `shape` for a component that is not there, `data-length` for a mask of another length
+   */
+  fix(which?: Indices | Mask, components?: readonly number[]): void;
+  /** Lets instances (all, or those in `which`) move again, with all of their components. */
+  free(which?: Indices | Mask): void;
+  /**
+   * Keeps every component between two limits, by a projection with an active set: a component at its limit stays there
+   * while the cost's gradient pushes it outwards. Values that are outside of the limits when a solve (or a live step)
+   * begins are moved to the nearest point inside, and the report says how many were; what is fixed is not moved. May be called
+   * at any time, as {@link fix}.
+   *
+   * @throws `bounds` for limits that are NaN or leave nothing between them, with the `instance`; `data-length` for an array of another length; `shape` on a manifold
+   */
+  bound(limits: Bounds): void;
+}
 
 /** @internal */
 export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
@@ -86,6 +119,52 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
       at = Uint32Array.from(options.at);
     }
     this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, floats(values), at));
+  }
+
+  fix(which?: Indices | Mask, components?: readonly number[]): void {
+    const at = this.#instances("fix", which);
+    let parts: Uint32Array | undefined;
+    if (components !== undefined) {
+      if (!isArrayLike(components)) throw new LeastwiseError("shape", `"${this.name}".fix(which, components): components is an array of 0, 1, 2, …, not ${describe(components)}`);
+      const wrong = firstNonIndex(components);
+      if (wrong >= 0) throw new LeastwiseError("shape", `"${this.name}".fix(which, components): components[${wrong}] is ${components[wrong]}, which is no component`);
+      parts = Uint32Array.from(components);
+    }
+    this.tasks.call((native) => native.fixTable(this.problemHandle(), this.handle, at, parts));
+  }
+
+  free(which?: Indices | Mask): void {
+    const at = this.#instances("free", which);
+    this.tasks.call((native) => native.unfixTable(this.problemHandle(), this.handle, at));
+  }
+
+  bound(limits: Bounds): void {
+    mustBeObject(limits, `"${this.name}".bound(limits): limits`);
+    const unknown = Object.keys(limits).find((key) => key !== "lower" && key !== "upper");
+    if (unknown) throw new LeastwiseError("invalid-option", `"${this.name}".bound(…): limits have no "${unknown}" (they have: lower, upper)`);
+    const [lower, upper] = (["lower", "upper"] as const).map((side) => {
+      const given: unknown = limits[side];
+      if (given === undefined) return undefined;
+      if (typeof given === "number") return Float64Array.of(given);
+      if (isArrayLike(given)) return Float64Array.from(given);
+      throw new LeastwiseError("shape", `"${this.name}".bound({ ${side} }): a number or an array of numbers, not ${describe(given)}`);
+    });
+    this.tasks.call((native) => native.boundTable(this.problemHandle(), this.handle, lower, upper));
+  }
+
+  /** The instances that a list or a mask names; all where there is none. */
+  #instances(method: string, which: Indices | Mask | undefined): Uint32Array | undefined {
+    if (which === undefined) return undefined;
+    if (!isArrayLike(which)) throw new LeastwiseError("shape", `"${this.name}".${method}(which): an array of instances or a mask, not ${describe(which)}`);
+    if (which instanceof Uint8Array) {
+      if (which.length !== this.count) throw new LeastwiseError("data-length", `"${this.name}".${method}(mask): the mask has ${which.length} values, but ${this.count} are needed (one an instance; a list of instances is any array but a Uint8Array)`);
+      const named: number[] = [];
+      which.forEach((is, instance) => { if (is !== 0) named.push(instance); });
+      return Uint32Array.from(named);
+    }
+    const wrong = firstNonIndex(which);
+    if (wrong >= 0) throw new LeastwiseError("index-out-of-range", `"${this.name}".${method}(which): which[${wrong}] is ${which[wrong]}, which is no index`);
+    return Uint32Array.from(which);
   }
 
   read(): Promise<F32>;

@@ -3,6 +3,7 @@
 //!
 //! A product JᵀWJ·p takes two passes: every instance multiplies its stored J and stores its contributions, then every
 //! variable gathers them; where a residual sums over entries, a pass over these comes before and another one after it.
+//! Where something is fixed, its part of the product is dropped.
 //! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
 use super::super::{Workspace, state, workspace::Gathered};
@@ -51,6 +52,7 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
         }
         work.backward(batch, work.q, state::SOLVED, commands);
     }
+    work.mask(work.q, state::SOLVED, problem, commands);
 }
 
 fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {

@@ -16,7 +16,8 @@ pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
         for (lane, i) in rounds.flat_map(Iterator::enumerate) {
             let (s, x, v) = (step[vector + i], point[arena + i], vector + i);
-            trial[arena + i] = x + s;
+            // What does not move keeps its bits: −0 + 0 would be 0.
+            trial[arena + i] = if s == R::ZERO { x } else { x + s };
             let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s, x * x];
             sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[lane] += value);
         }
