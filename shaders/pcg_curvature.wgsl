@@ -1,4 +1,4 @@
-// Partial sums of pᵀq. A lane takes every `params.count`-th element, so that there are few workgroups to reduce.
+// Partial sums of pᵀq.
 //
 // words0: number of elements
 
@@ -9,7 +9,6 @@
 
 @compute @workgroup_size(group_size)
 fn main(
-    @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
@@ -17,7 +16,8 @@ fn main(
         return;
     }
     var product: real = 0.0;
-    for (var i = first_element(id); i < params.words0.x; i += params.count) {
+    let run = run_of(group, params.words0.x);
+    for (var i = run.start + lane; i < run.end; i += group_size) {
         product += p[i] * q[i];
     }
     let sum = group_sum(lane, product);

@@ -1,5 +1,4 @@
-// Conjugate gradients begin: s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|. A lane takes every
-// `params.count`-th variable, so that there are few workgroups to reduce.
+// Conjugate gradients begin: s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks,
 //         first partial of this table
@@ -14,13 +13,13 @@
 
 @compute @workgroup_size(group_size)
 fn main(
-    @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
     var rz: real = 0.0;
     var largest: real = 0.0;
-    for (var i = first_element(id); i < params.words1.y; i += params.count) {
+    let run = run_of(group, params.words1.y);
+    for (var i = run.start + lane; i < run.end; i += group_size) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

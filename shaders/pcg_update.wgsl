@@ -1,5 +1,4 @@
-// s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. A lane takes every
-// `params.count`-th variable, so that there are few workgroups to reduce.
+// s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks,
 //         first partial of this table
@@ -16,7 +15,6 @@
 
 @compute @workgroup_size(group_size)
 fn main(
-    @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
@@ -24,7 +22,8 @@ fn main(
         return;
     }
     var rz: real = 0.0;
-    for (var i = first_element(id); i < params.words1.x; i += params.count) {
+    let run = run_of(group, params.words1.x);
+    for (var i = run.start + lane; i < run.end; i += group_size) {
         let width = params.words0.y;
         let vector = params.words0.x + i * width;
         let block = params.words0.z + i * (width * (width + 1u) / 2u);

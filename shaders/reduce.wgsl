@@ -6,11 +6,17 @@ const fan_in: u32 = 16u;
 var<workgroup> scratch: array<real, group_size>;
 var<workgroup> scratch_low: array<real, group_size>;
 
-// The first element of an invocation that takes every `params.count`-th one. What a 2-D grid has beyond its count
-// takes none.
-fn first_element(id: vec3<u32>) -> u32 {
-    let i = item(id);
-    return select(0xffffffffu, i, i < params.count);
+// The elements of a workgroup: a run of whole rounds of its lanes, so that a CPU can hand runs to threads. What a 2-D grid has
+// beyond its workgroups has none.
+struct Run {
+    start: u32,
+    end: u32,
+}
+
+fn run_of(group: vec3<u32>, elements: u32) -> Run {
+    let length = (elements + params.count - 1u) / params.count * group_size;
+    let start = min(group_index(group) * length, elements);
+    return Run(start, min(start + length, elements));
 }
 
 fn group_sum(lane: u32, value: real) -> real {

@@ -1,5 +1,4 @@
-// Partial sums of a column, with what rounding took from each. A lane takes every
-// `params.count`-th element, so that there are few workgroups to reduce.
+// Partial sums of a column, with what rounding took from each.
 //
 // words0: first partial, distance between the sums and their low parts, number of elements
 
@@ -8,12 +7,12 @@
 
 @compute @workgroup_size(group_size)
 fn main(
-    @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
     var part = Exact(0.0, 0.0);
-    for (var i = first_element(id); i < params.words0.z; i += params.count) {
+    let run = run_of(group, params.words0.z);
+    for (var i = run.start + lane; i < run.end; i += group_size) {
         part = exact_add(part, Exact(column[i], 0.0));
     }
     let sum = group_sum_exact(lane, part);

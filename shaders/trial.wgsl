@@ -1,5 +1,4 @@
-// The trial point x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx. A lane takes every `params.count`-th
-// element, so that there are few workgroups to reduce.
+// The trial point x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
 //
 // words0: distance of the five kinds of partials, first element of the table in the arena and in vectors,
 //         first partial of this table
@@ -15,7 +14,6 @@
 
 @compute @workgroup_size(group_size)
 fn main(
-    @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
@@ -24,7 +22,8 @@ fn main(
     var sr: real = 0.0;
     var ss: real = 0.0;
     var xx: real = 0.0;
-    for (var i = first_element(id); i < params.words1.x; i += params.count) {
+    let run = run_of(group, params.words1.x);
+    for (var i = run.start + lane; i < run.end; i += group_size) {
         let v = params.words0.z + i;
         let s = step[v];
         let x = point[params.words0.y + i];

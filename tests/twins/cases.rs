@@ -112,7 +112,7 @@ impl Tables {
     }
 }
 
-/// How a reduction's elements are spread over workgroups, whose lanes take every `lanes`-th.
+/// How a reduction's elements are spread over workgroups: runs of whole rounds of a workgroup's lanes.
 #[derive(Clone, Copy)]
 pub struct Spread {
     elements: usize,
@@ -143,10 +143,8 @@ impl Spread {
     /// The workgroups, with the elements of each.
     pub fn each(self) -> impl Iterator<Item = (usize, impl Iterator<Item = usize>)> {
         let Self { elements, groups, group } = self;
-        let of = move |number: usize| {
-            let firsts = (number * group..elements).step_by(groups * group);
-            firsts.flat_map(move |first| first..elements.min(first + group))
-        };
+        let length = elements.div_ceil(groups * group) * group;
+        let of = move |number: usize| (number * length).min(elements)..((number + 1) * length).min(elements);
         (0..groups).map(move |number| (number, of(number)))
     }
 }

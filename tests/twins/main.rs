@@ -112,6 +112,30 @@ fn time_slices_change_no_bit() {
 }
 
 #[test]
+fn threads_change_no_bit() {
+    let seed = seed();
+    let bits_on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let mut bench = Bench::cpu(Precision::F64, Limits::WEBGPU);
+            let large = every_case(seed, bench.group_size()).filter(|(case, _)| case.items() > 16_384);
+            let bits = |(case, what): (Case, String)| {
+                let outcome = bench.run(&case, false).0;
+                (what, outcome.into_iter().flat_map(|(_, values)| values).map(f64::to_bits).collect::<Vec<_>>())
+            };
+            large.map(bits).collect::<Vec<_>>()
+        })
+    };
+    let alone = bits_on(1);
+    assert!(alone.len() >= 8, "only {} kernels are spread over threads", alone.len());
+    for threads in [2, 3] {
+        for ((what, one), (_, several)) in alone.iter().zip(bits_on(threads)) {
+            assert!(*one == several, "{what}: {threads} threads differ from one");
+        }
+    }
+}
+
+#[test]
 fn a_guard_stops_a_kernel() {
     for limits in [Limits::WEBGPU, Limits::SMALL] {
         for mut bench in Bench::all(limits) {

@@ -5,6 +5,7 @@
 
 mod bindings;
 mod play;
+mod threads;
 pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};

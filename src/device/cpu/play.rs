@@ -155,12 +155,13 @@ impl CpuDevice {
         let access = kernel.access();
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
         let items = match (&kernel.cpu, threads() as u32) {
+            _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
             (Body::Program(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
         let step = (items / group_size).max(1);
         while play.group < groups {
-            let end = (play.group + step).min(groups);
+            let end = play.group.saturating_add(step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
                 super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &access)?,

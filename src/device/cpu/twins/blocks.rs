@@ -1,5 +1,6 @@
 //! Twins of `shaders/damping.wgsl` and `shaders/invert_blocks.wgsl`.
 
+use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
 use crate::device::binding::{ARENA, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
@@ -13,36 +14,42 @@ pub fn row_start(r: usize) -> usize {
 /// D = the diagonal of JᵀWJ, clamped away from 0 and infinity.
 pub fn damping<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [vector, width, first, ..] = work.params.words.map(|word| word as usize);
-    let (blocks, scale) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
+    let (blocks, mut scale) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
     let (lowest, highest) = (R::from_f64(1e-6), R::from_f64(1e30));
-    for i in work.items() {
-        let (variable, component) = (i / width, i % width);
-        let value = blocks[first + variable * row_start(width) + row_start(component) + component];
-        let raised = if value > lowest { value } else { lowest };
-        scale[vector + i] = if raised < highest { raised } else { highest };
-    }
+    let tasks = threads::cut(work.items()).map(|items| (scale.take(vector + items.start..vector + items.end), items));
+    threads::each(tasks.collect(), work.items().len(), |(scale, items)| {
+        for (scale, i) in scale.iter_mut().zip(items) {
+            let (variable, component) = (i / width, i % width);
+            let value = blocks[first + variable * row_start(width) + row_start(component) + component];
+            let raised = if value > lowest { value } else { lowest };
+            *scale = if raised < highest { raised } else { highest };
+        }
+    });
 }
 
 /// M⁻¹: the inverses of the diagonal blocks of JᵀWJ + λD.
 pub fn invert_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [vector, width, first, ..] = work.params.words.map(|word| word as usize);
     let (scale, blocks) = (bindings.read(ARENA), bindings.read(VECTOR_IN));
-    let (inverse, lambda) = (bindings.write(VECTOR_OUT), bindings.read(STATE)[DAMPING as usize]);
+    let (mut inverse, lambda) = (Pieces::new(bindings.write(VECTOR_OUT)), bindings.read(STATE)[DAMPING as usize]);
     let packed = row_start(width);
-    for i in work.items() {
-        let range = first + i * packed..first + (i + 1) * packed;
-        let scale = &scale[vector + i * width..vector + (i + 1) * width];
-        let block = &blocks[range.clone()];
-        let inverse = &mut inverse[range];
-        let damped = |r: usize| block[row_start(r) + r] + lambda * scale[r];
-        if factor(block, damped, inverse, width) {
-            invert_factor(inverse, width);
-            multiply_transposed(inverse, width);
-        } else {
-            inverse.fill(R::ZERO);
-            (0..width).for_each(|r| inverse[row_start(r) + r] = R::ONE / damped(r));
+    let tasks = threads::cut(work.items()).map(|items| {
+        let range = first + items.start * packed..first + items.end * packed;
+        (inverse.take(range.clone()), &blocks[range], &scale[vector + items.start * width..vector + items.end * width])
+    });
+    threads::each(tasks.collect(), work.items().len() * packed, |(inverse, blocks, scale)| {
+        let variables = inverse.chunks_exact_mut(packed).zip(blocks.chunks_exact(packed)).zip(scale.chunks_exact(width));
+        for ((inverse, block), scale) in variables {
+            let damped = |r: usize| block[row_start(r) + r] + lambda * scale[r];
+            if factor(block, damped, inverse, width) {
+                invert_factor(inverse, width);
+                multiply_transposed(inverse, width);
+            } else {
+                inverse.fill(R::ZERO);
+                (0..width).for_each(|r| inverse[row_start(r) + r] = R::ONE / damped(r));
+            }
         }
-    }
+    });
 }
 
 /// Cholesky's L, row by row; false when the block is not positive definite in this precision.

@@ -1,5 +1,6 @@
 //! Twin of `shaders/copy.wgsl`.
 
+use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
 use crate::device::binding::{VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
@@ -12,6 +13,9 @@ pub fn copy<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let items = work.items();
     let elements = 4 * items.start..4 * items.end;
     let one = R::from_f64(1.0 + f64::from(work.params.zero));
-    let (source, target) = (&bindings.read(VECTOR_IN)[elements.clone()], &mut bindings.write(VECTOR_OUT)[elements]);
-    target.iter_mut().zip(source).for_each(|(to, from)| *to = *from * one);
+    let (source, mut target) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+    let tasks = threads::cut(elements.clone()).map(|range| (target.take(range.clone()), &source[range]));
+    threads::each(tasks.collect(), elements.len(), |(target, source)| {
+        target.iter_mut().zip(source).for_each(|(to, from)| *to = *from * one);
+    });
 }

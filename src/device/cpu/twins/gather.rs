@@ -1,5 +1,6 @@
 //! Twin of `shaders/gather.wgsl`.
 
+use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
 use crate::device::binding::{STATE, VECTOR_IN, VECTOR_OUT};
 use crate::kernel::NEGATIVE;
@@ -26,15 +27,24 @@ pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         columns,
         stride: stride as usize,
     };
-    let total = &mut total[base as usize..];
-    // Components do not meet, so as many are summed at a time as fit the processor's registers.
-    for first in (0..width).step_by(3) {
-        match width - first {
-            1 => list.sum::<1>(total, width, first, &items),
-            2 => list.sum::<2>(total, width, first, &items),
-            _ => list.sum::<3>(total, width, first, &items),
+    // Rows are in ascending order of their variables, so the rows of a task write a stretch of their own.
+    let (rows, base) = (items.start / width..items.end.div_ceil(width), base as usize);
+    let mut total = Pieces::new(total);
+    let tasks = threads::cut(rows.clone()).map(|rows| {
+        let (first, last) = (list.ids[rows.start] as usize, list.ids[rows.end - 1] as usize);
+        (total.take(base + first * width..base + (last + 1) * width), rows)
+    });
+    let entries = list.starts[rows.end] - list.starts[rows.start];
+    threads::each(tasks.collect(), entries as usize * width, |(total, rows)| {
+        // Components do not meet, so as many are summed at a time as fit the processor's registers.
+        for first in (0..width).step_by(3) {
+            match width - first {
+                1 => list.sum::<1>(total, width, first, rows.clone(), &items),
+                2 => list.sum::<2>(total, width, first, rows.clone(), &items),
+                _ => list.sum::<3>(total, width, first, rows.clone(), &items),
+            }
         }
-    }
+    });
 }
 
 /// An incidence list and the columns that it leads to.
@@ -67,22 +77,17 @@ impl<'a, R: Real> List<'a, R> {
         }
     }
 
-    /// Components `first .. first + W` of the rows that have some of `items`.
-    fn sum<const W: usize>(&self, total: &mut [R], width: usize, first: usize, items: &Range<usize>) {
+    /// Components `first .. first + W` of the rows, where they are among `items`. `total` begins with the first row's variable.
+    fn sum<const W: usize>(&self, total: &mut [R], width: usize, first: usize, rows: Range<usize>, items: &Range<usize>) {
         let slots: Vec<_> = self.map.chunks_exact(width).map(|codes| self.contribution::<W>(&codes[first..])).collect();
-        let slot_mask = (1u32 << self.bits) - 1;
-        for row in items.start / width..items.end.div_ceil(width) {
+        let begin = self.ids[rows.start];
+        for row in rows {
             let entries = &self.entries[self.starts[row] as usize..self.starts[row + 1] as usize];
-            let mut sums = [R::ZERO; W];
-            for &entry in entries {
-                let (slot, instance) = (&slots[(entry & slot_mask) as usize], (entry >> self.bits) as usize);
-                for ((sum, column), sign) in sums.iter_mut().zip(slot.columns).zip(slot.signs) {
-                    if let Some(&value) = column.get(instance) {
-                        *sum += sign * value;
-                    }
-                }
-            }
-            let to = &mut total[self.ids[row] as usize * width + first..][..W];
+            let sums = match &slots[..] {
+                [slot] => slot.sum(entries, self.bits),
+                _ => self.sum_of_slots(&slots, entries),
+            };
+            let to = &mut total[(self.ids[row] - begin) as usize * width + first..][..W];
             for (k, (to, sum)) in to.iter_mut().zip(sums).enumerate() {
                 // A row may begin in the workgroup before or end in the next one.
                 if items.contains(&(row * width + first + k)) {
@@ -90,5 +95,33 @@ impl<'a, R: Real> List<'a, R> {
                 }
             }
         }
+    }
+
+    fn sum_of_slots<const W: usize>(&self, slots: &[Contribution<R, W>], entries: &[u32]) -> [R; W] {
+        let mut sums = [R::ZERO; W];
+        let slot_mask = (1u32 << self.bits) - 1;
+        for &entry in entries {
+            slots[(entry & slot_mask) as usize].add(&mut sums, entry >> self.bits);
+        }
+        sums
+    }
+}
+
+impl<R: Real, const W: usize> Contribution<'_, R, W> {
+    #[inline(always)]
+    fn add(&self, sums: &mut [R; W], instance: u32) {
+        for ((sum, column), sign) in sums.iter_mut().zip(self.columns).zip(self.signs) {
+            if let Some(&value) = column.get(instance as usize) {
+                *sum += sign * value;
+            }
+        }
+    }
+
+    /// All entries being those of this slot.
+    #[inline(always)]
+    fn sum(&self, entries: &[u32], bits: u32) -> [R; W] {
+        let mut sums = [R::ZERO; W];
+        entries.iter().for_each(|entry| self.add(&mut sums, entry >> bits));
+        sums
     }
 }

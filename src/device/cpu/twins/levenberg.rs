@@ -1,7 +1,8 @@
 //! Twins of the shaders of a Levenberg–Marquardt step: `trial`, `model`, `sum`, `cost`, `accept`, `commit`.
 
+use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
-use super::reduce::{Exact, Lanes, MAX_GROUP, for_each_group, group_sum, group_sum_exact, strided_sum, strided_sum_exact};
+use super::reduce::{Exact, Lanes, MAX_GROUP, group_sum, group_sum_exact, run_elements, runs, strided_sum, strided_sum_exact};
 use crate::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
 use crate::solve::state::*;
@@ -10,21 +11,24 @@ use crate::solve::state::*;
 pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [distance, arena, vector, partial, elements, ..] = work.params.words.map(|word| word as usize);
     let (point, scale, gradient) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
-    let (step, trial) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
+    let (step, mut trial) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
     let (residual, partials) = (bindings.read(JACOBIAN), bindings.write(PARTIALS));
-    for_each_group(work, elements, |group, rounds| {
+    let group_size = work.group_size as usize;
+    let tasks = runs(work, elements).map(|run| (trial.take(arena + run.start..arena + run.end), run));
+    let sums = threads::map(tasks.collect(), run_elements(work, elements), |(trial, run)| {
         let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
-        for (lane, i) in rounds.flat_map(Iterator::enumerate) {
+        for (place, i) in run.enumerate() {
             let (s, x, v) = (step[vector + i], point[arena + i], vector + i);
             // What does not move keeps its bits: −0 + 0 would be 0.
-            trial[arena + i] = if s == R::ZERO { x } else { x + s };
+            trial[place] = if s == R::ZERO { x } else { x + s };
             let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s, x * x];
-            sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[lane] += value);
+            sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[place % group_size] += value);
         }
-        for (kind, sum) in sums.iter().enumerate() {
-            partials[kind * distance + partial + group] = group_sum(sum, work.group_size as usize);
-        }
+        sums.map(|lanes| group_sum(&lanes, group_size))
     });
+    for (group, sums) in (work.groups.start as usize..).zip(sums) {
+        (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + partial + group] = sum);
+    }
 }
 
 /// What the quadratic model promises for the step.
@@ -42,17 +46,20 @@ pub fn model<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 pub fn sum<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [first, distance, elements, ..] = work.params.words.map(|word| word as usize);
     let (column, partials) = (bindings.read(VECTOR_IN), bindings.write(PARTIALS));
-    for_each_group(work, elements, |group, rounds| {
+    let group_size = work.group_size as usize;
+    let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
         let mut lanes = [Exact::default(); MAX_GROUP];
-        for items in rounds {
-            for (lane, value) in lanes.iter_mut().zip(&column[items]) {
+        for round in column[run].chunks(group_size) {
+            for (lane, value) in lanes.iter_mut().zip(round) {
                 *lane = lane.add(Exact { high: *value, low: R::ZERO });
             }
         }
-        let sum = group_sum_exact(&lanes, work.group_size as usize);
+        group_sum_exact(&lanes, group_size)
+    });
+    for (group, sum) in (work.groups.start as usize..).zip(sums) {
         partials[first + group] = sum.high;
         partials[distance + first + group] = sum.low;
-    });
+    }
 }
 
 fn total<R: Real>(work: &Work, partials: &[R]) -> R {
@@ -111,8 +118,9 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 pub fn commit<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     if bindings.read(STATE)[ACCEPTED as usize] != R::ZERO {
         let (arena, items) = (work.params.words[0] as usize, work.items());
-        let items = arena + items.start..arena + items.end;
-        bindings.write(VECTOR_OUT)[items.clone()].copy_from_slice(&bindings.read(VECTOR_IN)[items]);
+        let (trial, mut point) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+        let tasks = threads::cut(arena + items.start..arena + items.end).map(|range| (point.take(range.clone()), &trial[range]));
+        threads::each(tasks.collect(), items.len(), |(point, trial)| point.copy_from_slice(trial));
     }
 }
 

@@ -1,8 +1,9 @@
 //! Twins of the shaders `pcg_*`: preconditioned conjugate gradients (Hestenes & Stiefel; Saad, section 9.2).
 
+use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
 use super::blocks::{row_start, symmetric_product};
-use super::reduce::{Lanes, MAX_GROUP, for_each_group, group_max, group_sum, larger, strided_sum};
+use super::reduce::{Lanes, MAX_GROUP, group_max, group_sum, larger, run_elements, runs, strided_sum};
 use crate::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
 use crate::solve::state::*;
@@ -10,25 +11,39 @@ use crate::solve::state::*;
 /// s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
 pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [vector, width, block, partial, distance, variables, ..] = work.params.words.map(|word| word as usize);
-    let (residual, step) = (bindings.write(DATA), bindings.write(INDEX));
-    let (gradient, z) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
+    let (mut residual, mut step) = (Pieces::new(bindings.write(DATA)), Pieces::new(bindings.write(INDEX)));
+    let (gradient, mut z) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
     let (inverse, partials) = (bindings.read(JACOBIAN), bindings.write(PARTIALS));
-    for_each_group(work, variables, |group, rounds| {
-        let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
-        let mut largest: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for (lane, i) in rounds.flat_map(Iterator::enumerate) {
-            let range = vector + i * width..vector + (i + 1) * width;
-            for (r, g) in residual[range.clone()].iter_mut().zip(&gradient[range.clone()]) {
-                *r = -*g;
-                largest[lane] = larger(largest[lane], g.abs());
-            }
-            step[range.clone()].fill(R::ZERO);
-            let packed = &inverse[block + i * row_start(width)..][..row_start(width)];
-            rz[lane] += symmetric_product(packed, &residual[range.clone()], &mut z[range]);
-        }
-        partials[partial + group] = group_sum(&rz, work.group_size as usize);
-        partials[distance + partial + group] = group_max(&largest, work.group_size as usize);
+    let (group_size, packed) = (work.group_size as usize, row_start(width));
+    let tasks = runs(work, variables).map(|run| {
+        let range = vector + run.start * width..vector + run.end * width;
+        let inverse = &inverse[block + run.start * packed..block + run.end * packed];
+        (residual.take(range.clone()), step.take(range.clone()), z.take(range.clone()), &gradient[range], inverse)
     });
+    let sums = threads::map(tasks.collect(), run_elements(work, variables) * width, |(residual, step, z, gradient, inverse)| {
+        step.fill(R::ZERO);
+        residual.iter_mut().zip(gradient).for_each(|(r, g)| *r = -*g);
+        let mut largest: Lanes<R> = [R::ZERO; MAX_GROUP];
+        for (i, g) in gradient.chunks_exact(width).enumerate() {
+            let lane = &mut largest[i % group_size];
+            *lane = g.iter().fold(*lane, |largest, g| larger(largest, g.abs()));
+        }
+        (precondition(inverse, residual, z, width, group_size), group_max(&largest, group_size))
+    });
+    for (group, (rz, largest)) in (work.groups.start as usize..).zip(sums) {
+        partials[partial + group] = rz;
+        partials[distance + partial + group] = largest;
+    }
+}
+
+/// z = M⁻¹r for the variables of a workgroup's run; gives rᵀz.
+fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usize, group_size: usize) -> R {
+    let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
+    let variables = inverse.chunks_exact(row_start(width)).zip(residual.chunks_exact(width)).zip(z.chunks_exact_mut(width));
+    for (i, ((inverse, residual), z)) in variables.enumerate() {
+        rz[i % group_size] += symmetric_product(inverse, residual, z);
+    }
+    group_sum(&rz, group_size)
 }
 
 /// rᵀz and max |g| from their partials.
@@ -54,19 +69,20 @@ pub fn pcg_direction<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         return;
     }
     let (scale, z) = (bindings.read(DATA), bindings.read(VECTOR_IN));
-    let (p, q) = (bindings.write(VECTOR_OUT), bindings.write(JACOBIAN));
+    let (mut p, mut q) = (Pieces::new(bindings.write(VECTOR_OUT)), Pieces::new(bindings.write(JACOBIAN)));
     let (beta, damping) = (state[BETA as usize], state[DAMPING as usize]);
-    let items = work.items();
-    let (p, q) = (&mut p[items.clone()], &mut q[items.clone()]);
-    // The first direction does not look at p: it may hold anything.
-    if beta == R::ZERO {
-        p.copy_from_slice(&z[items.clone()]);
-    } else {
-        p.iter_mut().zip(&z[items.clone()]).for_each(|(p, z)| *p = *z + beta * *p);
-    }
-    for ((q, p), scale) in q.iter_mut().zip(p).zip(&scale[items]) {
-        *q = damping * *scale * *p;
-    }
+    let tasks = threads::cut(work.items()).map(|items| (p.take(items.clone()), q.take(items.clone()), &z[items.clone()], &scale[items]));
+    threads::each(tasks.collect(), work.items().len(), |(p, q, z, scale)| {
+        // The first direction does not look at p: it may hold anything.
+        if beta == R::ZERO {
+            p.copy_from_slice(z);
+        } else {
+            p.iter_mut().zip(z).for_each(|(p, z)| *p = *z + beta * *p);
+        }
+        for ((q, p), scale) in q.iter_mut().zip(p).zip(scale) {
+            *q = damping * *scale * *p;
+        }
+    });
 }
 
 /// Partial sums of pᵀq.
@@ -75,15 +91,17 @@ pub fn pcg_curvature<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         return;
     }
     let (p, q, partials) = (bindings.read(DATA), bindings.read(VECTOR_IN), bindings.write(PARTIALS));
-    for_each_group(work, work.params.words[0] as usize, |group, rounds| {
+    let (elements, group_size) = (work.params.words[0] as usize, work.group_size as usize);
+    let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
         let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for items in rounds {
-            for ((lane, p), q) in lanes.iter_mut().zip(&p[items.clone()]).zip(&q[items]) {
+        for (p, q) in p[run.clone()].chunks(group_size).zip(q[run].chunks(group_size)) {
+            for ((lane, p), q) in lanes.iter_mut().zip(p).zip(q) {
                 *lane += *p * *q;
             }
         }
-        partials[group] = group_sum(&lanes, work.group_size as usize);
+        group_sum(&lanes, group_size)
     });
+    partials[work.groups.start as usize..][..sums.len()].copy_from_slice(&sums);
 }
 
 /// α = rᵀz / pᵀq.
@@ -107,24 +125,22 @@ pub fn pcg_update<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         return;
     }
     let [vector, width, block, partial, variables, ..] = work.params.words.map(|word| word as usize);
-    let (z, p, q) = (bindings.write(ARENA), bindings.read(DATA), bindings.read(INDEX));
-    let (inverse, step) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
-    let (residual, partials) = (bindings.write(JACOBIAN), bindings.write(PARTIALS));
-    let alpha = state[ALPHA as usize];
-    for_each_group(work, variables, |group, rounds| {
-        let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
-        for items in rounds {
-            let all = vector + items.start * width..vector + items.end * width;
-            step[all.clone()].iter_mut().zip(&p[all.clone()]).for_each(|(s, p)| *s += alpha * *p);
-            residual[all.clone()].iter_mut().zip(&q[all]).for_each(|(r, q)| *r -= alpha * *q);
-            for (lane, i) in items.enumerate() {
-                let range = vector + i * width..vector + (i + 1) * width;
-                let packed = &inverse[block + i * row_start(width)..][..row_start(width)];
-                rz[lane] += symmetric_product(packed, &residual[range.clone()], &mut z[range]);
-            }
-        }
-        partials[partial + group] = group_sum(&rz, work.group_size as usize);
+    let (mut z, p, q) = (Pieces::new(bindings.write(ARENA)), bindings.read(DATA), bindings.read(INDEX));
+    let (inverse, mut step) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+    let (mut residual, partials) = (Pieces::new(bindings.write(JACOBIAN)), bindings.write(PARTIALS));
+    let (alpha, group_size, packed) = (state[ALPHA as usize], work.group_size as usize, row_start(width));
+    let tasks = runs(work, variables).map(|run| {
+        let range = vector + run.start * width..vector + run.end * width;
+        let inverse = &inverse[block + run.start * packed..block + run.end * packed];
+        let written = (step.take(range.clone()), residual.take(range.clone()), z.take(range.clone()));
+        (written, &p[range.clone()], &q[range], inverse)
     });
+    let sums = threads::map(tasks.collect(), run_elements(work, variables) * width, |((step, residual, z), p, q, inverse)| {
+        step.iter_mut().zip(p).for_each(|(s, p)| *s += alpha * *p);
+        residual.iter_mut().zip(q).for_each(|(r, q)| *r -= alpha * *q);
+        precondition(inverse, residual, z, width, group_size)
+    });
+    partials[partial + work.groups.start as usize..][..sums.len()].copy_from_slice(&sums);
 }
 
 /// β = rᵀz / (rᵀz before), and whether the system is solved well enough.

@@ -2,6 +2,7 @@
 
 use super::super::Work;
 use crate::real::Real;
+use std::ops::Range;
 
 /// Workgroups are at most this large ([`Limits::group_size`](crate::device::Limits)).
 pub const MAX_GROUP: usize = 256;
@@ -69,13 +70,13 @@ pub fn strided_sum_exact<R: Real>(work: &Work, count: u32, value: impl Fn(usize)
     group_sum_exact(&lanes, work.group_size as usize)
 }
 
-/// Calls `each` with every workgroup's number and the ranges of elements that its lanes take, a range a round:
-/// the lanes of all workgroups go over `elements` together, side by side.
-pub fn for_each_group(work: &Work, elements: usize, mut each: impl FnMut(usize, &mut dyn Iterator<Item = std::ops::Range<usize>>)) {
-    let (size, lanes) = (work.group_size as usize, work.params.count as usize);
-    for group in work.groups.clone().map(|group| group as usize) {
-        let mine = (group * size).min(lanes)..((group + 1) * size).min(lanes);
-        let rounds = (0..).map(|round| (mine.start + round * lanes).min(elements)..(mine.end + round * lanes).min(elements));
-        each(group, &mut rounds.take_while(|range| !range.is_empty()));
-    }
+/// The elements of every workgroup to do: runs of whole rounds of its lanes, one after the other.
+pub fn runs(work: &Work, elements: usize) -> impl Iterator<Item = Range<usize>> {
+    let length = elements.div_ceil((work.params.count as usize).max(1)) * work.group_size as usize;
+    work.groups.clone().map(move |group| (group as usize * length).min(elements)..((group as usize + 1) * length).min(elements))
+}
+
+/// The elements of all of them.
+pub fn run_elements(work: &Work, elements: usize) -> usize {
+    runs(work, elements).map(|run| run.len()).sum()
 }
