@@ -20,6 +20,7 @@
 use super::{Address, Layout, Load, Program, Store, lower::lower, wgsl};
 use crate::expr::{Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// A slot of a term as its kernels see it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -93,8 +94,8 @@ pub struct ResidualPrograms {
     pub contributions: u32,
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
-    /// Columns that the programs store into, those between pieces of large ones included.
-    in_pieces: u32,
+    /// Columns that the programs store into, those between pieces of large ones included; counted when a device asks.
+    in_pieces: OnceLock<u32>,
     /// What the columns of J stand for: slot and component.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
@@ -317,9 +318,10 @@ impl ResidualPrograms {
             gradient_maps[slot] = ColumnMap { width, codes: codes[range.clone()].to_vec() };
             let mut block = Vec::new();
             for i in range.clone() {
-                for j in range.start..=i {
-                    let of_i = |row: usize| entries[i].iter().find(|entry| entry.0 == row).map(|entry| entry.1);
-                    let both = entries[j].iter().filter_map(|&(row, b)| Some((of_i(row)?, b)));
+                let mut of_i = vec![None; jacobian.len()];
+                entries[i].iter().for_each(|&(row, entry)| of_i[row] = Some(entry));
+                for of_j in &entries[range.start..=i] {
+                    let both = of_j.iter().filter_map(|&(row, b)| Some((of_i[row]?, b)));
                     let (a, b): (Vec<Expr>, Vec<Expr>) = both.unzip();
                     let entry = linear.dot(&a, &b);
                     let entry = linear.mul(weight, entry);
@@ -330,10 +332,8 @@ impl ResidualPrograms {
             first = range.end;
         }
         let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
-        let all = [&linearize, &energy, &change, &gradient, &product, &diagonal];
-        let in_pieces = all.into_iter().map(wgsl::columns).max().unwrap_or(0);
         Self {
-            in_pieces,
+            in_pieces: OnceLock::new(),
             linearize,
             energy,
             change,
@@ -375,7 +375,13 @@ impl ResidualPrograms {
     /// Columns of scratch that the programs need; with those between pieces of large ones where a device needs pieces.
     pub fn scratch(&self, in_pieces: bool) -> u32 {
         let own = self.contributions.max(self.diagonals).max(1);
-        if in_pieces { own.max(self.in_pieces) } else { own }
+        let counted = || self.all().into_iter().map(wgsl::columns).max().unwrap_or(0);
+        if in_pieces { own.max(*self.in_pieces.get_or_init(counted)) } else { own }
+    }
+
+    /// In the order of [`TermKernels`](crate::problem::TermKernels).
+    pub fn all(&self) -> [&Program; 6] {
+        [&self.linearize, &self.energy, &self.change, &self.gradient, &self.product, &self.diagonal]
     }
 }
 

@@ -212,7 +212,7 @@ impl Session {
         let mut description = TermDescription { inputs, ..TermDescription::default() };
         for batch in batches {
             let programs = &batch.programs;
-            let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
+            let all = programs.all();
             description = TermDescription {
                 residuals,
                 inputs,

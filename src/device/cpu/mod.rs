@@ -11,8 +11,9 @@ pub mod twins;
 pub use bindings::{Bindings, Body, Twin, Work};
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision};
+use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, KernelText, Kind, Limits, Precision};
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// The storage of one buffer.
 pub enum Storage {
@@ -21,17 +22,24 @@ pub enum Storage {
     Index(Vec<u32>),
 }
 
+/// Kernels by number and by their texts: equal ones are one.
+#[derive(Default)]
+struct Kernels {
+    list: Vec<KernelSource>,
+    known: HashMap<Vec<KernelText>, KernelId>,
+}
+
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
     buffers: Vec<Option<RefCell<Storage>>>,
-    kernels: Vec<KernelSource>,
+    kernels: Box<Kernels>,
     counters: Counters,
 }
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Vec::new(), counters: Counters::default() }
+        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), counters: Counters::default() }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
@@ -59,14 +67,13 @@ impl CpuDevice {
     }
 
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
+        let Kernels { list, known } = &mut *self.kernels;
         let add = |source: &KernelSource| {
-            let known = self.kernels.iter().position(|kernel| kernel.texts == source.texts);
-            let id = known.unwrap_or_else(|| {
+            *known.entry(source.texts.clone()).or_insert_with(|| {
                 self.counters.kernels_created += 1;
-                self.kernels.push(source.clone());
-                self.kernels.len() - 1
-            });
-            KernelId(id as u32)
+                list.push(source.clone());
+                KernelId(list.len() as u32 - 1)
+            })
         };
         sources.iter().map(add).collect()
     }

@@ -151,7 +151,7 @@ impl CpuDevice {
         if play.group == 0 {
             self.counters.dispatches += 1;
         }
-        let kernel = self.kernels.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
+        let kernel = self.kernels.list.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
         let access = kernel.access();
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
         let items = match (&kernel.cpu, threads() as u32) {

@@ -82,9 +82,21 @@ pub fn pieces(program: &Program) -> Vec<Piece> {
         operands(instruction).for_each(|operand| last_use[operand as usize] = place);
     }
     let cuts = cuts(program, &last_use);
+    let count = cuts.len() - 1;
+    let mut stores = vec![Vec::new(); count];
+    for &(store, value) in &program.stores {
+        let cheap = is_cheap(&program.instructions[value as usize]);
+        stores[if cheap { count - 1 } else { piece_of(&cuts, value as usize) }].push((store, value));
+    }
+    let ending = vec![Vec::new(); count];
     let mut writer =
-        Writer { program, last_use, columns: HashMap::new(), free: Vec::new(), next: own_columns(program), ending: Vec::new() };
-    cuts.windows(2).map(|range| writer.piece(range[0], range[1])).collect()
+        Writer { program, last_use, cuts, stores, columns: HashMap::new(), free: Vec::new(), next: own_columns(program), ending };
+    (0..count).map(|number| writer.piece(number)).collect()
+}
+
+/// The piece that an instruction is in.
+fn piece_of(cuts: &[usize], place: usize) -> usize {
+    cuts.partition_point(|&cut| cut <= place) - 1
 }
 
 /// Where pieces begin, and the end: each cut where the fewest values cross it, in the last quarter of what a piece may
@@ -125,18 +137,24 @@ fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
 struct Writer<'a> {
     program: &'a Program,
     last_use: Vec<usize>,
+    cuts: Vec<usize>,
+    /// What each piece stores; what is written anew where it is needed, the last one does.
+    stores: Vec<Vec<(Store, Value)>>,
     /// Where values of earlier pieces are stored.
     columns: HashMap<Value, u32>,
     free: Vec<u32>,
     next: u32,
-    /// Columns by the instruction after which nobody needs them.
-    ending: Vec<(usize, u32)>,
+    /// For every piece, the columns that nobody needs after it.
+    ending: Vec<Vec<u32>>,
 }
 
 impl Writer<'_> {
-    fn piece(&mut self, start: usize, end: usize) -> Piece {
+    fn piece(&mut self, number: usize) -> Piece {
+        let (start, end) = (self.cuts[number], self.cuts[number + 1]);
         // What only earlier pieces needed may be overwritten now.
-        self.free.extend(self.ending.extract_if(.., |(last, _)| *last < start).map(|(_, column)| column));
+        if let Some(before) = number.checked_sub(1) {
+            self.free.append(&mut self.ending[before]);
+        }
         let Program { name, addresses, header, shared, guard, .. } = self.program;
         let (name, addresses) = (name.clone(), addresses.clone());
         let empty = Program { name, addresses, header: *header, shared: *shared, guard: *guard, ..Program::default() };
@@ -148,14 +166,9 @@ impl Writer<'_> {
                 self.write(place as Value, instruction, &mut piece, &mut values);
             }
         }
-        let is_last = end == self.program.instructions.len();
-        for &(store, value) in &self.program.stores {
-            let place = value as usize;
-            let here = if is_cheap(&self.program.instructions[place]) { is_last } else { (start..end).contains(&place) };
-            if here {
-                let value = self.value(value, &mut piece, &mut values);
-                piece.program.stores.push((store, value));
-            }
+        for (store, value) in std::mem::take(&mut self.stores[number]) {
+            let value = self.value(value, &mut piece, &mut values);
+            piece.program.stores.push((store, value));
         }
         for place in start..end {
             if self.last_use[place] >= end && !is_cheap(&self.program.instructions[place]) {
@@ -164,7 +177,7 @@ impl Writer<'_> {
                     self.next - 1
                 });
                 self.columns.insert(place as Value, column);
-                self.ending.push((self.last_use[place], column));
+                self.ending[piece_of(&self.cuts, self.last_use[place])].push(column);
                 piece.program.stores.push((Store::Column(column), values[&(place as Value)]));
             }
         }
