@@ -45,7 +45,7 @@ impl<'a> Packed<'a> {
         let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed] = words.take(9)? else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
         };
-        let slots = words.take(2 * slots)?.chunks(2).map(|pair| Slot { table: pair[0], column: pair[1] }).collect();
+        let slots: Vec<Slot> = words.take(2 * slots)?.chunks(2).map(|pair| Slot { table: pair[0], column: pair[1] }).collect();
         // One more than there are, or 0 for one that all share.
         let weight = match weights.checked_sub(1) {
             None => Weight::Shared(reals.next()?),
@@ -67,25 +67,26 @@ impl<'a> Packed<'a> {
             let length = words.next()?;
             entries.push(EntryColumn { name: name(), values: Reals::F64(reals.take(length)?) });
         }
-        let mut all = Vec::new();
-        for _ in 0..traces {
-            let &[length, outputs, tape] = words.take(3)? else { continue };
-            all.push(Trace { length, outputs: words.take(outputs)?, tape: words.take(tape)? });
-        }
-        let mut columns = Vec::new();
+        let mut columns = Vec::with_capacity(slots.len());
         for _ in 0..indices {
             columns.push(words.take(count)?.to_vec());
         }
+        let offsets = if ragged.is_empty() { &[] } else { words.take(count.saturating_add(1))? };
+        let mut rows = Vec::new();
+        for (table, length) in ragged {
+            rows.push(RaggedSlot { table, indices: words.take(length)?.to_vec() });
+        }
+        let mut all = Vec::new();
+        for _ in 0..traces {
+            let &[length, tape, outputs] = words.take(3)? else { continue };
+            all.push(Trace { length, tape: words.take(tape)?, outputs: words.take(outputs)? });
+        }
         let (tape, outputs) = all.first().map_or((&[][..], &[][..]), |trace| (trace.tape, trace.outputs));
         let plain = TermSpec { name: self.name.to_string(), count, indices: columns, slots, columns: given, weight, tape, outputs };
-        if ragged.is_empty() {
+        if rows.is_empty() {
             return Ok(Unpacked::Plain(plain));
         }
-        let offsets = words.take(count.saturating_add(1))?.to_vec();
-        let mut slots = Vec::new();
-        for (table, length) in ragged {
-            slots.push(RaggedSlot { table, indices: words.take(length)?.to_vec() });
-        }
+        let (offsets, slots) = (offsets.to_vec(), rows);
         if summed != 0 {
             return Ok(Unpacked::Summed(SummedSpec { plain, offsets, slots, columns: entries }));
         }

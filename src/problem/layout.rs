@@ -17,7 +17,7 @@ impl Problem {
         let (mut total, limits) = (start, device.limits());
         let most = limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes();
         for Term { name, entries, .. } in self.terms.iter_mut().flatten() {
-            let Some(Entries { sums, slopes, .. }) = entries else { continue };
+            let Some(Entries { sums, slopes, .. }) = entries.as_deref_mut() else { continue };
             let placed = total.place(sums, limits).and_then(|()| total.place(slopes, limits));
             placed.filter(|()| u64::from(total.largest()) <= most).ok_or_else(|| {
                 let limit = limits.binding_bytes;

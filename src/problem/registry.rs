@@ -244,9 +244,7 @@ impl Compiled {
         if let Some(kernels) = self.kernels {
             return Ok(kernels);
         }
-        let programs = &self.programs;
-        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.product, &programs.diagonal];
-        let ids = device.kernels(&all.map(KernelSource::of))?;
+        let ids = device.kernels(&self.programs.all().map(KernelSource::of))?;
         let kernels =
             TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
         self.kernels = Some(kernels);

@@ -201,7 +201,7 @@ impl Term {
             place: None,
             reading: Arc::new(outer),
         });
-        term.entries = Some(Entries {
+        term.entries = Some(Box::new(Entries {
             count: rows.len() as u32,
             rows,
             ragged: spec.slots.len() as u32,
@@ -214,7 +214,7 @@ impl Term {
             sums,
             slopes,
             compiled: RefCell::new(compiled),
-        });
+        }));
         Ok(term)
     }
 

@@ -96,7 +96,7 @@ pub struct Term {
     pub enabled: bool,
     pub parts: Vec<Part>,
     /// What is summed over the rows' entries; the one part is over these sums, then.
-    pub entries: Option<Entries>,
+    pub entries: Option<Box<Entries>>,
     pub(super) columns: Vec<NamedColumn>,
     weight_shared: bool,
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
@@ -108,7 +108,8 @@ pub struct Term {
 
 impl Term {
     pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
-        let mut term = Self::empty(&spec);
+        let name = std::mem::take(&mut spec.name);
+        let mut term = Self::empty(name, &spec);
         let values = term.given(&spec, &[])?;
         let weight = term.weight_values(spec.weight)?;
         let literals = |_: usize| literals;
@@ -145,20 +146,20 @@ impl Term {
 
     /// A term of which some slots have a row of entries an instance, without its parts.
     pub(super) fn of_rows(plain: &TermSpec, columns: &[EntryColumn], offsets: &[u32]) -> Self {
-        let mut term = Self::empty(plain);
+        let mut term = Self::empty(plain.name.clone(), plain);
         term.columns.extend(columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry }));
         term.offsets = Some(offsets.to_vec());
         term
     }
 
-    fn empty(spec: &TermSpec) -> Self {
+    fn empty(name: String, spec: &TermSpec) -> Self {
         let columns = spec.columns.iter().map(|column| NamedColumn {
             name: column.name.clone(),
             width: column.width,
             per: if column.shared { Per::Term } else { Per::Instance },
         });
         Self {
-            name: spec.name.clone(),
+            name,
             count: spec.count,
             enabled: true,
             parts: Vec::new(),
@@ -286,7 +287,7 @@ impl Term {
     /// A column's values, checked.
     pub(super) fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
         let NamedColumn { name, width, per } = &self.columns[number];
-        self.checked(&format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
+        self.checked(|| format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
     }
 
     /// A scalar of data of a part's instances, from its column's values.
@@ -321,12 +322,13 @@ impl Term {
     }
 
     pub(super) fn weight_values(&self, weight: Weight) -> Result<Values, Error> {
-        let what = format!("term \"{}\": weight", self.name);
+        let what = || format!("term \"{}\": weight", self.name);
         let one;
         let values = match weight {
             Weight::Each(_) if self.weight_shared => {
                 return Err(Error::InvalidOption(format!(
-                    "{what} is one number for all instances: give an array when the term is made to have one for each"
+                    "{} is one number for all instances: give an array when the term is made to have one for each",
+                    what()
                 )));
             }
             Weight::Each(values) => values,
@@ -340,14 +342,15 @@ impl Term {
             Reals::F64(values) => values.iter().position(|value| *value < 0.0),
         };
         if let Some(position) = negative {
-            return Err(Error::InvalidOption(format!("{what} must not be negative, but value {position} is")));
+            return Err(Error::InvalidOption(format!("{} must not be negative, but value {position} is", what())));
         }
         let per = if matches!(weight, Weight::Shared(_)) { Per::Term } else { Per::Instance };
-        let values = self.checked(&what, 1, per, values)?;
+        let values = self.checked(what, 1, per, values)?;
         Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values) })
     }
 
-    fn checked(&self, what: &str, width: u32, per: Per, values: Reals) -> Result<Vec<f64>, Error> {
+    /// The values of a column or weight, which `what` names if they are refused.
+    fn checked(&self, what: impl Fn() -> String, width: u32, per: Per, values: Reals) -> Result<Vec<f64>, Error> {
         let width = width as usize;
         let rows = match per {
             Per::Term => 1,
@@ -360,7 +363,7 @@ impl Term {
                 Per::Instance => format!("{} ({rows} instances of {width})", rows as u64 * width as u64),
                 Per::Entry => format!("{rows} (one an entry)"),
             };
-            return Err(Error::DataLength { term: Some(self.name.clone()), what: what.into(), got: values.len(), expected });
+            return Err(Error::DataLength { term: Some(self.name.clone()), what: what(), got: values.len(), expected });
         }
         values.finite().map_err(|(position, value)| Error::NonFinite {
             term: Some(self.name.clone()),
@@ -369,7 +372,7 @@ impl Term {
                 (Per::Entry, Some(offsets)) => Some(offsets.partition_point(|&start| start as usize <= position) as u32 - 1),
                 _ => Some((position / width) as u32),
             },
-            what: what.into(),
+            what: what(),
             position,
             value: value.to_string(),
         })

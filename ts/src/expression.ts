@@ -12,6 +12,7 @@ import { Quat } from "./quaternion.js";
 import { Scalar } from "./scalar.js";
 import type { Trace } from "./trace.js";
 import { Vec } from "./vector.js";
+import type { Words } from "./words.js";
 
 export { and, hypot, logsumexp, max, mean, min, not, or, sum } from "./lists.js";
 export { clamp, mix, select, smoothstep, step } from "./choice.js";
@@ -32,19 +33,27 @@ export { wrap } from "./vector.js";
 /** What a residual may consist of: its scalars are rows of r. */
 export type Output = Scalar | Vec<number> | Mat2 | Mat3 | Quat;
 
-/** The values that a residual function returned, checked. @internal */
-export function outputs(returned: unknown, trace: Trace): number[] {
-  const items: readonly unknown[] = Array.isArray(returned) ? returned : [returned];
-  const isOutput = (item: unknown): item is Expression<unknown> => item instanceof Scalar || item instanceof Vec || item instanceof Mat || item instanceof Quat;
-  const wrong = items.findIndex((item) => !isOutput(item));
-  if (items.length === 0 || wrong >= 0) {
-    const what = items.length === 0 ? "an empty array" : items[wrong] instanceof Promise ? "a promise" : describe(items[wrong]);
-    throw new LeastwiseError("no-residual", `the residual "${trace.term}" returned ${what}: return a scalar, a vector, a matrix, a quaternion, or an array of them (is a \`return\` missing?)`, { term: trace.term });
+/** Appends the numbers of the values that a residual function returned, checked; how many there are. @internal */
+export function writeOutputs(returned: unknown, trace: Trace, words: Words): number {
+  if (!Array.isArray(returned)) {
+    words.push(output(returned, trace).value);
+    return 1;
   }
-  return (items as readonly Expression<unknown>[]).map((item) => {
-    if (item.owner !== trace) {
-      throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" returned an expression of "${item.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
-    }
-    return item.value;
-  });
+  if (returned.length === 0) noResidual("an empty array", trace);
+  for (const item of returned) words.push(output(item, trace).value);
+  return returned.length;
+}
+
+function output(item: unknown, trace: Trace): Expression<unknown> {
+  if (!(item instanceof Scalar || item instanceof Vec || item instanceof Mat || item instanceof Quat)) {
+    return noResidual(item instanceof Promise ? "a promise" : describe(item), trace);
+  }
+  if (item.owner !== trace) {
+    throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" returned an expression of "${item.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
+  }
+  return item;
+}
+
+function noResidual(returned: string, trace: Trace): never {
+  throw new LeastwiseError("no-residual", `the residual "${trace.term}" returned ${returned}: return a scalar, a vector, a matrix, a quaternion, or an array of them (is a \`return\` missing?)`, { term: trace.term });
 }

@@ -84,13 +84,16 @@ export function refuse(name: string, operands: readonly unknown[], takes: string
 
 /** The value numbers of operands; numbers become literals. All must belong to one trace. @internal */
 export function values(trace: Trace, operands: readonly Operand[]): number[] {
-  return operands.map((operand) => {
-    if (typeof operand === "number") return trace.literal(operand);
-    if (operand.owner !== trace) {
-      throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" uses an expression of "${operand.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
-    }
-    return operand.value;
-  });
+  return operands.map((operand) => valueOf(trace, operand));
+}
+
+/** The same for one. @internal */
+export function valueOf(trace: Trace, operand: Operand): number {
+  if (typeof operand === "number") return trace.literal(operand);
+  if (operand.owner !== trace) {
+    throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" uses an expression of "${operand.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
+  }
+  return operand.value;
 }
 
 /** Writes an instruction; gives the number of its value. @internal */

@@ -19,26 +19,23 @@ export interface Layout { readonly count: number; readonly indices: readonly Ind
 export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], positions: readonly number[], over: number | IndexTable | undefined, rows: number | undefined): Layout {
   const table = typeof over === "object" ? over : undefined;
   // A bare slot at position k takes column k of a table; without one it is instance i itself.
-  const columnOf = slots.map((slot, k) => slot.column ?? (table ? positions[k] : undefined));
-  const lost = table ? -1 : columnOf.findIndex((column) => typeof column === "number");
-  if (lost >= 0) {
-    throw new LeastwiseError("invalid-option", `term "${name}": slot ${positions[lost]} takes column ${columnOf[lost]} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: positions[lost] });
+  const columnOf: (number | IndexTable | undefined)[] = [];
+  let widest = 0;
+  for (let k = 0; k < slots.length; k++) {
+    const column = slots[k]!.column ?? (table ? positions[k] : undefined);
+    if (typeof column === "number") {
+      if (!table) throw new LeastwiseError("invalid-option", `term "${name}": slot ${positions[k]} takes column ${column} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: positions[k] });
+      widest = Math.max(widest, column + 1);
+    }
+    columnOf.push(column);
   }
-  const widest = columnOf.reduce<number>((most, column) => (typeof column === "number" ? Math.max(most, column + 1) : most), 0);
   if (table && widest > 0 && table.length % widest !== 0) {
     throw new LeastwiseError("data-length", `term "${name}": \`over\` has ${table.length} indices, which is not a multiple of its ${widest} columns (the highest column that a slot takes is ${widest - 1})`, { term: name });
   }
   if (table && widest === 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is given, but every slot has an index column of its own: leave it out`, { term: name });
   }
-  const lengths = slots.map((_slot, k) => {
-    const column = columnOf[k];
-    return typeof column === "object" ? column.length : undefined;
-  });
-  const identity = slots.find((_slot, k) => columnOf[k] === undefined);
-  const count = typeof over === "number" ? over
-    : table ? table.length / widest
-    : rows ?? lengths.find((length) => length !== undefined) ?? identity?.table.count ?? 0;
+  const count = typeof over === "number" ? over : table ? table.length / widest : rows ?? ownCount(slots, columnOf);
   if (!Number.isInteger(count) || count < 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is ${count}, but a number of instances is 0, 1, 2, …`, { term: name });
   }
@@ -49,49 +46,60 @@ export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], po
     throw new LeastwiseError("data-length", `term "${name}": its ragged slots have ${rows} rows, but \`over\` gives ${count} instances`, { term: name });
   }
   // Before anything of that length is made.
-  const short = typeof over === "number" ? slots.findIndex((slot, k) => columnOf[k] === undefined && slot.table.count < count) : -1;
-  if (short >= 0) {
-    const { name: called, count: instance } = slots[short]!.table;
-    throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${positions[short]} of instance ${instance} has index ${instance}, but "${called}" has ${instance} instances (0 to ${instance - 1})`, { term: name, slot: positions[short], instance });
-  }
-  const uneven = typeof over === "number" ? -1 : slots.findIndex((slot, k) => columnOf[k] === undefined && slot.table.count !== count);
-  if (uneven >= 0) {
-    throw new LeastwiseError("data-length", `term "${name}": slot ${positions[uneven]} ("${slots[uneven]!.table.name}") has ${slots[uneven]!.table.count} instances, but the term has ${count}: slots without indices take instance i for instance i`, { term: name, slot: positions[uneven] });
-  }
-  const indices: IndexTable[] = [];
-  const known = new Map<unknown, number>();
-  const add = (key: unknown, make: () => IndexTable): number => {
-    let number = known.get(key);
-    if (number === undefined) {
-      number = indices.push(make()) - 1;
-      known.set(key, number);
-    }
-    return number;
-  };
-  const placed = slots.map((slot, k) => {
+  for (let k = 0; k < slots.length; k++) if (columnOf[k] === undefined) checkIdentity(name, slots[k]!, positions[k]!, count, typeof over === "number");
+  const [indices, keys, placed]: [IndexTable[], unknown[], NativeSlot[]] = [[], [], []];
+  for (let k = 0; k < slots.length; k++) {
     const column = columnOf[k];
-    const checked = (values: IndexTable, at: (i: number) => number): Uint32Array => {
-      const taken = new Uint32Array(count);
-      for (let i = 0; i < count; i++) {
-        const value = values[at(i)]!;
-        if (!(Number.isInteger(value) && value >= 0 && value < 4294967296)) {
-          throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${positions[k]} of instance ${i} has index ${value}, which is no index (0, 1, 2, …)`, { term: name, slot: positions[k], instance: i });
-        }
-        taken[i] = value;
-      }
-      return taken;
-    };
-    if (typeof column === "object") {
-      if (column.length !== count) {
-        throw new LeastwiseError("data-length", `term "${name}": the index column of slot ${positions[k]} ("${slot.table.name}") has ${column.length} entries, but the term has ${count} instances`, { term: name, slot: positions[k] });
-      }
-      const wrong = firstNonIndex(column);
-      return { table: slot.table.handle, column: add(column, () => (wrong < 0 ? column : checked(column, (i) => i))) };
+    let number = keys.indexOf(column);
+    if (number < 0) {
+      number = keys.push(column) - 1;
+      indices.push(
+        typeof column === "object" ? ownColumn(name, column, slots[k]!, positions[k]!, count)
+        : column === undefined ? Uint32Array.from({ length: count }, (_, i) => i)
+        : tableColumn(name, table!, column, widest, positions[k]!, count));
     }
-    if (column === undefined || !table) {
-      return { table: slot.table.handle, column: add("identity", () => Uint32Array.from({ length: count }, (_, i) => i)) };
-    }
-    return { table: slot.table.handle, column: add(column, () => checked(table, (i) => i * widest + column)) };
-  });
+    placed.push({ table: slots[k]!.table.handle, column: number });
+  }
   return { count, indices, slots: placed };
+}
+
+/** The instances of a term that neither a table nor rows count: those of its slots' own columns, else of a table. */
+function ownCount(slots: readonly SlotOf<unknown>[], columnOf: readonly (number | IndexTable | undefined)[]): number {
+  for (const column of columnOf) if (typeof column === "object") return column.length;
+  return slots[0]?.table.count ?? 0;
+}
+
+/** A slot that takes instance i for instance i needs as many as the term has, or more if that number was given. */
+function checkIdentity(name: string, { table }: SlotOf<unknown>, slot: number, count: number, given: boolean): void {
+  if (given && table.count < count) {
+    throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${slot} of instance ${table.count} has index ${table.count}, but "${table.name}" has ${table.count} instances (0 to ${table.count - 1})`, { term: name, slot, instance: table.count });
+  }
+  if (!given && table.count !== count) {
+    throw new LeastwiseError("data-length", `term "${name}": slot ${slot} ("${table.name}") has ${table.count} instances, but the term has ${count}: slots without indices take instance i for instance i`, { term: name, slot });
+  }
+}
+
+/** A slot's own index column. */
+function ownColumn(name: string, column: IndexTable, { table }: SlotOf<unknown>, slot: number, count: number): IndexTable {
+  if (column.length !== count) {
+    throw new LeastwiseError("data-length", `term "${name}": the index column of slot ${slot} ("${table.name}") has ${column.length} entries, but the term has ${count} instances`, { term: name, slot });
+  }
+  const wrong = firstNonIndex(column);
+  if (wrong >= 0) throw noIndex(name, slot, wrong, column[wrong]);
+  return column;
+}
+
+/** A column of the term's table. */
+function tableColumn(name: string, table: IndexTable, column: number, widest: number, slot: number, count: number): IndexTable {
+  const taken = new Uint32Array(count);
+  for (let i = 0; i < count; i++) {
+    const value = table[i * widest + column]!;
+    if (!(Number.isInteger(value) && value >= 0 && value < 4294967296)) throw noIndex(name, slot, i, value);
+    taken[i] = value;
+  }
+  return taken;
+}
+
+function noIndex(name: string, slot: number, instance: number, value: unknown): LeastwiseError {
+  return new LeastwiseError("index-out-of-range", `term "${name}": slot ${slot} of instance ${instance} has index ${value}, which is no index (0, 1, 2, …)`, { term: name, slot, instance });
 }

@@ -11,6 +11,7 @@ import { TableOf, type Constants, type Element, type Shape, type Variables } fro
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { TermOf, type Term, type TermOptions } from "./term.js";
+import { Words } from "./words.js";
 
 /** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
@@ -47,6 +48,8 @@ export class ProblemOf implements Problem {
     this.#handle = tasks.call((native) => native.problem());
   }
 
+  #forget = (term: string): void => { this.#terms.delete(term); };
+
   #alive = (): number => {
     if (this.#disposed) throw new LeastwiseError("disposed", "this problem was disposed: it can't be used any more");
     return this.#handle;
@@ -81,11 +84,16 @@ export class ProblemOf implements Problem {
     // Reports map names of terms to costs, and an object of JavaScript's can't have this key.
     if (name === "__proto__") throw new LeastwiseError("invalid-option", "a term can't be called \"__proto__\"", { term: name });
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
-    const traced = trace(name, options as TermOptions<Slots, Columns>, residual as never, this);
-    const handle = this.tasks.call((native) => addTerm(native, problem, traced.native));
-    this.#traceMs += performance.now() - started;
-    this.#terms.add(name);
-    return new TermOf<D>(name, traced.native.count, this.tasks, this.#alive, handle, traced.columns, traced.native.rows?.indices.length ?? 0, typeof traced.native.weight === "object", () => this.#terms.delete(name));
+    const words = Words.take();
+    try {
+      const term = trace(words, name, options as TermOptions<Slots, Columns>, residual as never, this);
+      const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
+      this.#traceMs += performance.now() - started;
+      this.#terms.add(name);
+      return new TermOf<D>(term, this.tasks, this.#alive, handle, this.#forget);
+    } finally {
+      Words.release(words);
+    }
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {

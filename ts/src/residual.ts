@@ -3,10 +3,10 @@
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { floats, isArrayLike, type Floats } from "./arrays.js";
-import type { TermCrossing } from "./crossing.js";
+import { writeTerm, type TermCrossing } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe, outputs, wrap } from "./expression.js";
+import { describe, wrap, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { Opcode } from "./opcodes.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
@@ -14,17 +14,18 @@ import { Each } from "./sums.js";
 import { TableOf } from "./table.js";
 import type { TermOptions } from "./term.js";
 import { Trace } from "./trace.js";
+import type { Words } from "./words.js";
 
 /** A column with its name; those of entries come last. @internal */
 export interface NamedColumn { readonly name: string; readonly plain: PlainColumn }
 
-/** What was traced: the engine's term, and what the columns are called. @internal */
-export interface Traced { readonly native: TermCrossing; readonly columns: readonly NamedColumn[] }
+type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 
-interface Place { readonly slot: SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>; readonly key: string | number }
+/** Of a hundred thousand terms most have none. */
+const NONE: readonly never[] = [];
 
-/** Looks at the slots, runs the function, and gives what the engine needs. @internal */
-export function trace(name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object): Traced {
+/** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
+export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object): TermCrossing {
   const where = { term: name };
   if (typeof options !== "object" || options === null || typeof options.of !== "object" || options.of === null) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`of\` must list the variables and constants that the residual takes`, where);
@@ -32,64 +33,70 @@ export function trace(name: string, options: TermOptions<Slots, Columns>, residu
   if (typeof residual !== "function") {
     throw new LeastwiseError("no-residual", `term "${name}": the residual must be a function, not ${describe(residual)}`, where);
   }
-  const isList = Array.isArray(options.of);
-  const places = Object.entries(options.of as Record<string, unknown>).map(([key, slot], k) => place(name, slot, isList ? k : key, k, problem));
   const { over, data } = options;
+  const keys = Array.isArray(options.of) ? undefined : Object.keys(options.of);
+  const given: readonly unknown[] = keys ? Object.values(options.of) : options.of as readonly unknown[];
+  const slots: AnySlot[] = [], bare: SlotOf<unknown>[] = [], positions: number[] = [];
+  let ragged: (RowsOf<unknown> | EachOf<unknown>)[] | undefined;
+  for (let k = 0; k < given.length; k++) {
+    const slot = slotOf(name, given[k], keys ? keys[k]! : k, k, problem);
+    slots.push(slot);
+    if (slot instanceof SlotOf) {
+      bare.push(slot);
+      positions.push(k);
+    } else (ragged ??= []).push(slot);
+  }
   if (over !== undefined && typeof over !== "number" && !isArrayLike(over)) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
   }
   const weight = plainWeight(name, options.weight);
-  const bare = places.flatMap(({ slot }, k) => (slot instanceof SlotOf ? [{ slot, k }] : []));
-  const ragged = places.flatMap(({ slot }) => (slot instanceof SlotOf ? [] : [slot]));
-  const summed = ragged.some((slot) => slot instanceof EachOf);
-  if (summed && ragged.some((slot) => slot instanceof RowsOf)) {
+  const summed = ragged !== undefined && ragged.some((slot) => slot instanceof EachOf);
+  if (summed && ragged!.some((slot) => slot instanceof RowsOf)) {
     throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
   }
-  const rows = sameRows(name, ragged);
-  const layout = indexColumns(name, bare.map(({ slot }) => slot), bare.map(({ k }) => k), over, rows && rows.offsets.length - 1);
-  if (data !== undefined) mustBeObject(data, `term "${name}": data`, where);
-  if (data && "weight" in data) {
-    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, where);
-  }
-  const given = Object.entries(data ?? {});
-  const columns = given.filter(([, values]) => !(values instanceof EntryData)).map(([column, values]) => ({ name: column, plain: plain(values, name, column) }));
-  const entries = given.flatMap(([column, values]) => (values instanceof EntryData ? [{ name: column, plain: { width: 1, shared: false, entries: true, values: values.values } }] : []));
+  const rows = ragged && sameRows(name, ragged);
+  const layout = indexColumns(name, bare, positions, over, rows && rows.offsets.length - 1);
+  const [columns, entries] = data === undefined ? [NONE, NONE] : dataColumns(name, data);
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-
-  const run = (length: number) => {
-    const tracing = new Trace(name);
-    const input = (source: number, width: number) => wrap(tracing, tracing.write(Opcode.Input, [source]), width);
-    const first = bare.length + columns.length;
-    const each = ragged.length + entries.length;
-    const array = (offset: number, width: number) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, width)));
-    const row = (offset: number, width: number) => (summed ? new Each(tracing, input(first + offset, width)) : array(offset, width));
-    let [nextBare, nextRagged] = [0, 0];
-    const values = places.map(({ slot }) => (slot instanceof SlotOf ? input(nextBare++, slot.table.width) : row(nextRagged++, slot.table.width)));
-    const of = isList ? values : Object.fromEntries(places.map(({ key }, k) => [key, values[k]]));
-    const row_ = Object.fromEntries([
-      ...columns.map((column, k) => [column.name, input(bare.length + k, column.plain.width)] as const),
-      ...entries.map((column, k) => [column.name, row(ragged.length + k, 1)] as const),
-    ]);
-    const returned = tracing.run(() => residual(of as never, row_ as never));
-    const results = outputs(returned, tracing);
-    return { length, tape: tracing.close(), outputs: results };
-  };
-  const lengths = summed ? [1] : rows ? [...new Set(rows.lengths)].sort((a, b) => a - b) : [0];
+  const term: TermCrossing = { name, layout, columns, entries, weight, rows, ragged: ragged ?? NONE, summed };
   // Longer rows are the engine's to refuse: it says which.
-  const traced = lengths.filter((length) => length <= LONGEST_ROW).map(run);
-  return {
-    columns: [...columns, ...entries],
-    native: { name, ...layout, columns, entries, weight, traces: traced, rows, ragged, summed },
-  };
+  const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
+  writeTerm(words, term, lengths.length);
+  for (const length of lengths) writeTrace(words, term, slots, keys, residual, length);
+  return term;
 }
+
+const [NO_ENTRIES, ONE_ENTRY] = [[0], [1]] as const;
 
 /** Entries that a row may have and still be traced one by one. */
 const LONGEST_ROW = 64;
 
+/** Runs the residual for rows of a length, and packs its tape and outputs. */
+function writeTrace(words: Words, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: (of: never, data: never) => unknown, length: number): void {
+  const at = words.length;
+  words.push3(length, 0, 0);
+  const tracing = new Trace(name, words);
+  const bare = layout.slots.length;
+  const input = (source: number, width: number) => wrap(tracing, tracing.write1(Opcode.Input, source), width);
+  const [first, each] = [bare + columns.length, ragged.length + entries.length];
+  const array = (offset: number, width: number) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, width)));
+  const row = (offset: number, width: number) => (summed ? new Each(tracing, input(first + offset, width)) : array(offset, width));
+  let [nextBare, nextRagged] = [0, 0];
+  const values = slots.map((slot) => (slot instanceof SlotOf ? input(nextBare++, slot.table.width) : row(nextRagged++, slot.table.width)));
+  const of = keys ? Object.fromEntries(keys.map((key, k) => [key, values[k]])) : values;
+  const data = columns.length + entries.length === 0 ? {} : Object.fromEntries([
+    ...columns.map((column, k) => [column.name, input(bare + k, column.plain.width)] as const),
+    ...entries.map((column, k) => [column.name, row(ragged.length + k, 1)] as const),
+  ]);
+  const returned = tracing.run(residual, of as never, data as never);
+  words.set(at + 1, words.length - at - 3);
+  words.set(at + 2, writeOutputs(returned, tracing, words));
+}
+
 /** What stands in a slot. */
-function place(name: string, given: unknown, key: string | number, k: number, problem: object): Place {
+function slotOf(name: string, given: unknown, key: string | number, k: number, problem: object): AnySlot {
   const slot = given instanceof TableOf ? new SlotOf<unknown>(given, undefined) : given;
   if (!(slot instanceof SlotOf || slot instanceof RowsOf || slot instanceof EachOf)) {
     throw new LeastwiseError("shape", `term "${name}": slot ${key} is ${describe(given)}, but must be a variable or constant, or its .at(…), .rows(…) or .each(…)`, { term: name, slot: k });
@@ -97,7 +104,21 @@ function place(name: string, given: unknown, key: string | number, k: number, pr
   if (slot.table.problem !== problem) {
     throw new LeastwiseError("foreign-variable", `term "${name}": slot ${key} is "${slot.table.name}" of another problem`, { term: name, slot: k });
   }
-  return { slot, key };
+  return slot;
+}
+
+/** The data columns: those of instances, then those of entries. */
+function dataColumns(name: string, data: Columns): readonly [readonly NamedColumn[], readonly NamedColumn[]] {
+  mustBeObject(data, `term "${name}": data`, { term: name });
+  if ("weight" in data) {
+    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, { term: name });
+  }
+  const [columns, entries]: [NamedColumn[], NamedColumn[]] = [[], []];
+  for (const [column, values] of Object.entries(data)) {
+    if (values instanceof EntryData) entries.push({ name: column, plain: { width: 1, shared: false, entries: true, values: values.values } });
+    else columns.push({ name: column, plain: plain(values, name, column) });
+  }
+  return [columns, entries];
 }
 
 /** The offsets of the ragged slots, which must be the same for all. */

@@ -1,5 +1,5 @@
 /** Scalars, and the truth values that comparing them gives. */
-import { Expression, refuse, traceOf, write } from "./instruction.js";
+import { Expression, refuse, traceOf, valueOf, write } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 
 /** A number or a traced scalar. */
@@ -21,17 +21,17 @@ export class Bool extends Expression<"bool"> {
 /** One number an instance. */
 export class Scalar extends Expression<1> {
   /** this + o */
-  add(o: Num): Scalar { return scalar("add", Opcode.Add, [this, o]); }
+  add(o: Num): Scalar { return binary("add", Opcode.Add, this, o); }
   /** this − o */
-  sub(o: Num): Scalar { return scalar("sub", Opcode.Sub, [this, o]); }
+  sub(o: Num): Scalar { return binary("sub", Opcode.Sub, this, o); }
   /** this · o */
-  mul(o: Num): Scalar { return scalar("mul", Opcode.Mul, [this, o]); }
+  mul(o: Num): Scalar { return binary("mul", Opcode.Mul, this, o); }
   /** this / o. Not finite where o is 0. */
-  div(o: Num): Scalar { return scalar("div", Opcode.Div, [this, o]); }
+  div(o: Num): Scalar { return binary("div", Opcode.Div, this, o); }
   /** −this */
-  neg(): Scalar { return scalar("neg", Opcode.Neg, [this]); }
+  neg(): Scalar { return new Scalar(this.owner, this.owner.write1(Opcode.Neg, this.value)); }
   /** this² */
-  square(): Scalar { return scalar("square", Opcode.Square, [this]); }
+  square(): Scalar { return new Scalar(this.owner, this.owner.write1(Opcode.Square, this.value)); }
   /** Whether this > o. */
   gt(o: Num): Bool { return comparison("gt", Opcode.Lt, o, this); }
   /** Whether this < o. */
@@ -75,9 +75,15 @@ export function scalar(name: string, opcode: Opcode, operands: readonly Num[]): 
   return new Scalar(trace, write(trace, opcode, operands));
 }
 
+/** The same for the arithmetic of which most residuals are made, without a list of its operands. */
+function binary(name: string, opcode: Opcode, a: Scalar, b: Num): Scalar {
+  if (!isNum(b)) refuse(name, [a, b], "numbers and scalars");
+  return new Scalar(a.owner, a.owner.write2(opcode, a.value, valueOf(a.owner, b)));
+}
+
 /** Scalar i of an expression of several. @internal */
 export function component(of: Expression<unknown>, i: number): Scalar {
-  return new Scalar(of.owner, of.owner.write(Opcode.Component, [of.value, i]));
+  return new Scalar(of.owner, of.owner.write2(Opcode.Component, of.value, i));
 }
 
 /** @internal */

@@ -1,5 +1,6 @@
 /** Terms: one residual function, traced once, over many instances. */
 import type { Floats, F64, IndexTable } from "./arrays.js";
+import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
@@ -87,7 +88,20 @@ export class TermOf<D> implements Term<D> {
   #enabled = true;
   #disposed = false;
 
-  constructor(readonly name: string, readonly count: number, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly columns: readonly NamedColumn[], private readonly entries: number, private readonly isWeighedEach: boolean, private readonly forget: () => void) {}
+  readonly name: string;
+  readonly count: number;
+  private readonly columns: readonly NamedColumn[];
+  /** How many entries its rows have in all. */
+  private readonly entries: number;
+  private readonly isWeighedEach: boolean;
+
+  constructor(made: TermCrossing, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly forget: (name: string) => void) {
+    this.name = made.name;
+    this.count = made.layout.count;
+    this.columns = made.entries.length ? [...made.columns, ...made.entries] : made.columns;
+    this.entries = made.rows?.indices.length ?? 0;
+    this.isWeighedEach = typeof made.weight === "object";
+  }
 
   #problem(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });
@@ -192,7 +206,7 @@ export class TermOf<D> implements Term<D> {
     if (this.#disposed) return;
     this.tasks.release((native) => native.freeTerm(this.problemHandle(), this.handle));
     this.#disposed = true;
-    this.forget();
+    this.forget(this.name);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

@@ -1,10 +1,11 @@
 /**
  * Tracing: a residual function runs once, on expressions instead of numbers, and what it does is written to a tape.
- * The tape crosses into the engine as one array. No mathematics happens here: vector operations are single
+ * The tape crosses into the engine as part of its term. No mathematics happens here: vector operations are single
  * instructions, whose meaning stands in the engine.
  */
 import { LeastwiseError } from "./errors.js";
 import { Opcode } from "./opcodes.js";
+import type { Words } from "./words.js";
 
 /** The trace whose function is running: plain numbers have no other way to it. */
 let running: Trace | undefined;
@@ -15,37 +16,56 @@ export function runningTrace(): Trace | undefined {
 
 /** A number and its two halves. */
 const number = new Float64Array(1);
-const words = new Uint32Array(number.buffer);
+const halves = new Uint32Array(number.buffer);
 
 /** One run of one function. */
 export class Trace {
-  readonly #words: number[] = [];
-  #values = 0;
-  #open = true;
+  private values = 0;
+  private open = true;
 
-  constructor(readonly term: string) {}
+  /** The tape is appended to `words`. */
+  constructor(readonly term: string, private readonly words: Words) {}
 
   /** Writes an instruction; gives the number of its value. */
   write(opcode: Opcode, operands: readonly number[]): number {
-    if (!this.#open) {
-      throw new LeastwiseError("foreign-expression", `an expression of the residual "${this.term}" was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
-    }
+    this.mustBeOpen();
     if (operands.length > 0xffff) {
       throw new LeastwiseError("tape", `the residual "${this.term}": one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
     }
-    this.#words.push(opcode | (operands.length << 16));
-    for (const operand of operands) this.#words.push(operand);
-    return this.#values++;
+    this.words.push(opcode | (operands.length << 16));
+    this.words.append(operands);
+    return this.values++;
   }
 
-  /** Runs the function that this is the trace of. */
-  run<T>(work: () => T): T {
+  /** Writes an instruction of one operand. */
+  write1(opcode: Opcode, operand: number): number {
+    this.mustBeOpen();
+    this.words.push2(opcode | (1 << 16), operand);
+    return this.values++;
+  }
+
+  /** Writes an instruction of two operands. */
+  write2(opcode: Opcode, first: number, second: number): number {
+    this.mustBeOpen();
+    this.words.push3(opcode | (2 << 16), first, second);
+    return this.values++;
+  }
+
+  private mustBeOpen(): void {
+    if (!this.open) {
+      throw new LeastwiseError("foreign-expression", `an expression of the residual "${this.term}" was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
+    }
+  }
+
+  /** Runs the function that this is the trace of, and ends the trace. */
+  run<A, B, T>(work: (of: A, data: B) => T, of: A, data: B): T {
     const outer = running;
     running = this;
     try {
-      return work();
+      return work(of, data);
     } finally {
       running = outer;
+      this.open = false;
     }
   }
 
@@ -55,12 +75,6 @@ export class Trace {
       throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
     }
     number[0] = value;
-    return this.write(Opcode.Literal, [words[0]!, words[1]!]);
-  }
-
-  /** Ends the trace and gives the tape. */
-  close(): readonly number[] {
-    this.#open = false;
-    return this.#words;
+    return this.write2(Opcode.Literal, halves[0]!, halves[1]!);
   }
 }
