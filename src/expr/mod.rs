@@ -9,6 +9,7 @@ mod compose;
 mod derivative;
 mod domain;
 mod graph;
+mod instruction;
 mod opcode;
 mod operation;
 pub mod rules;

@@ -9,6 +9,8 @@ use super::Opcode;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Outcome {
     Value(f64),
+    /// Of an operation that gives several.
+    Values(&'static [f64]),
     /// Not defined: the residual is flagged as not finite.
     Undefined,
 }
@@ -16,9 +18,10 @@ pub enum Outcome {
 /// An operation at a kink, a tie or an edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
+    /// The operands' scalars; of [`Opcode::PowInt`] the exponent besides.
     pub at: &'static [f64],
     pub value: Outcome,
-    /// ∂/∂operand, one after the other; none where the value is not defined.
+    /// ∂/∂operand, one after the other, value by value; none where the value is not defined.
     pub slopes: &'static [f64],
 }
 
@@ -39,6 +42,11 @@ pub struct Rule {
 
 const fn at(at: &'static [f64], value: f64, slopes: &'static [f64]) -> Edge {
     Edge { at, value: Outcome::Value(value), slopes }
+}
+
+/// Several values, and the rows of their Jacobian.
+const fn all(at: &'static [f64], values: &'static [f64], slopes: &'static [f64]) -> Edge {
+    Edge { at, value: Outcome::Values(values), slopes }
 }
 
 const fn undefined(at: &'static [f64]) -> Edge {
@@ -70,8 +78,10 @@ rules! {
     "sqrt(a)", Sqrt [1], "√a", "1/(2√a)", "slope 0 at 0; undefined below", [at(&[0.0], 0.0, &[0.0]), undefined(&[-1.0])];
     "rsqrt(a)", Rsqrt [1], "1/√a", "−1/(2a√a)", "undefined at 0 and below", [undefined(&[0.0]), undefined(&[-1.0])];
     "cbrt(a)", Cbrt [1], "∛a", "1/(3∛a²)", "slope 0 at 0", [at(&[0.0], 0.0, &[0.0]), at(&[-8.0], -2.0, &[1.0 / 12.0])];
-    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. Undefined for a < 0, unless b is a whole number from −1024 to 1024 written as a number: then it is multiplication, and 0⁰ = 1",
+    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. Undefined for a < 0",
         [at(&[0.0, 0.0], 1.0, &[0.0, 0.0]), at(&[0.0, 1.0], 0.0, &[1.0, 0.0]), at(&[0.0, 2.0], 0.0, &[0.0, 0.0]), at(&[0.0, 0.5], 0.0, &[0.0, 0.0]), undefined(&[0.0, -1.0]), undefined(&[-2.0, 2.0]), at(&[4.0, 0.5], 2.0, &[0.25, 4.0 * LN_2])];
+    "pow(a, n)", PowInt [1], "aⁿ, n a whole number from −1024 to 1024 written as a number", "n·aⁿ⁻¹", "by multiplication, for every a; 0⁰ = 1; undefined at a = 0 for n < 0",
+        [at(&[0.0, 0.0], 1.0, &[0.0]), at(&[0.0, 1.0], 0.0, &[1.0]), at(&[-2.0, 2.0], 4.0, &[-4.0]), at(&[-2.0, 3.0], -8.0, &[12.0]), at(&[2.0, -2.0], 0.25, &[-0.25]), undefined(&[0.0, -1.0])];
     "exp(a)", Exp [1], "eᵃ", "eᵃ", "not finite where it overflows", [at(&[0.0], 1.0, &[1.0]), at(&[-200.0], 0.0, &[0.0])];
     "exp2(a)", Exp2 [1], "2ᵃ", "2ᵃ ln 2", "not finite where it overflows", [at(&[10.0], 1024.0, &[1024.0 * LN_2])];
     "expm1(a)", Expm1 [1], "eᵃ − 1", "eᵃ", "exact to rounding near 0", [at(&[0.0], 0.0, &[1.0])];
@@ -125,6 +135,7 @@ rules! {
     "p.or(q)", Or [1, 1], "one or both", "0", "", [at(&[1.0, 0.0], 1.0, &[0.0, 0.0])];
     "p.not()", Not [1], "the opposite", "0", "", [at(&[1.0], 0.0, &[0.0])];
     "select(p, a, b)", Select [1, 1, 1], "a where p, else b", "of the branch taken", "the other branch leaves no trace, even where it is undefined", [at(&[1.0, 5.0, 6.0], 5.0, &[0.0, 1.0, 0.0]), at(&[0.0, 5.0, 6.0], 6.0, &[0.0, 0.0, 1.0])];
+    "vec(a, b, …)", Pack [1, 1], "(a, b, …)", "the unit vectors", "of scalars, one after the other", [all(&[3.0, 4.0], &[3.0, 4.0], &[1.0, 0.0, 0.0, 1.0])];
     "dot(a, b)", Dot [2, 2], "Σ aᵢbᵢ", "b, a", "", [at(&[1.0, 2.0, 3.0, 4.0], 11.0, &[3.0, 4.0, 1.0, 2.0])];
     "cross(a, b)", Cross [2, 2], "a × b (a scalar in 2-D)", "by the product rule", "", [at(&[1.0, 0.0, 0.0, 1.0], 1.0, &[1.0, 0.0, 0.0, 1.0])];
     "norm(a)", Norm [2], "‖a‖", "a/‖a‖", "slopes 0 at 0", [at(&[0.0, 0.0], 0.0, &[0.0, 0.0]), at(&[3.0, 4.0], 5.0, &[0.6, 0.8])];
@@ -132,14 +143,25 @@ rules! {
     "normalize(a)", Normalize [1], "a/‖a‖", "(I − ââᵀ)/‖a‖", "0 with slopes 0 at 0", [at(&[0.0], 0.0, &[0.0]), at(&[-2.0], -1.0, &[0.0])];
     "distance(a, b)", Distance [2, 2], "‖a − b‖", "±(a − b)/‖a − b‖", "slopes 0 where a = b", [at(&[1.0, 2.0, 1.0, 2.0], 0.0, &[0.0, 0.0, 0.0, 0.0])];
     "angleBetween(a, b)", AngleBetween [2, 2], "atan2(‖a × b‖, a · b), in [0, π]", "by the chain rule", "slopes 0 where they are parallel or opposite (a kink); 0 if one is 0", [at(&[1.0, 0.0, 2.0, 0.0], 0.0, &[0.0, 0.0, 0.0, 0.0]), at(&[1.0, 0.0, -1.0, 0.0], PI, &[0.0, 0.0, 0.0, 0.0]), at(&[0.0, 0.0, 1.0, 0.0], 0.0, &[0.0, 0.0, 0.0, 0.0])];
+    "rotateXYZ(angles, v)", RotateXYZ [3, 3], "Rz Ry Rx v, angles in radians", "by the product rule", "", [all(&[0.0, 0.0, HALF_PI, 1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[]),
+        all(&[0.0, 0.0, 0.0, 1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], &[0.0, 3.0, -2.0, 1.0, 0.0, 0.0, -3.0, 0.0, 1.0, 0.0, 1.0, 0.0, 2.0, -1.0, 0.0, 0.0, 0.0, 1.0])];
+    "m.mul(v)", MatVec [4, 2], "m v", "by the product rule", "", [all(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[17.0, 39.0], &[5.0, 6.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 5.0, 6.0, 3.0, 4.0])];
+    "m.mul(n)", MatMul [4, 4], "m n", "by the product rule", "", [all(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &[19.0, 22.0, 43.0, 50.0],
+        &[5.0, 7.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 6.0, 8.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 5.0, 7.0, 3.0, 0.0, 4.0, 0.0, 0.0, 0.0, 6.0, 8.0, 0.0, 3.0, 0.0, 4.0])];
+    "m.transpose()", Transpose [4], "mᵀ", "1 for the same entry", "", [all(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])];
     "m.determinant()", Determinant [4], "det m, 2×2 or 3×3", "the cofactors", "", [at(&[1.0, 2.0, 3.0, 4.0], -2.0, &[4.0, -3.0, -2.0, 1.0])];
     "m.inverse()", Inverse [4], "adj(m)/det m", "−m⁻¹ dm m⁻¹", "undefined where det m = 0", [];
+    "p.mul(q)", QuatMul [4, 4], "the quaternion product p q", "by the product rule", "", [all(&[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0], &[0.0, 0.0, 1.0, 0.0], &[]),
+        all(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &[24.0, 48.0, 48.0, -6.0], &[8.0, 7.0, -6.0, 5.0, 4.0, -3.0, 2.0, 1.0, -7.0, 8.0, 5.0, 6.0, 3.0, 4.0, -1.0, 2.0, 6.0, -5.0, 8.0, 7.0, -2.0, 1.0, 4.0, 3.0, -5.0, -6.0, -7.0, 8.0, -1.0, -2.0, -3.0, 4.0])];
+    "q.conjugate()", QuatConjugate [4], "(−x, −y, −z, w)", "−1, −1, −1, 1", "", [all(&[1.0, 2.0, 3.0, 4.0], &[-1.0, -2.0, -3.0, 4.0], &[-1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0])];
     "q.inverse()", QuatInverse [4], "q̄/‖q‖²", "by the quotient rule", "undefined at 0", [];
     "q.rotate(v)", QuatRotate [4, 3], "q v q⁻¹ for ‖q‖ = 1", "by the product rule", "of other lengths of q it is that polynomial: v + 2w(u × v) + 2u × (u × v)", [];
     "fromAngleAxis(v)", QuatFromAngleAxis [3], "(v sin(‖v‖/2)/‖v‖, cos(‖v‖/2))", "by the chain rule", "a series near 0: smooth there", [];
     "quatExp(v)", QuatExp [3], "(v sin‖v‖/‖v‖, cos‖v‖)", "by the chain rule", "a series near 0: smooth there", [];
     "q.log()", QuatLog [4], "the v with exp v = q, ‖v‖ ≤ π", "by the chain rule", "a series near 1; 0 with slopes 0 at −1, where any axis fits", [];
     "q.toAngleAxis()", QuatToAngleAxis [4], "the rotation vector, ‖v‖ ≤ π", "by the chain rule", "q and −q give the same", [];
+    "q.toMatrix()", QuatToMatrix [4], "the rotation matrix, for ‖q‖ = 1", "by the product rule", "of other lengths of q it is that polynomial: 1 − 2(y² + z²), 2(xy − zw), …", [all(&[0.0, 0.0, std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::FRAC_1_SQRT_2], &[0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0], &[]),
+        all(&[0.0, 0.0, 0.0, 1.0], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, -2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])];
     "fromMatrix(m)", QuatFromMatrix [9], "the unit quaternion of a rotation", "by the chain rule", "by its largest component (Shepperd)", [];
     "triangleArea(a, b, c)", TriangleArea [2, 2, 2], "‖(b − a) × (c − a)‖/2; signed in 2-D", "by the chain rule", "in 3-D slopes 0 where it is 0", [at(&[0.0, 0.0, 1.0, 0.0, 0.0, 1.0], 0.5, &[-0.5, -0.5, 0.5, 0.0, 0.0, 0.5])];
     "triangleNormal(a, b, c)", TriangleNormal [3, 3, 3], "the unit normal", "by the chain rule", "0 with slopes 0 where the area is 0", [];
@@ -154,6 +176,7 @@ pub fn markdown() -> String {
     let mut text = String::from(
         "# Operations\n\nGenerated from `src/expr/rules.rs`, whose numbers a test runs on every backend (`LEASTWISE_BLESS=1 cargo test --test rules` writes this page anew). \
          Derivatives are with respect to each operand in turn. *Undefined* means that the residual is flagged as not finite: at the start values an error names term and instance, and a step that leads there is rejected. \
+         What is 0 whatever its operands are is simplified to 0, even where they are undefined: 0 · a, a − a, 0/a. \
          How exact the functions are: [PRECISION.md](PRECISION.md). How expressions are written: [EXPRESSIONS.md](EXPRESSIONS.md).\n\n\
          | operation | value | derivative | at kinks, ties and edges |\n|---|---|---|---|\n",
     );
