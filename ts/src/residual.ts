@@ -70,6 +70,14 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
 
 const [NO_ENTRIES, ONE_ENTRY] = [[0], [1]] as const;
 
+/**
+ * What the last function got. An engine forgets the shape of a class of which a collection of garbage finds no object, and
+ * with it all code compiled for that shape: so there are always expressions to be found, and a trace.
+ *
+ * @internal
+ */
+export const kept: { values: readonly unknown[] } = { values: NONE };
+
 /** Entries that a row may have and still be traced one by one. */
 const LONGEST_ROW = 64;
 
@@ -90,6 +98,7 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
     ...columns.map((column, k) => [column.name, input(bare + k, column.plain.width)] as const),
     ...entries.map((column, k) => [column.name, row(ragged.length + k, 1)] as const),
   ]);
+  kept.values = values;
   const returned = tracing.run(residual, of as never, data as never);
   words.set(at + 1, words.length - at - 3);
   words.set(at + 2, writeOutputs(returned, tracing, words));
