@@ -49,6 +49,8 @@ pub struct Solver {
     tests: Tests,
     /// The first iteration since the last report.
     first_iteration: u32,
+    /// Components that were moved into their limits since the solver was made, and until the last report.
+    moved: [u32; 2],
     /// Steps since the solver was (re)opened.
     tried: u32,
     started_ms: Option<f64>,
@@ -88,6 +90,7 @@ impl Solver {
             initial_cost: None,
             tests: Tests::default(),
             first_iteration: 0,
+            moved: [0; 2],
             started_ms: None,
             stop: None,
             ending: None,
@@ -168,7 +171,7 @@ impl Solver {
     /// One step, without reading back.
     pub fn step(&mut self, problem: &mut Problem, inner: Inner) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
-        self.refresh_state(problem, &mut commands);
+        self.refresh_state(problem, &mut commands)?;
         if self.selection != problem.selection {
             self.selection = problem.selection;
             self.recordings = [None, None];
@@ -197,6 +200,7 @@ impl Solver {
         self.structure = problem.structure;
         self.choice = linear::choose(self.settings.linear, problem);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None]);
+        self.moved = [0; 2];
         Ok(())
     }
 
@@ -205,13 +209,16 @@ impl Solver {
         self.structure == structure
     }
 
-    /// Uploads what of the state an edit, or another solver of the same problem, has made stale.
-    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) {
+    /// Uploads what of the state an edit, or another solver of the same problem, has made stale, and moves the point into
+    /// its limits.
+    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
             self.upload_state(commands);
+            self.work.project_point(problem, commands)?;
         }
+        Ok(())
     }
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
@@ -247,6 +254,7 @@ impl Solver {
         }
         self.initial_cost.get_or_insert(before);
         let damping = std::mem::replace(&mut self.damping, at(state::DAMPING));
+        self.moved[0] = at(state::MOVED) as u32;
         let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
@@ -285,7 +293,7 @@ impl Solver {
     fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
-        self.refresh_state(problem, &mut commands);
+        self.refresh_state(problem, &mut commands)?;
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
         self.costs = self.work.sum_by_term(problem, point, &mut commands);
         Ok(Recording { commands })
@@ -293,6 +301,7 @@ impl Solver {
 
     fn report(&mut self, device: &Device, termination: Termination, reason: String, readback: &[f64], started: f64) -> Report {
         let cost_by_term = self.costs.read(readback);
+        let moved = self.moved[0];
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
         let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
@@ -304,6 +313,7 @@ impl Solver {
             cost,
             iterations: self.iterations[first_iteration as usize..].to_vec(),
             cost_by_term,
+            moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
             compile_ms: self.compile_ms,
             // Steps made one by one have their time, too.
             solve_ms: (now_ms() - started).max(steps_ms),

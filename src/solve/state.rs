@@ -36,6 +36,7 @@ state! {
     STEPS = 18, "Steps tried.";
     ALWAYS = 19, "Always 0: the guard of kernels that are not guarded.";
     EPSILON = 20, "What the arithmetic resolves of 1.";
+    MOVED = 40, "Components that were moved into their limits.";
 }
 
 /// Elements of the state buffer.

@@ -4,7 +4,7 @@ use super::state;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Batch, Chunk, Incidence, Problem, Table};
+use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table};
 
 /// Kinds of partial sums that one kernel writes at most.
 const PARTIAL_KINDS: u32 = 5;
@@ -29,7 +29,8 @@ pub struct Workspace {
     pub state: Slice,
     /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
     pub instance_costs: Option<Slice>,
-    /// What may move in a step, where something may not.
+    /// What may move, where something may not; and what may in a step, which is a buffer of the solver's where there are bounds.
+    pub(super) constraints: Option<Constraints>,
     pub(super) free: Option<Slice>,
     alignment: u32,
     /// Elements between the kinds of partials.
@@ -77,7 +78,9 @@ impl Workspace {
         let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
-        let sizes = [
+        let constraints = problem.constraints();
+        let bounded = constraints.is_some_and(|known| known.bounds.is_some());
+        let mut sizes = vec![
             ("gradient", with_sums),
             ("step", vector),
             ("residual", vector),
@@ -90,10 +93,11 @@ impl Workspace {
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
-            ("instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS)),
         ];
+        sizes.extend((shared > 0).then(|| ("instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS))));
+        sizes.extend(bounded.then_some(("active set", vector)));
         let mut slices: Vec<Slice> = Vec::new();
-        for (label, len) in sizes.into_iter().take(if shared > 0 { 13 } else { 12 }) {
+        for (label, len) in sizes {
             match device.allocate(Kind::Real, len, label) {
                 Ok(buffer) => slices.push(Slice { buffer, offset: 0, len }),
                 Err(error) => {
@@ -116,8 +120,9 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
-            instance_costs: slices.get(12).copied(),
-            free: problem.constraints().map(|known| known.pins),
+            instance_costs: (shared > 0).then(|| slice(12)),
+            constraints,
+            free: constraints.map(|known| if bounded { slices[slices.len() - 1] } else { known.pins }),
             alignment: limits.offset_alignment,
             partial_distance,
             reduction,
@@ -147,6 +152,7 @@ impl Workspace {
         ]
         .into_iter()
         .chain(self.instance_costs)
+        .chain(self.free.filter(|_| self.bounds().is_some()))
         .map(|slice| slice.buffer)
         .collect()
     }

@@ -23,6 +23,7 @@ export interface NativeIteration {
 export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
+  readonly movedIntoBounds: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string;
   readonly counters: NativeCounters;
 }

@@ -4,6 +4,7 @@
 //! time slices nor on how the work was divided.
 
 mod blocks;
+mod bounds;
 mod copy;
 mod gather;
 mod levenberg;
@@ -13,6 +14,7 @@ mod project;
 mod reduce;
 
 pub use blocks::{damping, invert_blocks};
+pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
 pub use copy::copy;
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, sum, trial};
