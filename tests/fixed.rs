@@ -57,6 +57,7 @@ impl Net {
             slots: vec![Slot { table: x, column: 0 }, Slot { table: x, column: 1 }],
             columns: vec![column("length", 1, &self.lengths)],
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -71,6 +72,7 @@ impl Net {
             slots: vec![Slot { table: x, column: 0 }],
             columns: vec![column("goal", 2, &self.goals)],
             weight: Weight::Shared(PULL),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -217,6 +219,7 @@ fn tables_made_after_a_pin_can_move() {
             slots: vec![Slot { table: y, column: 0 }],
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[value],
         };
