@@ -47,7 +47,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             for (var c = 0u; c < r; c++) {
                 inverse[row + c] = 0.0;
             }
-            inverse[row + r] = 1.0 / (blocks[row + r] + state[DAMPING] * scale[vector + r]);
+            // What nothing depends on does not move.
+            let diagonal = blocks[row + r] + state[DAMPING] * scale[vector + r];
+            if (diagonal > 0.0) {
+                inverse[row + r] = 1.0 / diagonal;
+            } else {
+                inverse[row + r] = 0.0;
+            }
         }
         return;
     }

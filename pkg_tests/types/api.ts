@@ -28,7 +28,7 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   const x = problem.variables("x", { shape: 1, values: [1, 2, 3] });
   using term = problem.residuals("t", { of: { x } }, ({ x }) => x.sub(1));
   const report = await problem.solve({
-    method: "lm", linear: "auto", maxIterations: 10, timeLimitMs: 100, costTolerance: 1e-6, gradientTolerance: 1e-10, stepTolerance: 1e-8, signal,
+    method: "dogleg", dogleg: "subspace", nonmonotone: 5, maxInnerIterations: 100, forcing: 0.01, linear: "auto", maxIterations: 10, timeLimitMs: 100, costTolerance: 1e-6, gradientTolerance: 1e-10, stepTolerance: 1e-8, signal,
     onIteration: (it) => (it.cost < 1e-9 && it.accepted ? "stop" : undefined),
   });
   await problem.solve({ onIteration: (it) => console.log(it.index, it.gainRatio) });

@@ -60,6 +60,15 @@ fixed! {
     Cost = cost [STATE: W, PARTIALS: R];
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Nielsen = nielsen [STATE: W];
+    StepLength = step_length [STATE: W];
+    Steepest = steepest [DATA: R, VECTOR_IN: R, VECTOR_OUT: W];
+    DoglegSums = dogleg_sums [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: R, JACOBIAN: R, PARTIALS: W];
+    DoglegPlane = dogleg_plane [STATE: W, PARTIALS: R];
+    Dogleg = dogleg [STATE: W];
+    DoglegSubspace = dogleg_subspace [STATE: W];
+    TrustRegion = trust_region [STATE: W];
+    Combine = combine [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: R];
     Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
     ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
 }

@@ -5,7 +5,6 @@ use super::{Session, SolverEntry};
 use crate::clock::now_ms;
 use crate::device::{Device, Playing};
 use crate::error::Error;
-use crate::solve::Inner;
 
 impl Session {
     pub(super) fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
@@ -67,14 +66,14 @@ impl Session {
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         for _ in 0..iterations {
             if let Device::Wgpu(_) = &self.device {
-                let recording = entry.solver.step(&mut owner.problem, Inner::Live)?;
+                let recording = entry.solver.live_step(&mut owner.problem)?;
                 self.device.enqueue(&recording)?;
                 continue;
             }
             let mut play = match entry.live.take() {
                 Some(play) => play,
                 None => {
-                    let recording = entry.solver.step(&mut owner.problem, Inner::Live)?;
+                    let recording = entry.solver.live_step(&mut owner.problem)?;
                     self.device.start(recording)
                 }
             };

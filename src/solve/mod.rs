@@ -4,8 +4,8 @@
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
 
 mod constrained;
-mod levenberg;
 pub mod linear;
+mod method;
 mod options;
 mod report;
 mod solver;
@@ -17,8 +17,9 @@ mod termination;
 mod workspace;
 
 pub use linear::Inner;
+pub use method::{Dogleg, Method};
 pub use options::{Options, Settings};
 pub use report::{Iteration, Report, Termination};
 pub use solver::{Next, Solver};
 pub use sums::Summing;
-pub use workspace::{Workspace, dispatch, evaluate};
+pub use workspace::{Needs, Workspace, dispatch, evaluate};

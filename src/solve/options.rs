@@ -1,6 +1,7 @@
 //! What a caller may ask of a solve.
 
 use super::linear::Linear;
+use super::method::{Dogleg, Method};
 use crate::error::Error;
 use serde::Deserialize;
 
@@ -8,10 +9,19 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Options {
-    /// `"lm"`: Levenberg–Marquardt.
+    /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"dogleg"`.
     pub method: Option<String>,
+    /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
+    pub dogleg: Option<String>,
     /// `"auto"` or `"pcg"`: conjugate gradients on JᵀWJ + λD, preconditioned by its diagonal blocks.
     pub linear: Option<String>,
+    /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
+    pub nonmonotone: Option<f64>,
+    /// Iterations of an iterative linear solver in a step.
+    pub max_inner_iterations: Option<f64>,
+    /// η: the part of the linear system that an iterative solver may leave. Between 0.001 and 0.1 unless told, by how well
+    /// the model did.
+    pub forcing: Option<f64>,
     pub max_iterations: Option<f64>,
     pub time_limit_ms: Option<f64>,
     pub cost_tolerance: Option<f64>,
@@ -22,8 +32,13 @@ pub struct Options {
 /// Options after validation.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    pub method: Method,
     /// What was asked for; the best for the problem where nothing was.
     pub linear: Option<Linear>,
+    pub nonmonotone: u32,
+    pub max_inner_iterations: Option<u32>,
+    /// The least and the largest η.
+    pub forcing: [f64; 2],
     pub max_iterations: u32,
     pub time_limit_ms: f64,
     pub cost_tolerance: f64,
@@ -31,16 +46,25 @@ pub struct Settings {
     pub step_tolerance: f64,
 }
 
+/// η unless it is told: the inner solver is cheap to stop early, and what it leaves the next step finds.
+const FORCING: [f64; 2] = [1e-3, 0.1];
+
 impl Options {
     pub fn settings(&self) -> Result<Settings, Error> {
-        let known = |what: &str, given: &Option<String>, allowed: &[&str]| match given.as_deref() {
-            Some(name) if !allowed.contains(&name) => {
-                Err(Error::InvalidOption(format!("{what}: \"{name}\" is not one of \"{}\"", allowed.join("\", \""))))
+        let method = one_of(
+            "method",
+            &self.method,
+            &[("lm", Method::LevenbergMarquardt), ("gauss-newton", Method::GaussNewton), ("dogleg", Method::Dogleg(Dogleg::Traditional))],
+        )?;
+        let dogleg = one_of("dogleg", &self.dogleg, &[("traditional", Dogleg::Traditional), ("subspace", Dogleg::Subspace)])?;
+        let method = match method {
+            Method::Dogleg(_) => Method::Dogleg(dogleg),
+            other if self.dogleg.is_some() => {
+                return Err(Error::InvalidOption(format!("dogleg: the method is \"{}\"; say method: \"dogleg\"", other.name())));
             }
-            _ => Ok(()),
+            other => other,
         };
-        known("method", &self.method, &["lm"])?;
-        known("linear", &self.linear, &["auto", "pcg"])?;
+        let linear = one_of("linear", &self.linear, &[("auto", None), (Linear::Pcg.name(), Some(Linear::Pcg))])?;
         let number = |what: &str, given: Option<f64>, default: f64| match given {
             Some(value) if value.is_nan() || value < 0.0 => {
                 Err(Error::InvalidOption(format!("{what} must be a number that is not negative, not {value}")))
@@ -48,8 +72,23 @@ impl Options {
             Some(value) => Ok(value),
             None => Ok(default),
         };
+        let forcing = match self.forcing {
+            Some(eta) if eta > 0.0 && eta < 1.0 => [eta, eta],
+            Some(eta) => return Err(Error::InvalidOption(format!("forcing must be between 0 and 1, not {eta}"))),
+            None => FORCING,
+        };
+        let max_inner_iterations = match self.max_inner_iterations {
+            Some(most) if most.is_nan() || most < 1.0 => {
+                return Err(Error::InvalidOption(format!("maxInnerIterations must be at least 1, not {most}")));
+            }
+            most => most.map(|most| most as u32),
+        };
         Ok(Settings {
-            linear: (self.linear.as_deref() == Some(Linear::Pcg.name())).then_some(Linear::Pcg),
+            method,
+            linear,
+            nonmonotone: number("nonmonotone", self.nonmonotone, 0.0)? as u32,
+            max_inner_iterations,
+            forcing,
             max_iterations: number("maxIterations", self.max_iterations, 50.0)? as u32,
             time_limit_ms: number("timeLimitMs", self.time_limit_ms, f64::INFINITY)?,
             cost_tolerance: number("costTolerance", self.cost_tolerance, 1e-6)?,
@@ -57,4 +96,13 @@ impl Options {
             step_tolerance: number("stepTolerance", self.step_tolerance, 1e-8)?,
         })
     }
+}
+
+/// What a name stands for; the first unless there is one.
+fn one_of<T: Copy>(what: &str, given: &Option<String>, known: &[(&str, T)]) -> Result<T, Error> {
+    let Some(name) = given.as_deref() else { return Ok(known[0].1) };
+    known.iter().find(|(known, _)| *known == name).map(|found| found.1).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|known| known.0).collect();
+        Error::InvalidOption(format!("{what}: \"{name}\" is not one of \"{}\"", names.join("\", \"")))
+    })
 }

@@ -16,9 +16,16 @@ pub struct Iteration {
     pub gradient_norm: f64,
     /// ‖s‖.
     pub step_norm: f64,
-    /// λ that the step was computed with.
+    /// λ that the linear system was solved with.
     pub damping: f64,
-    /// Achieved decrease over the decrease that the quadratic model predicted.
+    /// Dogleg: the radius Δ of the trust region √(sᵀDs) ≤ Δ that the step was looked for in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub radius: Option<f64>,
+    /// Gauss–Newton: the part of the whole step that was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<f64>,
+    /// Achieved decrease over the decrease that the quadratic model predicted, between −10 and 10; 0 where one of the two
+    /// is not finite. Where steps may go uphill, the decrease since the reference where that is more.
     pub gain_ratio: f64,
     /// Conjugate-gradient iterations.
     pub inner_iterations: u32,
@@ -37,6 +44,8 @@ pub enum Termination {
     NoProgress,
     /// The arithmetic's precision, not the tolerance, ended it.
     Precision,
+    /// The linear system has no solution.
+    Singular,
 }
 
 /// The account of a whole solve. Not converging is a report, never an error.

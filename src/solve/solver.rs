@@ -7,12 +7,11 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
-use super::levenberg;
 use super::linear::{self, Choice, Inner};
 use super::options::Settings;
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
-use super::{Iteration, Report, Termination, Workspace, state};
+use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
@@ -38,6 +37,15 @@ enum Phase {
     Reporting(Termination, String),
 }
 
+/// Kinds of steps.
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    /// After one that was rejected: the point has not moved.
+    Again,
+    Live,
+}
+
 pub struct Solver {
     settings: Settings,
     work: Workspace,
@@ -56,16 +64,16 @@ pub struct Solver {
     started_ms: Option<f64>,
     stop: Option<String>,
     ending: Option<(Termination, String)>,
-    /// The damping that the step being played is computed with.
-    damping: f64,
+    /// Whether the last step was rejected and nothing has changed since: what was differentiated still holds.
+    again: bool,
     /// What of the problem the recording and the device's state were made for.
     revision: u64,
     structure: u64,
     selection: u64,
     /// Which of the problem's solvers this is.
     id: u64,
-    /// The step's commands for either kind of [`Inner`], while the structure stays.
-    recordings: [Option<Vec<Command>>; 2],
+    /// The commands of every [`Kind`] of step, while the structure stays.
+    recordings: [Option<Vec<Command>>; 3],
     /// Whether the first values of the state were uploaded.
     fresh_state: bool,
     costs: TermCosts,
@@ -79,12 +87,13 @@ impl Solver {
         let before = device.counters();
         problem.lay_out(device, registry)?;
         let started = now_ms();
-        let work = Workspace::new(device, problem)?;
+        let work = Workspace::new(device, problem, needs(&settings))?;
+        let precision = device.precision();
         Ok(Self {
             settings,
             work,
             choice: linear::choose(settings.linear, problem),
-            precision: device.precision(),
+            precision,
             phase: Phase::Ready,
             iterations: Vec::new(),
             initial_cost: None,
@@ -94,7 +103,7 @@ impl Solver {
             started_ms: None,
             stop: None,
             ending: None,
-            damping: levenberg::FIRST_DAMPING,
+            again: false,
             revision: u64::MAX,
             structure: problem.structure,
             selection: problem.selection,
@@ -103,7 +112,7 @@ impl Solver {
                 problem.solvers
             },
             tried: 0,
-            recordings: [None, None],
+            recordings: [None, None, None],
             fresh_state: false,
             costs: TermCosts::default(),
             before,
@@ -130,7 +139,7 @@ impl Solver {
     pub fn reopen(&mut self) {
         self.phase = Phase::Ready;
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
-        self.started_ms = None;
+        (self.started_ms, self.again) = (None, false);
     }
 
     /// Goes on with what the last recording read back.
@@ -154,7 +163,7 @@ impl Solver {
                     return Ok(Next::Run(self.report_recording(problem)?));
                 }
                 self.phase = Phase::Stepping { started_ms: now_ms() };
-                let mut recording = self.step(problem, Inner::ToTolerance)?;
+                let mut recording = self.record(problem, Kind::Whole)?;
                 recording.push(Command::Read { slice: self.work.state });
                 Ok(Next::Run(recording))
             }
@@ -168,20 +177,27 @@ impl Solver {
         self.report_recording(problem)
     }
 
-    /// One step, without reading back.
-    pub fn step(&mut self, problem: &mut Problem, inner: Inner) -> Result<Recording, Error> {
+    /// One live step, without reading back.
+    pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        self.record(problem, Kind::Live)
+    }
+
+    /// The uploads that wait, and a step; one of kind `Whole` becomes `Again` where that is enough.
+    fn record(&mut self, problem: &mut Problem, kind: Kind) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         if self.selection != problem.selection {
             self.selection = problem.selection;
-            self.recordings = [None, None];
+            self.recordings = [None, None, None];
         }
-        let cached = match self.recordings[inner as usize].take() {
+        let kind = if self.again && matches!(kind, Kind::Whole) { Kind::Again } else { kind };
+        self.again = false;
+        let cached = match self.recordings[kind as usize].take() {
             Some(cached) => cached,
-            None => self.step_commands(problem, inner)?,
+            None => self.step_commands(problem, kind)?,
         };
         commands.extend(cached.iter().cloned());
-        self.recordings[inner as usize] = Some(cached);
+        self.recordings[kind as usize] = Some(cached);
         Ok(Recording { commands })
     }
 
@@ -194,12 +210,12 @@ impl Solver {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
-        let work = Workspace::new(device, problem)?;
+        let work = Workspace::new(device, problem, needs(&self.settings))?;
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
         self.structure = problem.structure;
         self.choice = linear::choose(self.settings.linear, problem);
-        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None]);
+        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
     }
@@ -215,6 +231,7 @@ impl Solver {
         if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
+            self.again = false;
             self.upload_state(commands);
             self.work.project_point(problem, commands)?;
         }
@@ -223,23 +240,36 @@ impl Solver {
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
     fn upload_state(&mut self, commands: &mut Vec<Command>) {
-        let mut upload = |element: u32, value: f64| {
-            commands.push(Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] });
-        };
+        let mut values = vec![(state::LINEARIZED, 0.0)];
         if !self.fresh_state {
             self.fresh_state = true;
-            levenberg::start().into_iter().for_each(|(element, value)| upload(element, value));
-            upload(state::EPSILON, self.epsilon());
+            let [least, most] = self.settings.forcing;
+            values.extend(self.settings.method.start(self.precision));
+            values.extend([(state::FORCING, most), (state::FORCING_LEAST, least), (state::FORCING_MOST, most)]);
+            values.extend([(state::EPSILON, self.epsilon()), (state::WINDOW, self.settings.nonmonotone.into())]);
         }
-        upload(state::LINEARIZED, 0.0);
+        let upload =
+            |(element, value): (u32, f64)| Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] };
+        commands.extend(values.into_iter().map(upload));
+        if self.work.best.is_some() {
+            self.work.forget_history(commands);
+        }
     }
 
-    fn step_commands(&self, problem: &Problem, inner: Inner) -> Result<Vec<Command>, Error> {
-        let mut commands = Vec::new();
-        self.work.differentiate(problem, &mut commands)?;
-        self.choice.linear.append(&self.work, problem, inner, &mut commands);
-        self.work.attempt(problem, &mut commands)?;
-        self.work.decide(problem, &mut commands)?;
+    fn step_commands(&self, problem: &Problem, kind: Kind) -> Result<Vec<Command>, Error> {
+        let (work, method, mut commands) = (&self.work, self.settings.method, Vec::new());
+        let again = matches!(kind, Kind::Again);
+        if !again {
+            work.differentiate(problem, &mut commands)?;
+        }
+        if !again || !method.keeps_solution() {
+            let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
+            self.choice.linear.append(work, problem, inner, self.settings.max_inner_iterations, &mut commands);
+            method.keep(work, problem, &mut commands)?;
+        }
+        method.combine(work, problem, &mut commands)?;
+        work.attempt(problem, &mut commands)?;
+        work.decide(method, problem, &mut commands)?;
         Ok(commands)
     }
 
@@ -253,8 +283,9 @@ impl Solver {
             return None;
         }
         self.initial_cost.get_or_insert(before);
-        let damping = std::mem::replace(&mut self.damping, at(state::DAMPING));
         self.moved[0] = at(state::MOVED) as u32;
+        self.again = !accepted;
+        let method = self.settings.method;
         let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
@@ -262,7 +293,9 @@ impl Solver {
             cost_change: at(state::CHANGE),
             gradient_norm: at(state::GRADIENT_MAX),
             step_norm: at(state::STEP_NORM),
-            damping,
+            damping: at(state::DAMPING_BEFORE),
+            radius: matches!(method, Method::Dogleg(_)).then(|| at(state::RADIUS_BEFORE)),
+            length: (method == Method::GaussNewton).then(|| at(state::LENGTH_BEFORE)),
             gain_ratio: at(state::GAIN),
             inner_iterations: at(state::INNER) as u32,
             accepted,
@@ -294,6 +327,8 @@ impl Solver {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
         self.refresh_state(problem, &mut commands)?;
+        self.again = false;
+        self.work.return_to_best(problem, &mut commands)?;
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
         self.costs = self.work.sum_by_term(problem, point, &mut commands);
         Ok(Recording { commands })
@@ -319,9 +354,13 @@ impl Solver {
             solve_ms: (now_ms() - started).max(steps_ms),
             backend: self.backend,
             precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
-            method: "lm",
+            method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             counters: device.counters().since(&self.before),
         }
     }
+}
+
+fn needs(settings: &Settings) -> Needs {
+    Needs { keeps_solution: settings.method.keeps_solution(), keeps_best: settings.nonmonotone > 0 }
 }

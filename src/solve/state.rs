@@ -36,7 +36,31 @@ state! {
     STEPS = 18, "Steps tried.";
     ALWAYS = 19, "Always 0: the guard of kernels that are not guarded.";
     EPSILON = 20, "What the arithmetic resolves of 1.";
-    MOVED = 40, "Components that were moved into their limits.";
+    FORCING_LEAST = 21, "Where η may be: from here …";
+    FORCING_MOST = 22, "… to here.";
+    TELLING = 23, "1 when the last step says something about the model: its promise was more than rounding.";
+    WINDOW = 24, "How many steps in a row may go uphill.";
+    UPHILL = 25, "How many did, since the best point.";
+    REFERENCE = 26, "The reference cost minus `COST`: what steps may go up to.";
+    REFERENCE_MODEL = 27, "The decrease that was promised since the reference.";
+    CANDIDATE = 28, "The highest cost since the best point minus `COST`: the next reference.";
+    CANDIDATE_MODEL = 29, "The decrease that was promised since the candidate.";
+    ABOVE_BEST = 30, "`COST` minus the lowest cost so far.";
+    LEAVING = 31, "1 when the step that was accepted leaves the best point.";
+    ALONG_STEEPEST = 32, "a: the step is a·d + b·n, with d = −D⁻¹g and the Gauss–Newton step n.";
+    ALONG_NEWTON = 33, "b, which for Gauss–Newton is the step length.";
+    RADIUS = 34, "Δ of the trust region √(sᵀDs) ≤ Δ.";
+    SCALED_NORM = 35, "√(sᵀDs).";
+    STEEPEST_SQUARED = 36, "dᵀDd.";
+    NEWTON_SQUARED = 37, "nᵀDn.";
+    NEWTON_SLOPE = 38, "gᵀn.";
+    STEEPEST_CURVATURE = 39, "dᵀJᵀWJd.";
+    MIXED_CURVATURE = 40, "dᵀJᵀWJn.";
+    NEWTON_CURVATURE = 41, "nᵀJᵀWJn.";
+    DAMPING_BEFORE = 42, "λ that the last step was computed with, …";
+    RADIUS_BEFORE = 43, "… its Δ …";
+    LENGTH_BEFORE = 44, "… and its b.";
+    MOVED = 45, "Components that were moved into their limits.";
 }
 
 /// Elements of the state buffer.

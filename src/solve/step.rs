@@ -1,8 +1,8 @@
 //! The parts of a step that are the same for every method and linear solver, as commands.
 
 use super::workspace::Gathered;
-use super::{Workspace, state};
-use crate::device::{Command, binding::*};
+use super::{Method, Workspace, state};
+use crate::device::{Command, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
@@ -60,14 +60,37 @@ impl Workspace {
         Ok(())
     }
 
-    /// Whether the trial point is taken, and what follows for the next step.
-    pub fn decide(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+    /// Whether the trial point is taken, and what follows for the next step; then the best and the accepted point.
+    pub fn decide(&self, method: Method, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
         let sums = self.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
         commands.push(self.reduce(Fixed::Accept, &[sums, self.partial_distance]));
-        let words = |table: &Table| (table.elements(), vec![table.arena]);
-        let bindings = [(VECTOR_IN, trial), (VECTOR_OUT, point), (STATE, self.state)];
-        self.over_tables(Fixed::Commit, problem, words, &bindings, commands);
+        method.learn(self, commands);
+        if let Some(best) = self.best {
+            self.commit(problem, point, best, state::LEAVING, commands);
+        }
+        self.commit(problem, trial, point, state::ACCEPTED, commands);
         Ok(())
+    }
+
+    /// Copies every variable from one arena to another where an element of the state is not 0.
+    fn commit(&self, problem: &Problem, from: Slice, to: Slice, flag: u32, commands: &mut Vec<Command>) {
+        let words = |table: &Table| (table.elements(), vec![table.arena, flag]);
+        let bindings = [(VECTOR_IN, from), (VECTOR_OUT, to), (STATE, self.state)];
+        self.over_tables(Fixed::Commit, problem, words, &bindings, commands);
+    }
+
+    /// Goes back to the best point, if steps went uphill from there. What was known of the point is forgotten.
+    pub fn return_to_best(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let Some(best) = self.best else { return Ok(()) };
+        self.commit(problem, best, problem.arenas()?.0, state::ABOVE_BEST, commands);
+        commands.push(Command::Clear { slice: Slice { offset: state::LINEARIZED, len: 1, ..self.state } });
+        self.forget_history(commands);
+        Ok(())
+    }
+
+    /// Makes the present point the best and the reference, as after an edit, when costs before it say nothing.
+    pub fn forget_history(&self, commands: &mut Vec<Command>) {
+        commands.push(Command::Clear { slice: Slice { offset: state::UPHILL, len: state::LEAVING + 1 - state::UPHILL, ..self.state } });
     }
 }

@@ -1,10 +1,7 @@
 //! Why a solve ends: the tests that are made after every step.
 
 use super::options::Settings;
-use super::{Iteration, Termination};
-
-/// Rejections in a row after which there is no progress to be had.
-const MAX_REJECTIONS: u32 = 12;
+use super::{Iteration, Method, Termination};
 
 /// What a test sees of a step besides its [`Iteration`].
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +25,7 @@ impl Tests {
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
     /// not the model, refused them.
     pub fn judge(&mut self, settings: &Settings, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
+        let max_rejections = settings.method.max_rejections();
         let &Scale { model, point_norm, epsilon } = scale;
         // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
         let promised = model.abs();
@@ -40,8 +38,11 @@ impl Tests {
             Some((Termination::NoProgress, reason.into()))
         } else if step.gradient_norm <= settings.gradient_tolerance {
             converged(format!("gradient: max |gᵢ| = {:.3e} ≤ gradientTolerance = {:e}", step.gradient_norm, settings.gradient_tolerance))
-        } else if step.accepted && -step.cost_change <= settings.cost_tolerance * step.cost {
-            let relative = -step.cost_change / step.cost;
+        } else if settings.method == Method::GaussNewton && step.step_norm == 0.0 {
+            let reason = "JᵀWJ has no curvature along the gradient, so there is no Gauss–Newton step: use method \"lm\"";
+            Some((Termination::Singular, reason.into()))
+        } else if step.accepted && step.cost_change.abs() <= settings.cost_tolerance * step.cost {
+            let relative = step.cost_change.abs() / step.cost;
             converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", settings.cost_tolerance))
         } else if step.accepted && step.step_norm <= settings.step_tolerance * (point_norm + settings.step_tolerance) {
             let relative = step.step_norm / point_norm;
@@ -58,8 +59,8 @@ impl Tests {
             let reason =
                 format!("the predicted decrease of {model:.3e} is below what this precision resolves in a cost of {:.6e}", step.cost);
             Some((Termination::Precision, reason))
-        } else if self.rejections >= MAX_REJECTIONS {
-            Some((Termination::NoProgress, format!("{MAX_REJECTIONS} steps in a row were rejected")))
+        } else if self.rejections >= max_rejections {
+            Some((Termination::NoProgress, format!("{max_rejections} steps in a row were rejected")))
         } else {
             None
         }

@@ -7,7 +7,7 @@ use crate::kernel::Fixed;
 use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table};
 
 /// Kinds of partial sums that one kernel writes at most.
-const PARTIAL_KINDS: u32 = 5;
+const PARTIAL_KINDS: u32 = 6;
 
 /// Vectors over all unknowns, packed diagonal blocks, scratch columns, partial sums and the state.
 pub struct Workspace {
@@ -32,6 +32,10 @@ pub struct Workspace {
     /// What may move, where something may not; and what may in a step, which is a buffer of the solver's where there are bounds.
     pub(super) constraints: Option<Constraints>,
     pub(super) free: Option<Slice>,
+    /// For methods that keep it: the solution of the linear system, and what it left of it.
+    newton: Option<[Slice; 2]>,
+    /// For steps that may go uphill: an arena with the best point, while the accepted one is another.
+    pub best: Option<Slice>,
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
@@ -57,8 +61,15 @@ impl Reduction {
     }
 }
 
+/// What a method needs besides.
+#[derive(Clone, Copy)]
+pub struct Needs {
+    pub keeps_solution: bool,
+    pub keeps_best: bool,
+}
+
 impl Workspace {
-    pub fn new(device: &mut Device, problem: &Problem) -> Result<Self, Error> {
+    pub fn new(device: &mut Device, problem: &Problem, needs: Needs) -> Result<Self, Error> {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
@@ -94,8 +105,17 @@ impl Workspace {
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
         ];
-        sizes.extend((shared > 0).then(|| ("instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS))));
-        sizes.extend(bounded.then_some(("active set", vector)));
+        let mut optional = |wanted: bool, label, len| {
+            wanted.then(|| {
+                sizes.push((label, len));
+                sizes.len() - 1
+            })
+        };
+        let instance_costs = optional(shared > 0, "instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS));
+        let newton = optional(needs.keeps_solution, "Gauss–Newton step", vector);
+        let newton_residual = optional(needs.keeps_solution, "Gauss–Newton residual", vector);
+        let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
+        let active = optional(bounded, "active set", vector);
         let mut slices: Vec<Slice> = Vec::new();
         for (label, len) in sizes {
             match device.allocate(Kind::Real, len, label) {
@@ -120,9 +140,11 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
-            instance_costs: (shared > 0).then(|| slice(12)),
             constraints,
-            free: constraints.map(|known| if bounded { slices[slices.len() - 1] } else { known.pins }),
+            free: constraints.map(|known| active.map_or(known.pins, slice)),
+            instance_costs: instance_costs.map(slice),
+            newton: newton.zip(newton_residual).map(|(step, residual)| [slice(step), slice(residual)]),
+            best: best.map(slice),
             alignment: limits.offset_alignment,
             partial_distance,
             reduction,
@@ -152,9 +174,16 @@ impl Workspace {
         ]
         .into_iter()
         .chain(self.instance_costs)
+        .chain(self.newton.into_iter().flatten())
+        .chain(self.best)
         .chain(self.free.filter(|_| self.bounds().is_some()))
         .map(|slice| slice.buffer)
         .collect()
+    }
+
+    /// The solution that is kept, and what it left of the system.
+    pub fn newton(&self) -> Result<[Slice; 2], Error> {
+        self.newton.ok_or(Error::Disposed("solver"))
     }
 
     pub fn kernel(&self, kernel: Fixed) -> KernelId {
@@ -184,6 +213,11 @@ impl Workspace {
             Command::Dispatch(dispatch) => Command::Dispatch(Dispatch { single_group: true, ..dispatch }),
             other => other,
         }
+    }
+
+    /// A static kernel of one invocation, over the state alone.
+    pub fn scalars(&self, kernel: Fixed) -> Command {
+        self.fixed(kernel, 1, &[], &[(STATE, self.state)])
     }
 
     /// A generated kernel over a chunk. `arena` is the point to evaluate at, `vector` what J is multiplied with.

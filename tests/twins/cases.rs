@@ -3,6 +3,7 @@
 pub mod blocks;
 mod bounds;
 mod copy;
+mod dogleg;
 mod gather;
 mod levenberg;
 mod mask;
@@ -53,6 +54,15 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Cost => vec![levenberg::cost(size, random)],
         Fixed::Accept => levenberg::accept(size, random),
         Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Nielsen => levenberg::nielsen(random),
+        Fixed::StepLength => levenberg::step_length(random),
+        Fixed::Steepest => vec![dogleg::steepest(size, random)],
+        Fixed::DoglegSums => vec![dogleg::sums(size, group, random)],
+        Fixed::DoglegPlane => vec![dogleg::plane(size, random)],
+        Fixed::Dogleg => dogleg::traditional(random),
+        Fixed::DoglegSubspace => dogleg::subspace(random),
+        Fixed::TrustRegion => dogleg::trust_region(random),
+        Fixed::Combine => dogleg::combine(size, random),
         Fixed::Copy => vec![copy::copy(size, random)],
         Fixed::ProjectBlocks => project::project_blocks(size, random),
     }

@@ -60,7 +60,7 @@ fn compensated_sums_survive_the_compiler() {
         let (values, sums, state) = (buffer(column.len()), buffer(2 * partials), buffer(STATE_LEN as usize));
         let upload = |slice: Slice, data: Vec<f64>| Command::UploadReals { buffer: slice.buffer, offset: 0, data };
         let mut before = vec![0.0; STATE_LEN as usize];
-        (before[MODEL as usize], before[DAMPING as usize], before[GROWTH as usize], before[FORCING as usize]) = (1.0, 1.0, 2.0, 0.05);
+        before[MODEL as usize] = 1.0;
         let mut commands = vec![upload(values, column.clone()), upload(state, before)];
         // Three chunks, as terms have them.
         let mut first = 0;
@@ -154,8 +154,11 @@ fn partials(odd: f64) -> Vec<f64> {
 fn a_step_without_a_finite_gain_is_rejected() {
     check(|random| {
         let case = |name: &str, change: f64, model: f64, random: &mut Random| {
-            let state =
-                random_state(random, &[(MODEL, model), (DAMPING, 0.25), (GROWTH, 4.0), (STEPS, 7.0), (EPSILON, 0.0), (FORCING, 0.05)]);
+            let forcing = [(FORCING, 0.0625), (FORCING_LEAST, 0.0078125), (FORCING_MOST, 0.09375)];
+            let known = [(MODEL, model), (REFERENCE, 0.0), (REFERENCE_MODEL, 0.0), (STEPS, 7.0), (EPSILON, 0.0)];
+            let state = random_state(random, &[&known[..], &forcing].concat());
+            let kept = [(DAMPING, DAMPING_BEFORE), (RADIUS, RADIUS_BEFORE), (ALONG_NEWTON, LENGTH_BEFORE)];
+            let kept = kept.map(|(now, before)| (before, Value::from(state[now as usize])));
             let mut case = Case::reduction(Fixed::Accept, name, &[300, 300], state);
             let mut high = partials(change);
             high.iter_mut().filter(|value| **value == 0.5).for_each(|value| *value = -0.5);
@@ -163,12 +166,13 @@ fn a_step_without_a_finite_gain_is_rejected() {
             let sum = if change.is_finite() { (-0.5 * 299.0 + change).into() } else { NOTHING };
             case.expect_state(&[
                 // At rest nothing is promised, and the damping stays.
-                (DAMPING, if model == 0.0 { 0.25 } else { 1.0 }.into()),
-                (GROWTH, if model == 0.0 { 4.0 } else { 8.0 }.into()),
+                (TELLING, if model == 0.0 { 0.0 } else { 1.0 }.into()),
+                (LEAVING, Value::default()),
                 (CHANGE, sum),
                 (GAIN, Value::default()),
-                (FORCING, 0.015.into()),
+                (FORCING, 0.01875.into()),
             ]);
+            case.expect_state(&kept);
             case.expect_state(&[(ACCEPTED, Value::default()), (LINEARIZED, 1.0.into()), (STEPS, 8.0.into())]);
             case
         };

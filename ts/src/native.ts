@@ -17,7 +17,7 @@ export type Progress =
 
 export interface NativeIteration {
   readonly index: number; readonly cost: number; readonly costChange: number; readonly gradientNorm: number; readonly stepNorm: number;
-  readonly damping: number; readonly gainRatio: number; readonly innerIterations: number; readonly accepted: boolean; readonly ms: number;
+  readonly damping: number; readonly radius?: number; readonly length?: number; readonly gainRatio: number; readonly innerIterations: number; readonly accepted: boolean; readonly ms: number;
 }
 
 export interface NativeReport {
@@ -43,7 +43,7 @@ export interface NativeDescription { readonly residuals: number; readonly inputs
 export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly compileMs: number }
 
 export interface NativeOptions {
-  readonly method?: string; readonly linear?: string; readonly maxIterations?: number; readonly timeLimitMs?: number;
+  readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 

@@ -12,9 +12,13 @@ export interface Iteration {
   readonly gradientNorm: number;
   /** ‖s‖ */
   readonly stepNorm: number;
-  /** λ that the step was computed with. */
+  /** λ that the linear system was solved with. */
   readonly damping: number;
-  /** Achieved decrease over the one that the quadratic model predicted. */
+  /** `"dogleg"`: the trust region's radius that the step was looked for in, in the norm √(sᵀDs). */
+  readonly radius?: number;
+  /** `"gauss-newton"`: the part of the whole step that was tried. */
+  readonly length?: number;
+  /** Achieved decrease over the one that the quadratic model predicted, between −10 and 10. */
   readonly gainRatio: number;
   /** Iterations of the linear solver. */
   readonly innerIterations: number;
@@ -23,7 +27,7 @@ export interface Iteration {
 }
 
 /** Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors. */
-export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision";
+export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular";
 
 /** What the device did during a solve. */
 export interface Counters extends NativeCounters {}
@@ -89,9 +93,10 @@ export class SolveReport implements Report {
   }
 
   toString(): string {
-    const head = row("iter", "cost", "cost change", "|gradient|", "|step|", "damping", "gain", "inner", "ms");
+    const knob = this.method === "dogleg" ? "radius" : this.method === "gauss-newton" ? "length" : "damping";
+    const head = row("iter", "cost", "cost change", "|gradient|", "|step|", knob, "gain", "inner", "ms");
     const rows = this.iterations.map((it: NativeIteration) =>
-      row(`${it.index}${it.accepted ? " " : "*"}`, it.cost.toExponential(6), it.costChange.toExponential(2), it.gradientNorm.toExponential(2), it.stepNorm.toExponential(2), it.damping.toExponential(1), it.gainRatio.toFixed(3), String(it.innerIterations), it.ms.toFixed(1)));
+      row(`${it.index}${it.accepted ? " " : "*"}`, it.cost.toExponential(6), it.costChange.toExponential(2), it.gradientNorm.toExponential(2), it.stepNorm.toExponential(2), (it.radius ?? it.length ?? it.damping).toExponential(1), it.gainRatio.toFixed(3), String(it.innerIterations), it.ms.toFixed(1)));
     const rejected = this.iterations.some((it) => !it.accepted) ? ["   (* rejected)"] : [];
     const terms = Object.entries(this.costByTerm).map(([name, cost]) => `${name} ${cost.toExponential(6)}`).join(", ");
     const { traceMs, compileMs, solveMs } = this.time;

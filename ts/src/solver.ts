@@ -7,10 +7,31 @@ import type { Tasks } from "./tasks.js";
 
 /** How to solve. */
 export interface SolveOptions {
-  /** `"lm"`, Levenberg–Marquardt with Nielsen's damping, is what there is. */
-  method?: "lm";
+  /**
+   * - `"lm"` (unless told): Levenberg–Marquardt with Nielsen's damping.
+   * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its promise is halved, without another linear solve.
+   * - `"dogleg"`: a combination of steepest descent and the Gauss–Newton step within a trust region.
+   */
+  method?: "lm" | "gauss-newton" | "dogleg";
+  /**
+   * Where `"dogleg"` looks for its step: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, unless
+   * told), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
+   */
+  dogleg?: "traditional" | "subspace";
   /** `"pcg"`, matrix-free conjugate gradients with a block-Jacobi preconditioner, is what there is; `"auto"` takes it. */
   linear?: "auto" | "pcg";
+  /**
+   * How many steps in a row may end above the lowest cost so far, as long as the model's promises since a reference point
+   * are kept; 0 unless told, 5 is usual. The best values are what remains at the end.
+   */
+  nonmonotone?: number;
+  /** Iterations of `"pcg"` in one step at most. */
+  maxInnerIterations?: number;
+  /**
+   * η: `"pcg"` stops when what is left of the linear system is this part of it, in the preconditioner's norm. Between 0.001
+   * and 0.1 unless told, from step to step by how well the model did.
+   */
+  forcing?: number;
   /** Steps, accepted or not; 50 unless told. */
   maxIterations?: number;
   timeLimitMs?: number;
@@ -58,8 +79,8 @@ export class SolverOf implements Solver {
     // A task that can't be listened to would never be ended, and its problem busy for ever.
     if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
     if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-    const numbers = ["maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-    const known = ["method", "linear", ...numbers];
+    const numbers = ["nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const known = ["method", "dogleg", "linear", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
     if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
     const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;

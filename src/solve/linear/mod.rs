@@ -58,15 +58,15 @@ impl Linear {
         }
     }
 
-    /// Appends the solve of one step's system.
-    pub fn append(self, work: &Workspace, problem: &Problem, inner: Inner, commands: &mut Vec<Command>) {
+    /// Appends the solve of one step's system, in so many iterations at most, if it is told and there are any.
+    pub fn append(self, work: &Workspace, problem: &Problem, inner: Inner, most: Option<u32>, commands: &mut Vec<Command>) {
         match self {
             Self::Pcg => {
-                let max = match inner {
+                let usual = match inner {
                     Inner::ToTolerance => pcg::max_iterations(problem),
                     Inner::Live => LIVE_ITERATIONS,
                 };
-                pcg::solve(work, problem, max, commands);
+                pcg::solve(work, problem, most.unwrap_or(usual), commands);
             }
         }
     }

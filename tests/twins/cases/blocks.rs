@@ -90,7 +90,7 @@ fn inverse(table: &Table, variable: usize, blocks: &[f64], scale: &[f64]) -> Vec
     };
     let packed = || (0..width).flat_map(|r| (0..=r).map(move |c| (r, c)));
     if variable % 5 == 2 {
-        let diagonal = |(r, c)| if r == c { (1.0 / damped(r, r)).into() } else { Value::default() };
+        let diagonal = |(r, c)| if r == c && damped(r, r) > 0.0 { (1.0 / damped(r, r)).into() } else { Value::default() };
         return packed().map(diagonal).collect();
     }
     let mut rows: Vec<Vec<f64>> =

@@ -83,58 +83,144 @@ pub fn cost(size: usize, random: &mut Random) -> Case {
     case
 }
 
+/// What `accept` finds of steps before.
+#[derive(Clone, Copy, Default)]
+struct History {
+    window: f64,
+    uphill: f64,
+    reference: [f64; 2],
+    candidate: [f64; 2],
+    above_best: f64,
+}
+
 pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
-    // The gain ratio that is wanted, the sign of the model, λ and ν.
-    let case = |name: &str, gain: f64, sign: f64, damping: f64, growth: f64, epsilon: f64, random: &mut Random| {
+    // The gain ratio that is wanted, the sign of the model, and what was before.
+    let case = |name: &str, gain: f64, sign: f64, epsilon: f64, before: History, random: &mut Random| {
         let high: Vec<f64> = random.positive(size).iter().map(|value| -gain.signum() * value).collect();
         let (partials, change) = compensated(&high, random);
         let model = f64::from((sign * change.value.abs().max(0.5) / gain.abs()) as f32);
-        let [damping, growth] = [damping, growth].map(|value| f64::from(value as f32));
-        let state = random_state(random, &[(MODEL, model), (DAMPING, damping), (GROWTH, growth), (EPSILON, epsilon), (FORCING, 0.05)]);
-        let [cost, steps] = [COST, STEPS].map(|element| Value::from(state[element as usize]));
+        let scaled = |share: f64| f64::from((share * change.value.abs().max(0.5)) as f32);
+        let History { window, uphill, reference, candidate, above_best } = before;
+        let (reference, candidate, above_best) = (reference.map(scaled), candidate.map(scaled), scaled(above_best));
+        let known = [
+            (MODEL, model),
+            (EPSILON, epsilon),
+            (FORCING, 0.0625),
+            (FORCING_LEAST, 0.0078125),
+            (FORCING_MOST, 0.09375),
+            (WINDOW, window),
+            (UPHILL, uphill),
+            (REFERENCE, reference[0]),
+            (REFERENCE_MODEL, reference[1]),
+            (CANDIDATE, candidate[0]),
+            (CANDIDATE_MODEL, candidate[1]),
+            (ABOVE_BEST, above_best),
+        ];
+        let state = random_state(random, &known);
+        let at = |element: u32| Value::from(state[element as usize]);
+        let (cost, steps, damping, radius, length) = (at(COST), at(STEPS), at(DAMPING), at(RADIUS), at(ALONG_NEWTON));
         let mut case = Case::reduction(Fixed::Accept, name, &[size as u32, size as u32 + 2], state);
         case.reals(PARTIALS, partials);
 
-        let ratio = if change.value < 0.0 && model > 0.0 { -change / model.into() } else { Value::default() };
-        let ratio = if ratio.value > 10.0 { 10.0.into() } else { ratio };
-        let accepted = ratio.value > 1e-3;
-        let one = Value::from(1.0);
-        let next = if accepted {
-            let t = Value::from(2.0) * ratio - one;
-            let factor = one - t * t * t;
-            case.expect_state(&[(GROWTH, 2.0.into()), (COST, cost + change)]);
-            Value::from(damping) * if factor.value > 1.0 / 3.0 { factor } else { (1.0 / 3.0).into() }
-        } else if model.abs() <= epsilon * cost.value.abs() {
-            case.expect_state(&[(GROWTH, growth.into())]);
-            damping.into()
+        let [reference, promised] = reference.map(Value::from);
+        let ratio = if model > 0.0 {
+            let [now, since] = [-change / model.into(), (reference - change) / (promised + model.into())];
+            if now.value > since.value { now } else { since }
         } else {
-            case.expect_state(&[(GROWTH, (2.0 * growth).min(1e6).into())]);
-            Value::from(damping) * growth.into()
+            Value::default()
         };
-        let next = Value { value: next.value.clamp(1e-15, 1e15), size: next.size.clamp(1e-15, 1e15) };
-        case.expect_state(&[(DAMPING, next), (CHANGE, change), (GAIN, ratio), (STEPS, steps + one)]);
-        let forcing = match ratio.value {
-            low if low < 0.5 => 0.015,
-            high if high > 0.75 => 0.1,
-            _ => 0.05,
-        };
-        case.expect_state(&[(FORCING, forcing.into())]);
+        let ratio = if ratio.value.abs() > 10.0 { (10.0 * ratio.value.signum()).into() } else { ratio };
+        let accepted = ratio.value > 1e-3;
         let flag = |set: bool| Value::from(f64::from(u8::from(set)));
-        case.expect_state(&[(ACCEPTED, flag(accepted)), (LINEARIZED, flag(!accepted))]);
+        let mut leaving = false;
+        if accepted {
+            // As Ceres' TrustRegionStepEvaluator, whose costs are those here plus the cost after the step.
+            let above = Value::from(above_best) + change;
+            let [high, promised_since] = candidate.map(Value::from);
+            let is_best = above.value < 0.0;
+            let mut next = [high - change, promised_since + model.into()];
+            leaving = !is_best && above_best == 0.0;
+            let uphill = if is_best { 0.0 } else { uphill + 1.0 };
+            if is_best || next[0].value < 0.0 {
+                next = [Value::default(); 2];
+            }
+            let reference = if uphill == window { next } else { [reference - change, promised + model.into()] };
+            case.expect_state(&[(COST, cost + change), (UPHILL, uphill.into())]);
+            case.expect_state(&[(ABOVE_BEST, if is_best { Value::default() } else { above })]);
+            case.expect_state(&[(REFERENCE, reference[0]), (REFERENCE_MODEL, reference[1])]);
+            case.expect_state(&[(CANDIDATE, next[0]), (CANDIDATE_MODEL, next[1])]);
+        }
+        let forcing = match ratio.value {
+            low if low < 0.5 => 0.01875,
+            high if high > 0.75 => 0.09375,
+            _ => 0.0625,
+        };
+        case.expect_state(&[(CHANGE, change), (GAIN, ratio), (STEPS, steps + 1.0.into()), (FORCING, forcing.into())]);
+        let telling = accepted || model.abs() > epsilon * cost.value.abs();
+        case.expect_state(&[(ACCEPTED, flag(accepted)), (LINEARIZED, flag(!accepted)), (TELLING, flag(telling)), (LEAVING, flag(leaving))]);
+        case.expect_state(&[(DAMPING_BEFORE, damping), (RADIUS_BEFORE, radius), (LENGTH_BEFORE, length)]);
         case
     };
-    let one = |name: &str, gain: f64, sign: f64, damping: f64, growth: f64, random: &mut Random| {
-        case(name, gain, sign, damping, growth, 0.0, random)
+    let none = History::default();
+    let mut cases = vec![
+        case("a step as good as the model", 0.97, 1.0, 0.0, none, random),
+        case("a fair step", 0.6, 1.0, 0.0, none, random),
+        case("much better than the model", 50.0, 1.0, 0.0, none, random),
+        case("hardly a gain", 1e-5, 1.0, 0.0, none, random),
+        case("a step uphill", -1.0, 1.0, 0.0, none, random),
+        case("a model that promises nothing", 0.9, -1.0, 0.0, none, random),
+        case("at rest", -1e6, 1.0, 1e9, none, random),
+    ];
+    // Nothing at all would be as good as the best.
+    if size > 0 {
+        let window = |uphill, reference, candidate, above_best| History { window: 3.0, uphill, reference, candidate, above_best };
+        cases.extend([
+            case("uphill from the best, below the reference", -0.5, 1.0, 0.0, window(0.0, [4.0, 6.0], [0.0, 0.0], 0.0), random),
+            case("uphill above the reference", -0.5, 1.0, 0.0, window(1.0, [0.5, 6.0], [0.0, 0.0], 0.0), random),
+            case("downhill, not to the best", 0.8, 1.0, 0.0, window(1.0, [4.0, 6.0], [2.0, 1.0], 3.0), random),
+            case("downhill to a new best", 0.8, 1.0, 0.0, window(2.0, [4.0, 6.0], [0.5, 1.0], 0.5), random),
+            case("uphill to a new reference", -0.5, 1.0, 0.0, window(2.0, [4.0, 6.0], [0.25, 1.0], 1.5), random),
+        ]);
+    }
+    cases
+}
+
+/// A case of a rule over the state that holds only where the outcome was telling.
+fn rule(kernel: Fixed, name: &str, known: &[(u32, f64)], random: &mut Random) -> Case {
+    let mut case = Case::new(kernel, name);
+    case.dispatch(1, &[]);
+    case.reals(STATE, random_state(random, &[&[(TELLING, 1.0)], known].concat()));
+    case.stop = Some((TELLING, 0.0));
+    case
+}
+
+pub fn nielsen(random: &mut Random) -> Vec<Case> {
+    // The outcome, its gain ratio, λ and ν, and what becomes of them.
+    let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-49), 2f64.powi(46));
+    let outcomes = [
+        ("as good as the model", 1.0, 0.96875, [usual, 8.0], [usual / 3.0, 2.0]),
+        ("a fair gain", 1.0, 0.25, [usual, 8.0], [1.125 * usual, 2.0]),
+        ("better than the model", 1.0, 10.0, [tiny, 8.0], [1e-15, 2.0]),
+        ("rejected", 0.0, -3.0, [usual, 8.0], [8.0 * usual, 16.0]),
+        ("rejected at the limit", 0.0, 0.0, [huge, 8e5], [1e15, 1e6]),
+    ];
+    let case = |(name, accepted, gain, [damping, growth], next): (&str, f64, f64, [f64; 2], [f64; 2])| {
+        let known = [(ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth)];
+        let mut case = rule(Fixed::Nielsen, name, &known, random);
+        case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
+        case
     };
-    vec![
-        one("a step as good as the model", 0.97, 1.0, 1e-4, 2.0, random),
-        one("a fair step", 0.3, 1.0, 1e-4, 8.0, random),
-        one("much better than the model", 50.0, 1.0, 2e-15, 2.0, random),
-        one("hardly a gain", 1e-5, 1.0, 1e-4, 4.0, random),
-        one("a step uphill", -1.0, 1.0, 1e14, 64.0, random),
-        one("a model that promises nothing", 0.9, -1.0, 1e-4, 8e5, random),
-        case("at rest", -1e6, 1.0, 1e-4, 8.0, 1e9, random),
-    ]
+    outcomes.map(case).into()
+}
+
+pub fn step_length(random: &mut Random) -> Vec<Case> {
+    [("accepted", 1.0, 1.0), ("rejected", 0.0, 0.125)]
+        .map(|(name, accepted, next)| {
+            let mut case = rule(Fixed::StepLength, name, &[(ACCEPTED, accepted), (ALONG_NEWTON, 0.25)], random);
+            case.expect_state(&[(ALONG_NEWTON, next.into())]);
+            case
+        })
+        .into()
 }
 
 pub fn commit(tables: &Tables, random: &mut Random) -> Case {
@@ -145,7 +231,7 @@ pub fn commit(tables: &Tables, random: &mut Random) -> Case {
     case.reals(STATE, random_state(random, &[(ACCEPTED, 1.0)]));
     case.stop = Some((ACCEPTED, 0.0));
     for table in &tables.list {
-        case.dispatch(table.items as u32, &[table.arena as u32]);
+        case.dispatch(table.items as u32, &[table.arena as u32, ACCEPTED]);
         for (i, value) in trial.iter().enumerate().skip(table.arena).take(table.items) {
             case.expect(VECTOR_OUT, i, *value);
         }

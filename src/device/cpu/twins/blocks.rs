@@ -46,7 +46,8 @@ pub fn invert_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
                 multiply_transposed(inverse, width);
             } else {
                 inverse.fill(R::ZERO);
-                (0..width).for_each(|r| inverse[row_start(r) + r] = R::ONE / damped(r));
+                // What nothing depends on does not move.
+                (0..width).filter(|&r| damped(r) > R::ZERO).for_each(|r| inverse[row_start(r) + r] = R::ONE / damped(r));
             }
         }
     });

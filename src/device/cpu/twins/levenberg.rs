@@ -1,8 +1,11 @@
-//! Twins of the shaders of a Levenberg–Marquardt step: `trial`, `model`, `sum`, `cost`, `accept`, `commit`.
+//! Twins of the shaders of a step: `trial`, `model`, `sum`, `cost`, `accept`, `commit`,
+//! and of the rules of Levenberg–Marquardt and Gauss–Newton: `nielsen`, `step_length`.
 
 use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
-use super::reduce::{Exact, Lanes, MAX_GROUP, group_sum, group_sum_exact, run_elements, runs, strided_sum, strided_sum_exact};
+use super::reduce::{
+    Exact, Lanes, MAX_GROUP, clamp, group_sum, group_sum_exact, larger, run_elements, runs, smaller, strided_sum, strided_sum_exact,
+};
 use crate::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
 use crate::solve::state::*;
@@ -74,28 +77,41 @@ pub fn cost<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     bindings.write(STATE)[COST as usize] = total(work, bindings.read(PARTIALS));
 }
 
-/// Whether the trial point is taken, and the next damping (Nielsen 1999).
+/// Whether the trial point is taken, and the next step's forcing term.
 pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (state, change) = (bindings.write(STATE), total(work, bindings.read(PARTIALS)));
-    let model = state[MODEL as usize];
-    let sensible = change.is_finite() && model.is_finite() && model > R::ZERO && change < R::ZERO;
-    let mut gain = if sensible { -change / model } else { R::ZERO };
-    if gain > R::from_f64(10.0) {
-        gain = R::from_f64(10.0);
+    let at = |element: u32| state[element as usize];
+    let model = at(MODEL);
+    let mut gain = R::ZERO;
+    if change.is_finite() && model.is_finite() && model > R::ZERO {
+        let since = (at(REFERENCE) - change) / (at(REFERENCE_MODEL) + model);
+        gain = clamp(larger(-change / model, since), R::from_f64(-10.0), R::from_f64(10.0));
     }
     let accepted = gain > R::from_f64(1e-3);
-    let mut damping = state[DAMPING as usize];
+    let mut leaving = false;
     if accepted {
-        let t = gain + gain - R::ONE;
-        let factor = R::ONE - t * t * t;
-        let least = R::ONE / R::from_f64(3.0);
-        damping = damping * if factor > least { factor } else { least };
-        state[GROWTH as usize] = R::from_f64(2.0);
+        let above = at(ABOVE_BEST) + change;
+        let (mut reference, mut reference_model) = (at(REFERENCE) - change, at(REFERENCE_MODEL) + model);
+        let (mut candidate, mut candidate_model) = (at(CANDIDATE) - change, at(CANDIDATE_MODEL) + model);
+        let mut uphill = at(UPHILL) + R::ONE;
+        if above < R::ZERO {
+            uphill = R::ZERO;
+        } else {
+            leaving = at(ABOVE_BEST) == R::ZERO;
+        }
+        if above < R::ZERO || candidate < R::ZERO {
+            (candidate, candidate_model) = (R::ZERO, R::ZERO);
+        }
+        if uphill == at(WINDOW) {
+            (reference, reference_model) = (candidate, candidate_model);
+        }
         state[COST as usize] += change;
-    } else if !model.is_finite() || model.abs() > state[EPSILON as usize] * state[COST as usize].abs() {
-        damping = damping * state[GROWTH as usize];
-        let growth = state[GROWTH as usize] + state[GROWTH as usize];
-        state[GROWTH as usize] = if growth < R::from_f64(1e6) { growth } else { R::from_f64(1e6) };
+        state[UPHILL as usize] = uphill;
+        state[REFERENCE as usize] = reference;
+        state[REFERENCE_MODEL as usize] = reference_model;
+        state[CANDIDATE as usize] = candidate;
+        state[CANDIDATE_MODEL as usize] = candidate_model;
+        state[ABOVE_BEST as usize] = larger(R::ZERO, above);
     }
     // A step that the model judged badly was solved too loosely as well: what is cheap to move has moved, what is stiff
     // has not. A good one may be solved more loosely next time.
@@ -105,26 +121,56 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     } else if gain > R::from_f64(0.75) {
         forcing = forcing * R::from_f64(2.0);
     }
-    state[FORCING as usize] = clamp(forcing, R::from_f64(1e-3), R::from_f64(0.1));
-    state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
+    state[FORCING as usize] = clamp(forcing, state[FORCING_LEAST as usize], state[FORCING_MOST as usize]);
+    let flag = |set: bool| if set { R::ONE } else { R::ZERO };
+    let resolved = state[EPSILON as usize] * state[COST as usize].abs();
+    state[TELLING as usize] = flag(accepted || !model.is_finite() || model.abs() > resolved);
+    for (before, now) in [(DAMPING_BEFORE, DAMPING), (RADIUS_BEFORE, RADIUS), (LENGTH_BEFORE, ALONG_NEWTON)] {
+        state[before as usize] = state[now as usize];
+    }
+    state[LEAVING as usize] = flag(leaving);
     state[CHANGE as usize] = change;
     state[GAIN as usize] = gain;
-    state[ACCEPTED as usize] = if accepted { R::ONE } else { R::ZERO };
-    state[LINEARIZED as usize] = if accepted { R::ZERO } else { R::ONE };
+    state[ACCEPTED as usize] = flag(accepted);
+    state[LINEARIZED as usize] = flag(!accepted);
     state[STEPS as usize] += R::ONE;
 }
 
-/// x = x′ where the step was accepted.
-pub fn commit<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    if bindings.read(STATE)[ACCEPTED as usize] != R::ZERO {
-        let (arena, items) = (work.params.words[0] as usize, work.items());
-        let (trial, mut point) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
-        let tasks = threads::cut(arena + items.start..arena + items.end).map(|range| (point.take(range.clone()), &trial[range]));
-        threads::each(tasks.collect(), items.len(), |(point, trial)| point.copy_from_slice(trial));
+/// Levenberg–Marquardt's next damping (Nielsen 1999).
+pub fn nielsen<R: Real>(_: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.write(STATE);
+    if state[TELLING as usize] == R::ZERO {
+        return;
     }
+    let mut damping = state[DAMPING as usize];
+    if state[ACCEPTED as usize] != R::ZERO {
+        let t = state[GAIN as usize] + state[GAIN as usize] - R::ONE;
+        damping = damping * larger(R::ONE / R::from_f64(3.0), R::ONE - t * t * t);
+        state[GROWTH as usize] = R::from_f64(2.0);
+    } else {
+        damping = damping * state[GROWTH as usize];
+        state[GROWTH as usize] = smaller(state[GROWTH as usize] + state[GROWTH as usize], R::from_f64(1e6));
+    }
+    state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
 }
 
-fn clamp<R: Real>(value: R, lowest: R, highest: R) -> R {
-    let raised = if value > lowest { value } else { lowest };
-    if raised < highest { raised } else { highest }
+/// Gauss–Newton's next step length.
+pub fn step_length<R: Real>(_: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.write(STATE);
+    if state[TELLING as usize] == R::ZERO {
+        return;
+    }
+    let halved = larger(R::from_f64(0.5) * state[ALONG_NEWTON as usize], R::from_f64(1e-12));
+    state[ALONG_NEWTON as usize] = if state[ACCEPTED as usize] != R::ZERO { R::ONE } else { halved };
+}
+
+/// A table's values where the state says so.
+pub fn commit<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [arena, flag, ..] = work.params.words.map(|word| word as usize);
+    if bindings.read(STATE)[flag] != R::ZERO {
+        let items = work.items();
+        let (from, mut to) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+        let tasks = threads::cut(arena + items.start..arena + items.end).map(|range| (to.take(range.clone()), &from[range]));
+        threads::each(tasks.collect(), items.len(), |(to, from)| to.copy_from_slice(from));
+    }
 }

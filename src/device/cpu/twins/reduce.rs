@@ -32,6 +32,14 @@ pub fn larger<R: Real>(a: R, b: R) -> R {
     if b > a { b } else { a }
 }
 
+pub fn smaller<R: Real>(a: R, b: R) -> R {
+    if b < a { b } else { a }
+}
+
+pub fn clamp<R: Real>(value: R, lowest: R, highest: R) -> R {
+    smaller(larger(lowest, value), highest)
+}
+
 /// A sum and what rounding took from it (Knuth's two-sum).
 #[derive(Clone, Copy, Default)]
 pub struct Exact<R> {

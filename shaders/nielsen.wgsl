@@ -1,0 +1,20 @@
+// Levenberg–Marquardt's next damping (Nielsen 1999; Madsen, Nielsen & Tingleff 2004, section 3.2). One invocation.
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    if (lane != 0u || state[TELLING] == 0.0) {
+        return;
+    }
+    var damping = state[DAMPING];
+    if (state[ACCEPTED] != 0.0) {
+        let t = 2.0 * state[GAIN] - 1.0;
+        damping *= max(1.0 / 3.0, 1.0 - t * t * t);
+        state[GROWTH] = 2.0;
+    } else {
+        damping *= state[GROWTH];
+        state[GROWTH] = min(2.0 * state[GROWTH], 1e6);
+    }
+    state[DAMPING] = clamp(damping, 1e-15, 1e15);
+}

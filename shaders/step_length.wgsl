@@ -1,0 +1,15 @@
+// Gauss–Newton's next step length: whole steps, halved after each that was rejected. One invocation.
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    if (lane != 0u || state[TELLING] == 0.0) {
+        return;
+    }
+    if (state[ACCEPTED] != 0.0) {
+        state[ALONG_NEWTON] = 1.0;
+    } else {
+        state[ALONG_NEWTON] = max(0.5 * state[ALONG_NEWTON], 1e-12);
+    }
+}

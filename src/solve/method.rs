@@ -1,0 +1,149 @@
+//! Methods: what they make of the solution of the linear system, and what of a step's outcome.
+//!
+//! - *Levenberg–Marquardt* with Nielsen's damping (Madsen, Nielsen & Tingleff, *Methods for Non-Linear Least Squares
+//!   Problems*, 2nd ed. 2004, section 3.2): the step is the solution; a rejected one raises λ, and the next is solved anew.
+//! - *Gauss–Newton*: λ = 0. A step that lowers the cost too little for its promise is halved, and halved again, without
+//!   another linear solve (Björck, *Numerical Methods for Least Squares Problems*, 1996, section 9.2.1).
+//! - *Dogleg* (Powell 1970; Byrd, Schnabel & Shultz 1988): within the trust region √(sᵀDs) ≤ Δ, a combination of the
+//!   steepest descent and the Gauss–Newton step; after a rejected step Δ shrinks and they are combined anew.
+//!
+//! All rules are shaders over the state; nothing here knows a number that the device has.
+
+use super::linear::pcg;
+use super::{Workspace, state};
+use crate::device::{Command, Precision, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::Fixed;
+use crate::problem::Problem;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    LevenbergMarquardt,
+    GaussNewton,
+    Dogleg(Dogleg),
+}
+
+/// Where in the trust region a dogleg step is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dogleg {
+    /// Along the path from 0 to the Cauchy point to the Gauss–Newton step.
+    Traditional,
+    /// In the whole plane of these two.
+    Subspace,
+}
+
+/// λ of the first step (Ceres' initial radius of 10⁴).
+const FIRST_DAMPING: f64 = 1e-4;
+/// Δ of the first step (Ceres').
+const FIRST_RADIUS: f64 = 1e4;
+/// λ of dogleg's Gauss–Newton steps, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be felt at all.
+const DOGLEG_DAMPING: [f64; 2] = [1e-8, 1e-6];
+
+impl Method {
+    /// The name that options and reports have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LevenbergMarquardt => "lm",
+            Self::GaussNewton => "gauss-newton",
+            Self::Dogleg(_) => "dogleg",
+        }
+    }
+
+    pub fn first_damping(self, precision: Precision) -> f64 {
+        match self {
+            Self::LevenbergMarquardt => FIRST_DAMPING,
+            Self::GaussNewton => 0.0,
+            Self::Dogleg(_) => DOGLEG_DAMPING[usize::from(precision == Precision::F32)],
+        }
+    }
+
+    /// The state that the first step finds.
+    pub fn start(self, precision: Precision) -> Vec<(u32, f64)> {
+        let mut start = vec![(state::DAMPING, self.first_damping(precision))];
+        match self {
+            Self::LevenbergMarquardt => start.push((state::GROWTH, 2.0)),
+            Self::GaussNewton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
+            Self::Dogleg(_) => start.push((state::RADIUS, FIRST_RADIUS)),
+        }
+        start
+    }
+
+    /// Whether its steps are made of a solution that is kept, so that the step after a rejected one needs no other.
+    pub fn keeps_solution(self) -> bool {
+        self != Self::LevenbergMarquardt
+    }
+
+    /// Rejections in a row after which there is no progress to be had: λ grows faster than lengths and radii shrink.
+    pub fn max_rejections(self) -> u32 {
+        match self {
+            Self::LevenbergMarquardt => 12,
+            _ => 30,
+        }
+    }
+
+    /// Keeps the solution that the linear solver left in `work.step`, and computes what its combinations need.
+    pub fn keep(self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        if !self.keeps_solution() {
+            return Ok(());
+        }
+        let [newton, residual] = work.newton()?;
+        commands.push(Command::Copy { from: work.step, to: newton });
+        commands.push(Command::Copy { from: work.residual, to: residual });
+        if self == Self::GaussNewton {
+            return Ok(());
+        }
+        let vector = problem.vector_len();
+        let bindings = [(DATA, work.scale), (VECTOR_IN, work.gradient), (VECTOR_OUT, work.z)];
+        commands.push(work.fixed(Fixed::Steepest, vector, &[], &bindings));
+        // The product is one of conjugate gradients, whose direction begins at z when β is 0.
+        for element in [state::SOLVED, state::BETA] {
+            commands.push(Command::Clear { slice: Slice { offset: element, len: 1, ..work.state } });
+        }
+        pcg::product(work, problem, commands);
+        let bindings = [
+            (ARENA, work.gradient),
+            (DATA, work.scale),
+            (INDEX, work.p),
+            (VECTOR_IN, work.q),
+            (VECTOR_OUT, newton),
+            (JACOBIAN, residual),
+            (PARTIALS, work.partials),
+        ];
+        let (sums, partials) = work.partial(Fixed::DoglegSums, vector, &[work.partial_distance, vector], &bindings);
+        commands.push(sums);
+        commands.push(work.reduce(Fixed::DoglegPlane, &[partials, work.partial_distance]));
+        Ok(())
+    }
+
+    /// Makes the step of what was kept: for Gauss–Newton b·n, for dogleg a·d + b·n.
+    pub fn combine(self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        match self {
+            Self::LevenbergMarquardt => return Ok(()),
+            Self::GaussNewton => {}
+            Self::Dogleg(Dogleg::Traditional) => commands.push(work.scalars(Fixed::Dogleg)),
+            Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
+        }
+        let [newton, residual] = work.newton()?;
+        let bindings = [
+            (ARENA, work.gradient),
+            (DATA, work.p),
+            (INDEX, work.q),
+            (VECTOR_IN, newton),
+            (VECTOR_OUT, work.step),
+            (JACOBIAN, work.residual),
+            (STATE, work.state),
+            (PARTIALS, residual),
+        ];
+        commands.push(work.fixed(Fixed::Combine, problem.vector_len(), &[], &bindings));
+        Ok(())
+    }
+
+    /// What follows from the outcome for the next step.
+    pub fn learn(self, work: &Workspace, commands: &mut Vec<Command>) {
+        commands.push(work.scalars(match self {
+            Self::LevenbergMarquardt => Fixed::Nielsen,
+            Self::GaussNewton => Fixed::StepLength,
+            Self::Dogleg(_) => Fixed::TrustRegion,
+        }));
+    }
+}
