@@ -6,17 +6,21 @@
 pub mod block;
 mod fixed;
 mod hessian;
+mod loss;
 mod lower;
 mod program;
 mod residual;
+mod robust;
 mod structure;
 mod summed;
 pub mod wgsl;
 
 pub use fixed::Fixed;
 pub use hessian::EnergyPrograms;
+pub use loss::{LossKind, Step, TracedLoss};
 pub use lower::lower;
 pub use program::*;
 pub use residual::*;
+pub use robust::{LEAST_CURVATURE, RobustShape};
 pub use structure::{Layout, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};

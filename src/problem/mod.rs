@@ -16,6 +16,7 @@ mod chunk;
 mod constraints;
 mod incidence;
 mod layout;
+mod loss;
 mod ragged;
 mod registry;
 mod row_tree;
@@ -29,6 +30,7 @@ pub use batch::{Batch, Member};
 pub use chunk::Chunk;
 pub use constraints::Constraints;
 pub use incidence::Incidence;
+pub use loss::Loss;
 pub use registry::{HessianKernel, Registry, Stats, TermKernels};
 pub use row_tree::RowTree;
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
@@ -335,6 +337,16 @@ impl Problem {
         for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
             self.replace(term, part, None, values)?;
         }
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// Replaces the parameters of a term's loss: one of another kind would be another kernel.
+    pub fn set_loss(&mut self, term: u32, loss: &Loss) -> Result<(), Error> {
+        for (part, scalar, value) in self.term(term)?.replaced_loss(loss)? {
+            self.replace(term, part, Some(scalar), Values::Shared(value))?;
+        }
+        self.term_mut(term)?.loss = Some(loss.clone());
         self.revision += 1;
         Ok(())
     }

@@ -83,9 +83,11 @@ export interface NativeEngine {
   /** Replaces one column's values (same length), recompiling nothing. */
   setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
   setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;
+  /** Replaces the parameters of a term's loss, of the same kind; `loss.ts` says how one is packed. */
+  setLoss(problem: number, term: number, words: Uint32Array, reals: Float64Array): void;
   setEnabled(problem: number, term: number, enabled: boolean): void;
   freeTerm(problem: number, term: number): void;
-  /** A task: the cost of every instance, ½ w ‖r‖², at the accepted values. */
+  /** A task: the cost of every instance, ½ w ρ(‖r‖²), at the accepted values. */
   termCosts(problem: number, term: number): number;
   /** A task: r, then J, then the Hessian ("exact" or "psd") if it is wanted, of every instance at the accepted values, row by row. */
   evaluateTerm(problem: number, term: number, hessian: string | undefined): number;
