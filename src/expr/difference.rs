@@ -36,9 +36,6 @@ impl Graph {
         let mut ends = vec![Ends { from: zero, to: zero, by: zero }; needed.len()];
         for index in (0..needed.len()).filter(|&index| needed[index]) {
             let at = |expr: Expr| ends[expr.0 as usize];
-            let both = |graph: &mut Self, build: &dyn Fn(&mut Self, fn(Ends) -> Expr) -> Expr| {
-                (build(graph, |ends| ends.from), build(graph, |ends| ends.to))
-            };
             let node = of.node(Expr(index as u32));
             ends[index] = match node {
                 Node::Const(bits) => {
@@ -48,25 +45,27 @@ impl Graph {
                 Node::Leaf(it) => leaf(self, it),
                 Node::Unary(operation, a) => {
                     let a = at(a);
-                    let (from, to) = both(self, &|graph, end| graph.unary(operation, end(a)));
+                    let (from, to) = (self.unary(operation, a.from), self.unary(operation, a.to));
                     let by = if from == to { zero } else { self.unary_difference(operation, a, from, to) };
                     Ends { from, to, by }
                 }
                 Node::Binary(operation, a, b) => {
                     let (a, b) = (at(a), at(b));
-                    let (from, to) = both(self, &|graph, end| graph.binary(operation, end(a), end(b)));
+                    let (from, to) = (self.binary(operation, a.from, b.from), self.binary(operation, a.to, b.to));
                     let by = if from == to { zero } else { self.binary_difference(operation, a, b, from, to) };
                     Ends { from, to, by }
                 }
                 Node::Select { condition, then, otherwise } => {
                     let (condition, then, otherwise) = (at(condition), at(then), at(otherwise));
-                    let (from, to) = both(self, &|graph, end| graph.select(end(condition), end(then), end(otherwise)));
-                    let (always, ever) = (self.and(condition.from, condition.to), self.or(condition.from, condition.to));
-                    let plain = self.sub(to, from);
-                    let crossing = if condition.from == condition.to { then.by } else { self.select(ever, plain, otherwise.by) };
-                    let by = match condition.from == condition.to {
-                        true => self.select(condition.from, then.by, otherwise.by),
-                        false => self.select(always, then.by, crossing),
+                    let from = self.select(condition.from, then.from, otherwise.from);
+                    let to = self.select(condition.to, then.to, otherwise.to);
+                    let by = if condition.from == condition.to {
+                        self.select(condition.from, then.by, otherwise.by)
+                    } else {
+                        let (both, either) = (self.and(condition.from, condition.to), self.or(condition.from, condition.to));
+                        let plain = self.sub(to, from);
+                        let rest = self.select(either, plain, otherwise.by);
+                        self.select(both, then.by, rest)
                     };
                     Ends { from, to, by }
                 }

@@ -109,6 +109,7 @@ fn tables_made_after_a_pin_can_move() {
             slots: vec![Slot { table: y, column: 0 }],
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[value],
         };

@@ -53,6 +53,7 @@ impl Net {
             slots: vec![Slot { table: x, column: 0 }, Slot { table: x, column: 1 }],
             columns: vec![column("length", 1, &self.lengths)],
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -74,6 +75,7 @@ impl Net {
             slots: vec![Slot { table: x, column: 0 }],
             columns: vec![column("goal", 2, &self.goals)],
             weight: Weight::Shared(PULL),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };

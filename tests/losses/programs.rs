@@ -256,17 +256,12 @@ fn check(sample: &Sample) {
             let there = points.moved(by, 5);
             bench.upload(ARENA, there.arena());
             let change = bench.play(&programs.change);
-            for instance in 0..COUNT {
+            for (instance, &change) in change.iter().take(COUNT).enumerate() {
                 let energy = |p: &[f64]| 0.5 * WEIGHT * (sample.value)(rows(p, points.data[instance]).iter().map(|r| r * r).sum());
                 let (before, after) = (energy(&points.points[instance]), energy(&there.points[instance]));
                 let tolerance = if by == 0.0 { 0.0 } else { bound * (before.abs() + after.abs()) };
                 let what = format!("change of {} at {instance} on {name}", sample.name);
-                assert!(
-                    (change[instance] - (after - before)).abs() <= tolerance,
-                    "{what}: {:e}, not {:e}",
-                    change[instance],
-                    after - before
-                );
+                assert!((change - (after - before)).abs() <= tolerance, "{what}: {change:e}, not {:e}", after - before);
             }
             bench.upload(ARENA, points.arena());
         }
