@@ -8,8 +8,10 @@ mod canonical;
 mod compose;
 mod derivative;
 mod domain;
+mod evaluate;
 mod graph;
 mod instruction;
+pub mod manifold;
 mod opcode;
 mod operation;
 pub mod rules;
@@ -18,5 +20,6 @@ pub mod tape;
 
 pub use canonical::Canonical;
 pub use graph::{Expr, Graph, Leaf, Node};
+pub use manifold::{Manifold, ManifoldError, Part};
 pub use opcode::{Arity, Opcode};
 pub use operation::{Binary, Unary};

@@ -6,9 +6,11 @@
 pub mod block;
 mod fixed;
 mod hessian;
+mod inputs;
 mod lower;
 mod program;
 mod residual;
+mod retraction;
 mod structure;
 mod summed;
 pub mod wgsl;
@@ -18,5 +20,6 @@ pub use hessian::EnergyPrograms;
 pub use lower::lower;
 pub use program::*;
 pub use residual::*;
+pub use retraction::Retraction;
 pub use structure::{Layout, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};

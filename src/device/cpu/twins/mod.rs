@@ -17,7 +17,7 @@ pub use blocks::{damping, invert_blocks};
 pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
 pub use copy::copy;
 pub use gather::gather;
-pub use levenberg::{accept, commit, cost, model, sum, trial};
+pub use levenberg::{accept, commit, cost, model, place, sum, trial};
 pub use mask::{mask, mask_blocks};
 pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
