@@ -457,6 +457,23 @@ impl Graph {
         roots.iter().map(|root| image[root.0 as usize]).collect()
     }
 
+    /// Expressions of another graph, with leaves replaced where `replace` gives something else for them.
+    pub fn import(&mut self, from: &Graph, roots: &[Expr], replace: impl Fn(Leaf) -> Option<Expr>) -> Vec<Expr> {
+        let needed = from.reachable(roots);
+        let mut image = vec![Expr(0); needed.len()];
+        for index in (0..needed.len()).filter(|&index| needed[index]) {
+            let at = |expr: Expr| image[expr.0 as usize];
+            image[index] = match from.nodes[index] {
+                Node::Const(bits) => self.constant(f64::from_bits(bits)),
+                Node::Leaf(leaf) => replace(leaf).unwrap_or_else(|| self.leaf(leaf)),
+                Node::Unary(operation, a) => self.unary(operation, at(a)),
+                Node::Binary(operation, a, b) => self.binary(operation, at(a), at(b)),
+                Node::Select { condition, then, otherwise } => self.select(at(condition), at(then), at(otherwise)),
+            };
+        }
+        roots.iter().map(|root| image[root.0 as usize]).collect()
+    }
+
     /// Which nodes the roots depend on, up to the last of them.
     pub fn reachable(&self, roots: &[Expr]) -> Vec<bool> {
         let mut needed = vec![false; roots.iter().max().map_or(0, |last| last.0 as usize + 1)];

@@ -85,6 +85,8 @@ pub struct ResidualPrograms {
     pub change: Program,
     pub gradient: Program,
     pub product: Program,
+    /// The product with J's entries computed anew from the variables, instead of loaded.
+    pub recompute: Option<Program>,
     pub diagonal: Program,
     /// Rows of the residual.
     pub rows: u32,
@@ -307,6 +309,17 @@ impl ResidualPrograms {
             .collect();
         let stores = with_rows(&mut linear, &weighted_jp);
         let product = program("product", &linear, &stores, Some(guards.solved));
+        // With sums over entries, J is not a function of the variables alone.
+        let recompute = through.is_empty().then(|| {
+            let (places, values): (Vec<Store>, Vec<Expr>) = stores.into_iter().unzip();
+            let entry = |leaf| match leaf {
+                Leaf::Stored(column) => stored.list.get(column.checked_sub(rows)? as usize).copied(),
+                _ => None,
+            };
+            let values = graph.import(&linear, &values, entry);
+            program("product, recomputed", &graph, &places.into_iter().zip(values).collect::<Vec<_>>(), Some(guards.solved))
+        });
+        let recompute = recompute.filter(wgsl::is_small);
 
         let mut diagonals = Columns::new(0);
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
@@ -339,6 +352,7 @@ impl ResidualPrograms {
             change,
             gradient,
             product,
+            recompute,
             diagonal,
             rows,
             stored: rows + stored.list.len() as u32,

@@ -4,12 +4,12 @@
 //! Either way nothing is differentiated or compiled again.
 
 use super::spec::TermSpec;
-use super::{GUARDS, Table};
+use super::{GUARDS, Schedule, Table, Tuning};
 use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{EnergyPrograms, Layout, ResidualPrograms, Signature, SlotKind, Structure};
+use crate::kernel::{EnergyPrograms, Layout, OwnerProgram, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -39,7 +39,6 @@ pub struct TermKernels {
     pub energy: KernelId,
     pub change: KernelId,
     pub gradient: KernelId,
-    pub product: KernelId,
     pub diagonal: KernelId,
 }
 
@@ -48,6 +47,10 @@ pub struct Compiled {
     pub signature: Signature,
     pub programs: Arc<ResidualPrograms>,
     pub kernels: Option<TermKernels>,
+    /// Products by owners, by whether they recompute J and by column; `None` where that can't be.
+    pub(super) owners: HashMap<(bool, u32), Option<Arc<OwnerProgram>>>,
+    /// The kernels of products that were chosen, by schedule and column.
+    pub(super) products: HashMap<(Schedule, Option<u32>), KernelId>,
     /// Second derivatives, once something asked for them.
     hessian: Option<HessianKernel>,
 }
@@ -103,9 +106,15 @@ pub struct Registry {
     structures: Known<Vec<u32>, Arc<Structure>>,
     compiled: HashMap<(usize, Layout), Compiled>,
     stats: Stats,
+    /// What was measured on this device, or given.
+    pub tuning: Tuning,
 }
 
 impl Registry {
+    pub fn tuned(tuning: Tuning) -> Self {
+        Self { tuning, ..Self::default() }
+    }
+
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -236,7 +245,7 @@ impl Registry {
 
 impl Compiled {
     pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
-        Self { signature, programs, kernels: None, hessian: None }
+        Self { signature, programs, kernels: None, owners: HashMap::new(), products: HashMap::new(), hessian: None }
     }
 
     /// The kernels of all programs; a GPU begins to compile them.
@@ -244,9 +253,10 @@ impl Compiled {
         if let Some(kernels) = self.kernels {
             return Ok(kernels);
         }
-        let ids = device.kernels(&self.programs.all().map(KernelSource::of))?;
-        let kernels =
-            TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
+        let programs = &self.programs;
+        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.diagonal];
+        let ids = device.kernels(&all.map(KernelSource::of))?;
+        let kernels = TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], diagonal: ids[4] };
         self.kernels = Some(kernels);
         Ok(kernels)
     }

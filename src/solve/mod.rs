@@ -7,6 +7,7 @@ mod constrained;
 mod levenberg;
 pub mod linear;
 mod options;
+mod product;
 mod report;
 mod solver;
 pub mod state;
