@@ -36,11 +36,13 @@ pub struct Options {
     pub bounds_checks: bool,
     /// Workgroup memory begins as 0. Off only for kernels that write before they read.
     pub zero_workgroup_memory: bool,
+    /// WGSL functions that are CUDA's: their name, and the function of the same arguments that is called in their place.
+    pub library: &'static [(&'static str, &'static str)],
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bounds_checks: true, zero_workgroup_memory: true }
+        Self { bounds_checks: true, zero_workgroup_memory: true, library: &[] }
     }
 }
 
@@ -205,6 +207,13 @@ impl<'a> Writer<'a> {
         }
         let name = self.function(handle);
         let _ = writeln!(self.out, "\n__device__ __forceinline__ {result} {name}({}) {{", parameters.join(", "));
+        let known = |&&(wgsl, _): &&(&str, &str)| function.name.as_deref() == Some(wgsl);
+        if let Some((_, cuda)) = self.options.library.iter().find(known) {
+            let arguments = function.arguments.iter().enumerate().map(|(number, argument)| named('a', number, argument.name.as_ref()));
+            let arguments: Vec<String> = arguments.collect();
+            let _ = writeln!(self.out, "    return {cuda}({});\n}}", arguments.join(", "));
+            return Ok(());
+        }
         let mut scope = Scope::of_function(self, function, info, name);
         scope.locals()?;
         scope.block(&function.body)?;
