@@ -29,12 +29,11 @@ const PRELUDE: [&str; 2] = [
 /// Functions of WGSL text that are CUDA's.
 pub const CUDA: &[(&str, &str)] = &[("expm1", "expm1"), ("log1p", "log1p"), ("cube_root", "cbrt"), ("error_function", "erf")];
 
-/// By the name that a declaration of the f32 text has: what it is in f64, or that it isn't.
-static REPLACED: LazyLock<HashMap<&str, Option<&str>>> = LazyLock::new(|| {
-    let all = SINGLE.iter().flat_map(|file| declarations(file)).map(|(name, _)| (name, None));
-    let double = declarations(DOUBLE).map(|(name, text)| (name, Some(text)));
-    let prelude = PRELUDE.iter().flat_map(|text| declarations(text)).map(|(name, text)| (name, Some(text)));
-    all.chain(double).chain(prelude).collect()
+/// By the name of a declaration of the f32 library: its text, and what it is in f64, if it is there at all.
+static LIBRARY: LazyLock<HashMap<&str, (&str, Option<&str>)>> = LazyLock::new(|| {
+    let double: HashMap<&str, &str> = declarations(DOUBLE).collect();
+    let single = SINGLE.iter().flat_map(|file| declarations(file));
+    single.map(|(name, text)| (name, (text, double.get(name).copied()))).collect()
 });
 
 /// What stands between blank lines is one declaration with its comment.
@@ -50,9 +49,16 @@ fn declared(paragraph: &str) -> Option<&str> {
 
 /// A whole module's text in f64.
 pub fn in_double(text: &str) -> String {
-    let paragraphs = text.split("\n\n").filter_map(|paragraph| match declared(paragraph).and_then(|name| REPLACED.get(name)) {
-        Some(replaced) => *replaced,
-        None => Some(paragraph),
+    let paragraphs = text.split("\n\n").filter_map(|paragraph| {
+        let name = declared(paragraph);
+        let of_prelude = PRELUDE.iter().find(|replacement| name.is_some() && declared(replacement) == name);
+        // A static kernel may have a function of the same name.
+        let of_library = name.and_then(|name| LIBRARY.get(name)).filter(|(single, _)| paragraph.trim() == *single);
+        match (of_prelude, of_library) {
+            (Some(replacement), _) => Some(*replacement),
+            (None, Some((_, double))) => *double,
+            (None, None) => Some(paragraph),
+        }
     });
     paragraphs.collect::<Vec<_>>().join("\n\n").replacen("alias real = f32;", "alias real = f64;", 1)
 }
