@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{EnergyPrograms, Layout, ResidualPrograms, Signature, SlotKind, Structure};
+use crate::kernel::{EnergyPrograms, Layout, PairPrograms, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -50,6 +50,15 @@ pub struct Compiled {
     pub kernels: Option<TermKernels>,
     /// Second derivatives, once something asked for them.
     hessian: Option<HessianKernel>,
+    /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
+    pairs: Option<(u32, PairKernels)>,
+}
+
+/// Programs that store the blocks of pairs of slots, and their kernels.
+#[derive(Clone)]
+pub struct PairKernels {
+    pub programs: Arc<PairPrograms>,
+    pub kernels: Vec<KernelId>,
 }
 
 /// The kernel of the Hessians of ½ w ‖r‖², and what it stores.
@@ -236,7 +245,7 @@ impl Registry {
 
 impl Compiled {
     pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
-        Self { signature, programs, kernels: None, hessian: None }
+        Self { signature, programs, kernels: None, hessian: None, pairs: None }
     }
 
     /// The kernels of all programs; a GPU begins to compile them.
@@ -249,6 +258,19 @@ impl Compiled {
             TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
         self.kernels = Some(kernels);
         Ok(kernels)
+    }
+
+    /// The kernels of the pairs of slots, each of which stores `most` columns at most; only assembling solvers ask for them.
+    pub fn pairs(&mut self, device: &mut Device, name: &str, most: u32) -> Result<PairKernels, Error> {
+        if let Some((known, pairs)) = &self.pairs
+            && (*known == most || pairs.programs.passes.len() == 1 && pairs.programs.passes[0].columns <= most)
+        {
+            return Ok(pairs.clone());
+        }
+        let programs = Arc::new(PairPrograms::new(name, &self.programs, &self.signature, most));
+        let sources: Vec<_> = programs.passes.iter().map(|pass| KernelSource::of(&pass.program)).collect();
+        let kernels = device.kernels(&sources)?;
+        Ok(self.pairs.insert((most, PairKernels { programs, kernels })).1.clone())
     }
 
     /// The kernel of second derivatives, which ordinary solves do without.

@@ -73,6 +73,11 @@ impl Method {
         self != Self::LevenbergMarquardt
     }
 
+    /// Whether λ may be raised where a system has no solution without.
+    pub fn may_damp(self) -> bool {
+        self != Self::GaussNewton
+    }
+
     /// Rejections in a row after which there is no progress to be had: λ grows faster than lengths and radii shrink.
     pub fn max_rejections(self) -> u32 {
         match self {

@@ -1,6 +1,6 @@
 //! What a caller may ask of a solve.
 
-use super::linear::Linear;
+use super::linear::{Linear, Wanted};
 use super::method::{Dogleg, Method};
 use crate::error::Error;
 use serde::Deserialize;
@@ -13,8 +13,11 @@ pub struct Options {
     pub method: Option<String>,
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
-    /// `"auto"` or `"pcg"`: conjugate gradients on JᵀWJ + λD, preconditioned by its diagonal blocks.
+    /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
+    /// JᵀWJ + λD, preconditioned by its diagonal blocks.
     pub linear: Option<String>,
+    /// The tables that `"schur"` eliminates; the best unless told.
+    pub eliminate: Option<Vec<u32>>,
     /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
     pub nonmonotone: Option<f64>,
     /// Iterations of an iterative linear solver in a step.
@@ -30,11 +33,10 @@ pub struct Options {
 }
 
 /// Options after validation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     pub method: Method,
-    /// What was asked for; the best for the problem where nothing was.
-    pub linear: Option<Linear>,
+    pub linear: Wanted,
     pub nonmonotone: u32,
     pub max_inner_iterations: Option<u32>,
     /// The least and the largest η.
@@ -64,7 +66,12 @@ impl Options {
             }
             other => other,
         };
-        let linear = one_of("linear", &self.linear, &[("auto", None), (Linear::Pcg.name(), Some(Linear::Pcg))])?;
+        let known = Linear::ALL.map(|linear| (linear.name(), Some(linear)));
+        let mut linear = one_of("linear", &self.linear, &[&[("auto", None)], &known[..]].concat())?;
+        if self.eliminate.is_some() && *linear.get_or_insert(Linear::Schur) != Linear::Schur {
+            let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
+            return Err(Error::InvalidOption(message.into()));
+        }
         let number = |what: &str, given: Option<f64>, default: f64| match given {
             Some(value) if value.is_nan() || value < 0.0 => {
                 Err(Error::InvalidOption(format!("{what} must be a number that is not negative, not {value}")))
@@ -85,7 +92,7 @@ impl Options {
         };
         Ok(Settings {
             method,
-            linear,
+            linear: Wanted { linear, eliminate: self.eliminate.clone() },
             nonmonotone: number("nonmonotone", self.nonmonotone, 0.0)? as u32,
             max_inner_iterations,
             forcing,

@@ -7,7 +7,8 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
-use super::linear::{self, Choice, Inner};
+use super::linear::host::{Arrived, Host};
+use super::linear::{Choice, Inner, auto};
 use super::options::Settings;
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
@@ -31,6 +32,8 @@ pub enum Next {
 enum Phase {
     /// Before a step, or after one was reported.
     Ready,
+    /// The system of a step is being assembled, for a linear solver on the host.
+    Assembling { started_ms: f64 },
     /// A step is being played.
     Stepping { started_ms: f64 },
     /// The costs of the terms are being summed for the report.
@@ -50,6 +53,12 @@ pub struct Solver {
     settings: Settings,
     work: Workspace,
     choice: Choice,
+    /// The linear solver, if it is on the host.
+    host: Option<Host>,
+    /// How often systems came back for hosts before it, and how many elements.
+    returned: (u64, u64),
+    /// λ of the next step, as far as the host knows.
+    damping: f64,
     precision: Precision,
     phase: Phase,
     iterations: Vec<Iteration>,
@@ -86,11 +95,21 @@ impl Solver {
         problem.lay_out(device, registry)?;
         let started = now_ms();
         let work = Workspace::new(device, problem, needs(&settings))?;
+        let (choice, host) = match auto::make(&settings.linear, device, registry, problem) {
+            Ok(made) => made,
+            Err(error) => {
+                work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+                return Err(error);
+            }
+        };
         let precision = device.precision();
         Ok(Self {
-            settings,
             work,
-            choice: linear::choose(settings.linear, problem),
+            choice,
+            host,
+            returned: (0, 0),
+            damping: settings.method.first_damping(precision),
+            settings,
             precision,
             phase: Phase::Ready,
             iterations: Vec::new(),
@@ -124,7 +143,7 @@ impl Solver {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        self.work.buffers()
+        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).collect()
     }
 
     /// Ends the solve after the step that is being played.
@@ -143,6 +162,15 @@ impl Solver {
     pub fn advance(&mut self, problem: &mut Problem, device: &Device, readback: &[f64]) -> Result<Next, Error> {
         let started = *self.started_ms.get_or_insert_with(now_ms);
         match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Assembling { started_ms } => {
+                let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
+                let Arrived { cost, damping } = host.take(&self.work, problem, readback);
+                if !cost.is_finite() {
+                    return Ok(Next::Blame);
+                }
+                self.damping = damping;
+                self.finish(problem, Vec::new(), started_ms)
+            }
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
@@ -159,12 +187,58 @@ impl Solver {
                     self.phase = Phase::Reporting(termination, reason);
                     return Ok(Next::Run(self.report_recording(problem)?));
                 }
-                self.phase = Phase::Stepping { started_ms: now_ms() };
-                let mut recording = self.record(problem, Kind::Whole)?;
-                recording.push(Command::Read { slice: self.work.state });
-                Ok(Next::Run(recording))
+                self.begin(problem)
             }
         }
+    }
+
+    /// A step, or its first half: the assembly of a system that the host is to solve.
+    fn begin(&mut self, problem: &mut Problem) -> Result<Next, Error> {
+        let started_ms = now_ms();
+        let mut commands = problem.take_uploads();
+        self.refresh_state(problem, &mut commands);
+        let again = self.again;
+        match &mut self.host {
+            Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
+            Some(host) if !again => {
+                self.work.differentiate(problem, &mut commands)?;
+                host.assemble(&self.work, problem, &mut commands)?;
+                self.phase = Phase::Assembling { started_ms };
+                Ok(Next::Run(Recording { commands }))
+            }
+            _ => {
+                self.record(problem, Kind::Whole, &mut commands)?;
+                commands.push(Command::Read { slice: self.work.state });
+                self.phase = Phase::Stepping { started_ms };
+                Ok(Next::Run(Recording { commands }))
+            }
+        }
+    }
+
+    /// The second half of a step whose system is solved on the host.
+    fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
+        let (work, method) = (&self.work, self.settings.method);
+        let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
+        let Some(step) = host.solve(&mut self.damping, method.may_damp()) else {
+            let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
+            self.phase = Phase::Reporting(Termination::Singular, reason);
+            commands.extend(self.report_recording(problem)?.commands);
+            return Ok(Next::Run(Recording { commands }));
+        };
+        let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
+        commands.push(upload(work.step.buffer, 0, step.vector));
+        commands.push(Command::Clear { slice: work.residual });
+        for (element, value) in [(state::DAMPING, self.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, 1.0)] {
+            commands.push(upload(work.state.buffer, element, vec![value]));
+        }
+        method.keep(work, problem, &mut commands)?;
+        method.combine(work, problem, &mut commands)?;
+        work.attempt(problem, &mut commands)?;
+        work.decide(method, problem, &mut commands)?;
+        commands.push(Command::Read { slice: work.state });
+        self.again = false;
+        self.phase = Phase::Stepping { started_ms };
+        Ok(Next::Run(Recording { commands }))
     }
 
     /// The commands of the report alone, for a solver that was advanced without readbacks.
@@ -176,13 +250,14 @@ impl Solver {
 
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        self.record(problem, Kind::Live)
-    }
-
-    /// The uploads that wait, and a step; one of kind `Whole` becomes `Again` where that is enough.
-    fn record(&mut self, problem: &mut Problem, kind: Kind) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands);
+        self.record(problem, Kind::Live, &mut commands)?;
+        Ok(Recording { commands })
+    }
+
+    /// Appends a step; one of kind `Whole` becomes `Again` where that is enough.
+    fn record(&mut self, problem: &mut Problem, kind: Kind, commands: &mut Vec<Command>) -> Result<(), Error> {
         if self.selection != problem.selection {
             self.selection = problem.selection;
             self.recordings = [None, None, None];
@@ -195,7 +270,7 @@ impl Solver {
         };
         commands.extend(cached.iter().cloned());
         self.recordings[kind as usize] = Some(cached);
-        Ok(Recording { commands })
+        Ok(())
     }
 
     /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
@@ -203,17 +278,26 @@ impl Solver {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        if self.is_of(problem.structure) {
+        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
         let work = Workspace::new(device, problem, needs(&self.settings))?;
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
-        self.structure = problem.structure;
-        self.choice = linear::choose(self.settings.linear, problem);
+        self.forget_host(device);
+        (self.choice, self.host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        (self.structure, self.selection) = (problem.structure, problem.selection);
+        self.damping = self.settings.method.first_damping(self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         Ok(())
+    }
+
+    /// Destroys what the linear solver on the host has on the device.
+    fn forget_host(&mut self, device: &mut Device) {
+        let Some(host) = self.host.take() else { return };
+        self.returned = (self.returned.0 + host.readbacks, self.returned.1 + host.elements);
+        host.buffers().into_iter().for_each(|buffer| device.free(buffer));
     }
 
     /// Whether its buffers were made for this structure of the problem.
@@ -277,6 +361,7 @@ impl Solver {
         }
         self.initial_cost.get_or_insert(before);
         self.again = !accepted;
+        self.damping = at(state::DAMPING);
         let method = self.settings.method;
         let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
         let iteration = Iteration {
@@ -346,8 +431,20 @@ impl Solver {
             precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
-            counters: device.counters().since(&self.before),
+            linear_reason: self.choice.why.clone(),
+            counters: self.counters(device),
         }
+    }
+
+    /// What the device did since the solver was made; the systems that came back to be solved are counted apart.
+    fn counters(&self, device: &Device) -> Counters {
+        let mut counters = device.counters().since(&self.before);
+        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
+        let (readbacks, elements) = (self.returned.0 + readbacks, self.returned.1 + elements);
+        let bytes = elements * self.precision.bytes();
+        (counters.matrix_readbacks, counters.matrix_bytes_read_back) = (readbacks, bytes);
+        (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
+        counters
     }
 }
 

@@ -25,7 +25,7 @@ mod parts;
 mod power;
 mod trig;
 
-pub use instructions::Instructions;
+pub use instructions::{Instructions, Task};
 pub use parts::threads;
 
 use super::{Address, Program, Store};
