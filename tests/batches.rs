@@ -45,6 +45,7 @@ fn chain(session: &mut Session, n: u32) -> (u32, u32, Vec<u32>) {
             slots: [0, 1].map(|column| Slot { table: x, column }).to_vec(),
             columns: Vec::new(),
             weight: Weight::Shared(1.0 + f64::from(k % 5)),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -128,6 +129,7 @@ fn an_undefined_residual_of_a_batch_is_blamed_on_its_term() {
                 slots: vec![Slot { table: x, column: 0 }],
                 columns: Vec::new(),
                 weight: Weight::Shared(1.0),
+                loss: None,
                 tape: &tape.words,
                 outputs: &[root],
             };
@@ -174,6 +176,7 @@ fn stars_in_any_order_are_one_structure_a_valence() {
             slots: (0..=valence).map(|column| Slot { table: x, column }).collect(),
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[mean],
         };
@@ -222,6 +225,7 @@ fn numbers_are_data() {
             slots: vec![Slot { table: x, column: 0 }],
             columns: columns.into_iter().collect(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };

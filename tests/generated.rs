@@ -31,6 +31,7 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
             .map(|name| Column { name: name.to_string(), width: 1, shared: false, values: Reals::F64(&[1.0, 2.0]) })
             .collect(),
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[output],
     };

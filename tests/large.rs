@@ -41,6 +41,7 @@ fn term(session: &mut Session, tape: &Tape, outputs: &[u32], tables: &[u32], cou
         slots: tables.iter().map(|&table| Slot { table, column: 0 }).collect(),
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs,
     };
@@ -93,7 +94,8 @@ fn no_piece_is_too_large() {
         let arena = leastwise::kernel::Address { base, column: 0, stride: 1 };
         leastwise::kernel::SlotShape { arena, vector: Some(leastwise::kernel::Address { base: base + 3, ..arena }) }
     });
-    let signature = leastwise::kernel::Signature { slots: slots.to_vec(), columns: Vec::new(), weight_shared: true, shared: 1, header: 6 };
+    let signature =
+        leastwise::kernel::Signature { slots: slots.to_vec(), columns: Vec::new(), weight_shared: true, shared: 1, header: 6, loss: None };
     let programs = leastwise::kernel::ResidualPrograms::new("web", graph, &roots, &signature, leastwise::problem::GUARDS);
     let modules = wgsl::modules(&programs.linearize);
     assert!(modules.len() > 3, "{} modules", modules.len());

@@ -129,6 +129,7 @@ impl Classic {
             slots: (0..self.start.len() as u32).map(|column| Slot { table: x, column }).collect(),
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &writer.0.words,
             outputs: &outputs,
         };

@@ -33,6 +33,7 @@ fn evaluate(session: &mut Session, rule: &Rule, edges: &[Edge]) -> (Vec<f64>, Ve
         slots: tables.iter().map(|&table| Slot { table, column: 0 }).collect(),
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[output],
     };

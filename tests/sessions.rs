@@ -26,6 +26,7 @@ fn pull(session: &mut Session, problem: u32, table: u32, targets: &[f64]) -> Res
         slots: vec![Slot { table, column: 0 }],
         columns: vec![Column { name: "target".into(), width: 1, shared: false, values: Reals::F64(targets) }],
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[residual],
     };
@@ -158,6 +159,7 @@ fn a_derivative_that_is_not_finite_is_never_convergence() {
             slots: vec![Slot { table: x, column: 0 }],
             columns: vec![],
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };

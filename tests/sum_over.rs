@@ -131,6 +131,7 @@ fn make(session: &mut Session, rows: &Rows, shape: Shape, traced: bool) -> Made 
             slots: vec![Slot { table, column: 0 }],
             columns: vec![Column { name: "goal".into(), width: 2, shared: false, values: Reals::F64(values) }],
             weight: Weight::Shared(0.1),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -151,6 +152,7 @@ fn add(session: &mut Session, rows: &Rows, shape: Shape, traced: bool, problem: 
         slots: vec![Slot { table: centre, column: 0 }],
         columns: vec![Column { name: "strength".into(), width: 1, shared: true, values: Reals::F64(&strength) }],
         weight: Weight::Shared(2.0),
+        loss: None,
         tape: &words,
         outputs: &outputs,
     };
@@ -355,6 +357,7 @@ fn an_entry_that_is_not_defined_is_blamed_on_its_row() {
             slots: Vec::new(),
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[sum],
         };
@@ -390,6 +393,7 @@ fn tapes_that_do_not_sum_as_they_should_are_refused() {
             slots: Vec::new(),
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[output],
         };
@@ -425,6 +429,7 @@ fn tapes_that_do_not_sum_as_they_should_are_refused() {
         slots: vec![Slot { table: x, column: 0 }],
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[sum],
     };
@@ -465,6 +470,7 @@ fn random_tapes_are_refused_or_run() {
             slots: vec![Slot { table: x, column: 0 }],
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[output],
         };

@@ -38,6 +38,7 @@ pub fn linearize() -> (Program, u32) {
         weight_shared: true,
         shared: 1,
         header: 3,
+        loss: None,
     };
     let programs = ResidualPrograms::new("arap", graph, &residual, &signature, Guards { linearized: 0, solved: 1 });
     (programs.linearize, programs.stored)

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open } from "./support.mjs";
+import { SCENES } from "../problems/suite.mjs";
 
 for (const backend of BACKENDS) {
   test(`three fresh processes on ${backend} give the same bits`, async () => {
@@ -22,6 +23,17 @@ for (const backend of BACKENDS) {
     }
     assert.deepEqual(runs[1], runs[0]);
     assert.deepEqual(runs[2], runs[0]);
+  });
+}
+
+for (const engine of [{ backend: "cpu" }, { backend: "cpu", precision: "f32" }, { backend: "webgpu" }]) {
+  test(`every kind of problem gives the same bits in two fresh processes on ${JSON.stringify(engine)}`, async () => {
+    // A software adapter takes seconds for a step with eigenvalues.
+    const without = engine.backend === "webgpu" ? ["developability"] : [];
+    const run = () => inFreshProcess("fresh/suite.mjs", [JSON.stringify(engine), ...without]);
+    const first = await run();
+    assert.equal(first.split("\n").length, SCENES.length - without.length);
+    assert.equal(await run(), first);
   });
 }
 

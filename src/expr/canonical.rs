@@ -12,7 +12,7 @@ use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 use std::collections::HashMap;
 
 /// What is equal for all expressions of one structure, and what is not.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Canonical {
     /// The structure.
     pub words: Vec<u32>,

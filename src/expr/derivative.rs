@@ -165,7 +165,13 @@ impl Graph {
         }
     }
 
-    /// ∂y/∂a for y = operation(a); none where it is 0 everywhere.
+    /// ∂y/∂a for y = operation(a).
+    pub(super) fn slope_of(&mut self, operation: Unary, a: Expr, y: Expr) -> Expr {
+        let zero = self.constant(0.0);
+        self.unary_slope(operation, a, y).unwrap_or(zero)
+    }
+
+    /// The same; none where it is 0 everywhere.
     fn unary_slope(&mut self, operation: Unary, a: Expr, y: Expr) -> Option<Expr> {
         let one = self.constant(1.0);
         Some(match operation {

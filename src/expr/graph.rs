@@ -457,6 +457,23 @@ impl Graph {
         roots.iter().map(|root| image[root.0 as usize]).collect()
     }
 
+    /// Expressions of another graph in this one, with what `leaf` gives for its leaves.
+    pub fn import(&mut self, of: &Graph, roots: &[Expr], leaf: impl Fn(&mut Graph, Leaf) -> Expr) -> Vec<Expr> {
+        let needed = of.reachable(roots);
+        let mut image = vec![Expr(0); needed.len()];
+        for index in (0..needed.len()).filter(|&index| needed[index]) {
+            let at = |expr: Expr| image[expr.0 as usize];
+            image[index] = match of.nodes[index] {
+                Node::Const(bits) => self.intern(Node::Const(bits)),
+                Node::Leaf(it) => leaf(self, it),
+                Node::Unary(operation, a) => self.unary(operation, at(a)),
+                Node::Binary(operation, a, b) => self.binary(operation, at(a), at(b)),
+                Node::Select { condition, then, otherwise } => self.select(at(condition), at(then), at(otherwise)),
+            };
+        }
+        roots.iter().map(|root| image[root.0 as usize]).collect()
+    }
+
     /// Which nodes the roots depend on, up to the last of them.
     pub fn reachable(&self, roots: &[Expr]) -> Vec<bool> {
         let mut needed = vec![false; roots.iter().max().map_or(0, |last| last.0 as usize + 1)];

@@ -7,7 +7,9 @@
 mod canonical;
 mod compose;
 mod derivative;
+mod difference;
 mod domain;
+mod formula;
 mod graph;
 mod instruction;
 mod opcode;
@@ -17,6 +19,8 @@ mod scalar;
 pub mod tape;
 
 pub use canonical::Canonical;
+pub use difference::{Ends, rising, softplus_rise};
+pub use formula::{Scope, Symbol};
 pub use graph::{Expr, Graph, Leaf, Node};
 pub use opcode::{Arity, Opcode};
 pub use operation::{Binary, Unary};

@@ -11,7 +11,7 @@ use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
-use crate::problem::{Reals, Weight};
+use crate::problem::{Loss, Reals, Weight};
 use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,13 @@ impl Engine {
         let weight = Numbers::weight(&weight)?;
         let weight: Weight = weight.as_weight();
         self.session.set_weight(problem, term, weight).map_err(refuse)
+    }
+
+    /// A loss as `ts/src/loss.ts` packs it.
+    #[wasm_bindgen(js_name = setLoss)]
+    pub fn set_loss(&mut self, problem: u32, term: u32, words: &[u32], reals: &[f64]) -> Result<(), JsValue> {
+        let loss = Loss::unpack(words, reals).map_err(refuse)?;
+        self.session.set_loss(problem, term, &loss).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = setEnabled)]

@@ -2,7 +2,7 @@
 //! a second.
 
 use crate::error::Error;
-use crate::problem::{Column, EntryColumn, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
+use crate::problem::{Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
 
 /// What `ts/src/crossing.ts` packs.
 pub struct Packed<'a> {
@@ -42,9 +42,12 @@ impl<'a> Packed<'a> {
         let mut reals = Cursor { rest: self.reals };
         let mut names = self.columns.split('\0');
         let mut name = || names.next().unwrap_or_default().to_string();
-        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed] = words.take(9)? else {
+        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed, loss, loss_reals] = words.take(11)?
+        else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
         };
+        let (loss, loss_reals) = (words.take(loss)?, reals.take(loss_reals)?);
+        let loss = if loss.is_empty() { None } else { Some(Loss::unpack(loss, loss_reals)?) };
         let slots: Vec<Slot> = words.take(2 * slots)?.chunks(2).map(|pair| Slot { table: pair[0], column: pair[1] }).collect();
         // One more than there are, or 0 for one that all share.
         let weight = match weights.checked_sub(1) {
@@ -82,7 +85,7 @@ impl<'a> Packed<'a> {
             all.push(Trace { length, tape: words.take(tape)?, outputs: words.take(outputs)? });
         }
         let (tape, outputs) = all.first().map_or((&[][..], &[][..]), |trace| (trace.tape, trace.outputs));
-        let plain = TermSpec { name: self.name.to_string(), count, indices: columns, slots, columns: given, weight, tape, outputs };
+        let plain = TermSpec { name: self.name.to_string(), count, indices: columns, slots, columns: given, weight, loss, tape, outputs };
         if rows.is_empty() {
             return Ok(Unpacked::Plain(plain));
         }

@@ -40,6 +40,12 @@ fixed! {
     Damping = damping [VECTOR_IN: R, VECTOR_OUT: W];
     Mask = mask [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     MaskBlocks = mask_blocks [VECTOR_IN: R, VECTOR_OUT: W];
+    ActiveSet = active_set [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    ProjectPoint = project_point [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, PARTIALS: W];
+    Moved = moved [STATE: W, PARTIALS: R];
+    Clip = clip [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: W, PARTIALS: W];
+    Clipped = clipped [STATE: W, PARTIALS: R];
+    ClippedModel = clipped_model [STATE: W, PARTIALS: R];
     InvertBlocks = invert_blocks [ARENA: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     PcgStart = pcg_start [DATA: W, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];
     PcgBegin = pcg_begin [STATE: W, PARTIALS: R];

@@ -1,6 +1,6 @@
 //! Second derivatives of one instance's energy, as programs: what methods of Newton's kind need.
 //!
-//! With E a scalar over the slots (½ ‖r‖² of a residual, or any other), w the instance's weight and x its n unknowns:
+//! With E a scalar over the slots (½ ρ(‖r‖²) of a residual, or any other), w the instance's weight and x its n unknowns:
 //!
 //! | program | reads | stores |
 //! |---|---|---|
@@ -50,18 +50,24 @@ impl EnergyPrograms {
         Self::differentiated(name, graph, energy, &gradient, inputs, signature)
     }
 
-    /// Of ½ ‖r‖².
+    /// Of ½ ρ(‖r‖²), with the signature's loss.
     pub fn of_residual(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature) -> Self {
         let inputs = inputs(&mut graph, signature);
         let squared = graph.dot(residual, residual);
         let half = graph.constant(0.5);
-        let energy = graph.mul(half, squared);
-        // Jᵀu with u = r put in afterwards: the sweep through a square would add two halves of everything.
-        let u: Vec<Expr> = (0..residual.len()).map(|row| graph.leaf(Leaf::Row(row as u32))).collect();
-        let along = graph.dot(residual, &u);
+        let loss = signature.loss.as_ref();
+        let value = loss.map_or(squared, |loss| loss.value(&mut graph, squared));
+        let energy = graph.mul(half, value);
+        let u: Vec<Expr> = match loss.map(|loss| loss.slope(&mut graph, squared)) {
+            None => residual.to_vec(),
+            Some(slope) => residual.iter().map(|&r| graph.mul(slope, r)).collect(),
+        };
+        // Jᵀu with u = ρ′r put in afterwards: the sweep through a square would add two halves of everything.
+        let rows: Vec<Expr> = (0..residual.len()).map(|row| graph.leaf(Leaf::Row(row as u32))).collect();
+        let along = graph.dot(residual, &rows);
         let gradient = graph.gradient(along, &leaves(&inputs));
         let gradient = graph.substitute(&gradient, |leaf| match leaf {
-            Leaf::Row(row) => residual.get(row as usize).copied(),
+            Leaf::Row(row) => u.get(row as usize).copied(),
             _ => None,
         });
         Self::differentiated(name, graph, energy, &gradient, inputs, signature)

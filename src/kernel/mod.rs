@@ -6,19 +6,23 @@
 pub mod block;
 mod fixed;
 mod hessian;
+mod loss;
 mod lower;
 mod pairs;
 mod program;
 mod residual;
+mod robust;
 mod structure;
 mod summed;
 pub mod wgsl;
 
 pub use fixed::Fixed;
 pub use hessian::EnergyPrograms;
+pub use loss::{LossKind, Step, TracedLoss};
 pub use lower::lower;
 pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
 pub use residual::*;
+pub use robust::{LEAST_CURVATURE, RobustShape};
 pub use structure::{Layout, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};

@@ -5,6 +5,7 @@
 //! holds so many columns of a chunk at most: where there are more, they are stored in several *passes*.
 
 use super::residual::Columns;
+use super::robust::Weighting;
 use super::{ColumnMap, Entry, NEGATIVE, Program, ResidualPrograms, Signature, Store};
 use crate::expr::{Expr, Graph, Leaf};
 use std::ops::Range;
@@ -56,7 +57,8 @@ impl PairPrograms {
     /// The programs of a residual that was differentiated already, each of which stores `most` columns at most.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, most: u32) -> Self {
         let mut graph = Graph::new();
-        let jacobian = Jacobian::new(&mut graph, programs);
+        let jacobian = jacobian(&mut graph, programs);
+        let mut weighting = Weighting::new(&mut graph, programs.rows, signature.loss.as_ref());
         let pairs = Pair::all(&programs.inputs);
         let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
         let mut distinct = Columns::new(0);
@@ -66,7 +68,7 @@ impl PairPrograms {
             let mut codes = Vec::with_capacity((pair.rows * pair.columns) as usize);
             for i in a..a + pair.rows as usize {
                 for j in b..b + pair.columns as usize {
-                    let entry = jacobian.product(&mut graph, i, j);
+                    let entry = weighting.pair(&mut graph, &jacobian[i], &jacobian[j]);
                     codes.push(distinct.code(&graph, entry));
                 }
             }
@@ -94,39 +96,23 @@ fn within(code: u32, columns: &Range<u32>) -> u32 {
     if columns.contains(&column) { (column - columns.start + 1) | (code & NEGATIVE) } else { 0 }
 }
 
-/// The Jacobian as `linearize` stored it, column by column: the rows whose entry is not 0.
-struct Jacobian {
-    columns: Vec<Vec<(usize, Expr)>>,
-    weight: Expr,
-}
-
-impl Jacobian {
-    fn new(graph: &mut Graph, programs: &ResidualPrograms) -> Self {
-        let width = programs.inputs.len();
-        let mut columns = vec![Vec::new(); width];
-        for (place, entry) in programs.entries.iter().enumerate() {
-            let signed = |graph: &mut Graph, leaf: Leaf, negative: bool| {
-                let value = graph.leaf(leaf);
-                if negative { graph.neg(value) } else { value }
-            };
-            let value = match *entry {
-                Entry::Constant(value) => graph.constant(value),
-                Entry::Stored { column, negative } => signed(graph, Leaf::Stored(column), negative),
-                Entry::Data { column, negative } => signed(graph, Leaf::Data { column, component: 0 }, negative),
-            };
-            if graph.value(value) != Some(0.0) {
-                columns[place % width].push((place / width, value));
-            }
+/// The Jacobian as `linearize` stored it, column by column: the rows whose entry is not 0, in ascending order.
+fn jacobian(graph: &mut Graph, programs: &ResidualPrograms) -> Vec<Vec<(usize, Expr)>> {
+    let width = programs.inputs.len();
+    let mut columns = vec![Vec::new(); width];
+    for (place, entry) in programs.entries.iter().enumerate() {
+        let signed = |graph: &mut Graph, leaf: Leaf, negative: bool| {
+            let value = graph.leaf(leaf);
+            if negative { graph.neg(value) } else { value }
+        };
+        let value = match *entry {
+            Entry::Constant(value) => graph.constant(value),
+            Entry::Stored { column, negative } => signed(graph, Leaf::Stored(column), negative),
+            Entry::Data { column, negative } => signed(graph, Leaf::Data { column, component: 0 }, negative),
+        };
+        if graph.value(value) != Some(0.0) {
+            columns[place % width].push((place / width, value));
         }
-        Self { columns, weight: graph.leaf(Leaf::Weight) }
     }
-
-    /// Entry (i, j) of JᵀWJ.
-    fn product(&self, graph: &mut Graph, i: usize, j: usize) -> Expr {
-        let of_i = |row: usize| self.columns[i].iter().find(|entry| entry.0 == row).map(|entry| entry.1);
-        let both = self.columns[j].iter().filter_map(|&(row, b)| Some((of_i(row)?, b)));
-        let (a, b): (Vec<Expr>, Vec<Expr>) = both.unzip();
-        let entry = graph.dot(&a, &b);
-        graph.mul(self.weight, entry)
-    }
+    columns
 }

@@ -1,15 +1,17 @@
 //! Everything that a solver needs of one residual, as programs.
 //!
-//! With r the residual of an instance (m rows), J its Jacobian and w its weight:
+//! With r the residual of an instance (m rows), J its Jacobian, w its weight and ρ its loss (‖r‖² without one):
 //!
 //! | program | reads | stores |
 //! |---|---|---|
 //! | linearize | variables, constants, data | r and the distinct non-constant entries of J |
-//! | energy | r, w | ½ w ‖r‖² |
-//! | change | variables at the trial point, the stored r | ½ w ‖r′‖² − ½ w ‖r‖², without cancellation |
-//! | gradient | r, J, w | the contributions Jᵀ w r |
-//! | product | a vector p, J, w | the contributions Jᵀ w J p |
-//! | diagonal | J, w | the contributions to the diagonal blocks of Jᵀ w J |
+//! | energy | r, w | ½ w ρ(‖r‖²) |
+//! | change | variables at the trial point, the stored r | ½ w ρ(‖r′‖²) − ½ w ρ(‖r‖²), without cancellation |
+//! | gradient | r, J, w | the contributions Jᵀ w ρ′ r |
+//! | product | a vector p, J, w | the contributions Jᵀ W J p |
+//! | diagonal | J, w | the contributions to the diagonal blocks of Jᵀ W J |
+//!
+//! W is w without a loss; what a loss makes of it is in [`robust`](super::robust). It never changes r and J.
 //!
 //! *Contributions* are stored in columns, each distinct value (up to its sign) once; a [`ColumnMap`] says which column
 //! with which sign a slot's component is. `gather` adds them up by incidence list: no atomics. For an edge, whose two
@@ -17,8 +19,9 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
-use super::{Address, Layout, Load, Program, Store, lower::lower, wgsl};
-use crate::expr::{Expr, Graph, Leaf, Node, Unary};
+use super::robust::{Weighting, change};
+use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
+use crate::expr::{Expr, Graph, Leaf, Node};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -49,6 +52,8 @@ pub struct Signature {
     /// Shared values, the weight included; words before the index columns.
     pub shared: u32,
     pub header: u32,
+    /// The loss, if there is one, and where its parameters are.
+    pub loss: Option<RobustShape>,
 }
 
 /// For every component of a slot: 0, or column + 1 with the sign in the highest bit.
@@ -239,27 +244,15 @@ impl ResidualPrograms {
         stores.extend(stored.stores(Store::Jacobian));
         let linearize = program("linearize", &graph, &stores, Some(guards.linearized));
         let change = {
-            let difference = change(&mut graph, residual);
+            let difference = change(&mut graph, residual, signature.loss.as_ref());
             program("change", &graph, &[(Store::Column(0), difference)], None)
         };
 
-        let weight = linear.leaf(Leaf::Weight);
+        let mut weighting = Weighting::new(&mut linear, rows, signature.loss.as_ref());
         let energy = {
-            let r: Vec<Expr> = (0..rows).map(|row| linear.leaf(Leaf::Stored(row))).collect();
-            let squared = linear.dot(&r, &r);
-            let half = linear.constant(0.5);
-            let scale = linear.mul(half, weight);
-            let value = linear.mul(scale, squared);
             // Where a row may carry the flag, its bits decide: a sum over it would be up to the hardware.
-            let finite = linear.constant(1.0);
-            let finite = r.iter().zip(residual.iter().zip(&checked)).filter(|(_, (plain, checked))| plain != checked).fold(
-                finite,
-                |all, (&r, _)| {
-                    let finite = linear.unary(Unary::Finite, r);
-                    linear.and(all, finite)
-                },
-            );
-            let value = linear.flagged_unless(finite, value);
+            let may_be_flagged = residual.iter().zip(&checked).map(|(plain, checked)| plain != checked);
+            let value = weighting.energy(&mut linear, may_be_flagged);
             program("energy", &linear, &[(Store::Column(0), value)], None)
         };
 
@@ -289,22 +282,12 @@ impl ResidualPrograms {
             });
             (0..).map(Store::Column).zip(values).collect()
         };
-        let weighted_r: Vec<Expr> = (0..rows)
-            .map(|row| {
-                let r = linear.leaf(Leaf::Stored(row));
-                linear.mul(weight, r)
-            })
-            .collect();
+        let weighted_r = weighting.gradient(&mut linear);
         let stores = with_rows(&mut linear, &weighted_r);
         let gradient = program("gradient", &linear, &stores, None);
         let p: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| linear.leaf(Leaf::Direction { slot, component })).collect();
-        let weighted_jp: Vec<Expr> = jacobian
-            .iter()
-            .map(|row| {
-                let jp = linear.dot(row, &p);
-                linear.mul(weight, jp)
-            })
-            .collect();
+        let jp: Vec<Expr> = jacobian.iter().map(|row| linear.dot(row, &p)).collect();
+        let weighted_jp = weighting.rows(&mut linear, &jp);
         let stores = with_rows(&mut linear, &weighted_jp);
         let product = program("product", &linear, &stores, Some(guards.solved));
 
@@ -318,13 +301,8 @@ impl ResidualPrograms {
             gradient_maps[slot] = ColumnMap { width, codes: codes[range.clone()].to_vec() };
             let mut block = Vec::new();
             for i in range.clone() {
-                let mut of_i = vec![None; jacobian.len()];
-                entries[i].iter().for_each(|&(row, entry)| of_i[row] = Some(entry));
                 for of_j in &entries[range.start..=i] {
-                    let both = of_j.iter().filter_map(|&(row, b)| Some((of_i[row]?, b)));
-                    let (a, b): (Vec<Expr>, Vec<Expr>) = both.unzip();
-                    let entry = linear.dot(&a, &b);
-                    let entry = linear.mul(weight, entry);
+                    let entry = weighting.pair(&mut linear, &entries[i], of_j);
                     block.push(diagonals.code(&linear, entry));
                 }
             }
@@ -350,25 +328,6 @@ impl ResidualPrograms {
             diagonal_maps,
         }
     }
-}
-
-/// ½ w (‖r′‖² − ‖r‖²) = w Σ (r′ − r)(r′ + r)/2, with r′ evaluated anew and r as stored: the difference of two nearly
-/// equal costs without their rounding errors.
-fn change(graph: &mut Graph, residual: &[Expr]) -> Expr {
-    let half = graph.constant(0.5);
-    let mut sum = graph.constant(0.0);
-    for (row, &new) in (0..).zip(residual) {
-        let old = graph.leaf(Leaf::Stored(row));
-        let difference = graph.sub(new, old);
-        let total = graph.add(new, old);
-        let product = graph.mul(difference, total);
-        sum = graph.add(sum, product);
-    }
-    let defined = graph.defined(residual);
-    let weight = graph.leaf(Leaf::Weight);
-    let scale = graph.mul(half, weight);
-    let change = graph.mul(scale, sum);
-    graph.flagged_unless(defined, change)
 }
 
 impl ResidualPrograms {

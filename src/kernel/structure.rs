@@ -1,7 +1,8 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
-use super::{Address, ColumnShape, EnergyPrograms, Guards, ResidualPrograms, Signature, SlotShape};
+use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, ResidualPrograms, RobustShape, Signature, SlotShape};
 use crate::expr::{Canonical, Expr, Graph, Leaf};
+use std::sync::Arc;
 
 /// A slot, in the order in which the structure first meets it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,7 +15,7 @@ pub struct SlotKind {
     pub column: u32,
 }
 
-/// One residual up to what stands in its slots, the values of its data and of its literals.
+/// One residual with its loss, up to what stands in its slots and the values of its data, literals and parameters.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Structure {
     canonical: Canonical,
@@ -22,8 +23,10 @@ pub struct Structure {
     pub slots: Vec<SlotKind>,
     /// For every leaf of `canonical`: its slot and component, or its number among the data.
     leaves: Vec<Leaf>,
-    /// Scalars of data, literals included.
+    /// Scalars of the residual's data, literals included. The loss's parameters come after them.
     pub data: u32,
+    /// What is made of the residual's squared norm, if it is more than that.
+    pub loss: Option<Arc<LossKind>>,
 }
 
 /// Which scalars are one value for all instances of a batch.
@@ -34,8 +37,8 @@ pub struct Layout {
 }
 
 impl Structure {
-    pub fn new(canonical: Canonical, rows: u32, slots: Vec<SlotKind>, leaves: Vec<Leaf>, data: u32) -> Self {
-        Self { canonical, rows, slots, leaves, data }
+    pub fn new(canonical: Canonical, rows: u32, slots: Vec<SlotKind>, leaves: Vec<Leaf>, data: u32, loss: Option<Arc<LossKind>>) -> Self {
+        Self { canonical, rows, slots, leaves, data, loss }
     }
 
     /// Index columns that lead to the slots.
@@ -57,7 +60,8 @@ impl Structure {
             ColumnShape { width: 1, shared: is_shared, offset: *next - 1 }
         });
         let columns = columns.collect();
-        Signature { slots: slots.collect(), columns, weight_shared: layout.weight_shared, shared, header: 2 * count }
+        let loss = self.loss.as_ref().map(|kind| RobustShape { kind: kind.clone(), first: self.data });
+        Signature { slots: slots.collect(), columns, weight_shared: layout.weight_shared, shared, header: 2 * count, loss }
     }
 
     /// The residual itself: leaves are slots of the structure, and its data as columns of one scalar each.
@@ -70,7 +74,7 @@ impl Structure {
         ResidualPrograms::new(name, graph, &residual, signature, guards)
     }
 
-    /// Those of the energy ½ ‖r‖².
+    /// Those of the energy ½ ρ(‖r‖²).
     pub fn energy_programs(&self, name: &str, signature: &Signature) -> EnergyPrograms {
         let (graph, residual) = self.residual();
         EnergyPrograms::of_residual(name, graph, &residual, signature)

@@ -16,6 +16,7 @@ mod chunk;
 mod constraints;
 mod incidence;
 mod layout;
+mod loss;
 mod pattern;
 mod ragged;
 mod registry;
@@ -30,6 +31,7 @@ pub use batch::{Batch, Member};
 pub use chunk::Chunk;
 pub use constraints::Constraints;
 pub use incidence::Incidence;
+pub use loss::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
 pub use row_tree::RowTree;
@@ -188,7 +190,9 @@ impl Problem {
     /// The table of a batch's slot, and which of its instances those of the batch name.
     pub fn slot_of(&self, batch: &Batch, slot: u32) -> (u32, Cow<'_, [u32]>) {
         let column = batch.signature().slots[slot as usize].arena.column as usize;
-        let part = |member: &Member| &self.terms[member.term as usize].as_ref().expect("a batch is made of terms that are there").parts[member.part as usize];
+        let part = |member: &Member| {
+            &self.terms[member.term as usize].as_ref().expect("a batch is made of terms that are there").parts[member.part as usize]
+        };
         let table = part(&batch.members[0]).tables[slot as usize];
         match &batch.members[..] {
             [only] => (table, Cow::Borrowed(&part(only).contents.indices[column][..])),
@@ -356,6 +360,16 @@ impl Problem {
         for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
             self.replace(term, part, None, values)?;
         }
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// Replaces the parameters of a term's loss: one of another kind would be another kernel.
+    pub fn set_loss(&mut self, term: u32, loss: &Loss) -> Result<(), Error> {
+        for (part, scalar, value) in self.term(term)?.replaced_loss(loss)? {
+            self.replace(term, part, Some(scalar), Values::Shared(value))?;
+        }
+        self.term_mut(term)?.loss = Some(loss.clone());
         self.revision += 1;
         Ok(())
     }

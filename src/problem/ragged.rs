@@ -234,6 +234,7 @@ impl RaggedSpec<'_> {
             slots,
             columns,
             weight: Weight::Shared(1.0),
+            loss: self.plain.loss.clone(),
             tape: trace.tape,
             outputs: trace.outputs,
         }

@@ -4,12 +4,12 @@
 //! Either way nothing is differentiated or compiled again.
 
 use super::spec::TermSpec;
-use super::{GUARDS, Table};
+use super::{GUARDS, Loss, Table};
 use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{EnergyPrograms, Layout, PairPrograms, ResidualPrograms, Signature, SlotKind, Structure};
+use crate::kernel::{EnergyPrograms, Layout, LossKind, PairPrograms, ResidualPrograms, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -17,8 +17,13 @@ use std::sync::{Arc, atomic::AtomicBool};
 /// Where a scalar of data comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Datum {
-    Column { column: u32, component: u32 },
+    Column {
+        column: u32,
+        component: u32,
+    },
     Literal(u32),
+    /// A parameter of the loss.
+    Loss(u32),
 }
 
 /// What a tape comes to: a structure, and which of the term's slots and data stand where.
@@ -30,6 +35,15 @@ pub struct Reading {
     pub data: Vec<Datum>,
     /// Whether a term of it was found to fit the device.
     pub fits: AtomicBool,
+}
+
+impl Reading {
+    /// `data` are those of the residual: the loss's parameters come after them.
+    pub fn new(structure: Arc<Structure>, slots: Vec<u32>, mut data: Vec<Datum>) -> Self {
+        let parameters = structure.loss.as_ref().map_or(0, |kind| kind.parameters());
+        data.extend((0..parameters as u32).map(Datum::Loss));
+        Self { structure, slots, data, fits: AtomicBool::new(false) }
+    }
 }
 
 /// The kernels of a residual.
@@ -61,7 +75,7 @@ pub struct PairKernels {
     pub kernels: Vec<KernelId>,
 }
 
-/// The kernel of the Hessians of ½ w ‖r‖², and what it stores.
+/// The kernel of the Hessians of ½ w ρ(‖r‖²), and what it stores.
 #[derive(Clone)]
 pub struct HessianKernel {
     pub programs: Arc<EnergyPrograms>,
@@ -130,7 +144,11 @@ impl Registry {
             key.extend([slot.column, spec.first_alike(number) as u32, table.width << 1 | u32::from(table.moving)]);
         }
         key.extend(spec.columns.iter().map(|column| column.width));
-        key.extend([spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
+        let end = key.len();
+        if let Some(kind) = robust(spec) {
+            kind.write_words(&mut key);
+        }
+        key.extend([(key.len() - end) as u32, spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
         self.stats.terms += 1;
         let representable = literals.iter().all(|value| value.abs() <= f64::from(f32::MAX));
         let known = self.tapes.get(&key[..]).filter(|_| representable).cloned();
@@ -216,16 +234,21 @@ impl Registry {
                 key.extend([slot, kinds[slot as usize].column]);
             }
         }
-        key.push(residual.len() as u32);
+        let loss = robust(spec);
+        let end = key.len();
+        if let Some(kind) = loss {
+            kind.write_words(&mut key);
+        }
+        key.extend([(key.len() - end) as u32, residual.len() as u32]);
         let known = self.structures.get(&key).cloned();
         self.stats.hits += u64::from(known.is_some());
         let structure = known.unwrap_or_else(|| {
             self.stats.structures += 1;
-            let structure = Arc::new(Structure::new(canonical, residual.len() as u32, kinds, leaves, data.len() as u32));
+            let structure = Arc::new(Structure::new(canonical, residual.len() as u32, kinds, leaves, data.len() as u32, loss.cloned()));
             self.structures.insert(key, structure.clone());
             structure
         });
-        Ok(Arc::new(Reading { structure, slots, data, fits: AtomicBool::new(false) }))
+        Ok(Arc::new(Reading::new(structure, slots, data)))
     }
 
     /// The programs of a structure with its data laid out like this.
@@ -282,6 +305,11 @@ impl Compiled {
         let kernel = device.kernels(&[KernelSource::of(&programs.hessian)])?[0];
         Ok(self.hessian.insert(HessianKernel { programs, kernel }).clone())
     }
+}
+
+/// The kind of the term's loss, if it makes a difference.
+fn robust<'a>(spec: &'a TermSpec) -> Option<&'a Arc<LossKind>> {
+    spec.loss.as_ref().and_then(Loss::robust)
 }
 
 fn place<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {

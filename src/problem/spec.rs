@@ -1,6 +1,6 @@
 //! What a caller says of a term. Nothing of it is believed.
 
-use super::{Reals, Table};
+use super::{Loss, Reals, Table};
 use crate::error::Error;
 
 /// How a term reaches a table: through a column of its index table.
@@ -18,7 +18,7 @@ pub struct Column<'a> {
     pub values: Reals<'a>,
 }
 
-/// w in ½ w ‖r‖².
+/// w in ½ w ρ(‖r‖²).
 #[derive(Clone, Copy)]
 pub enum Weight<'a> {
     Shared(f64),
@@ -32,6 +32,8 @@ pub struct TermSpec<'a> {
     pub slots: Vec<Slot>,
     pub columns: Vec<Column<'a>>,
     pub weight: Weight<'a>,
+    /// ρ in ½ w ρ(‖r‖²); none where it is ‖r‖² itself.
+    pub loss: Option<Loss>,
     pub tape: &'a [u32],
     pub outputs: &'a [u32],
 }

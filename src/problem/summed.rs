@@ -10,13 +10,13 @@ use super::ragged::check_rows;
 use super::registry::{Compiled, Datum, Reading};
 use super::spec::SummedSpec;
 use super::term::{Contents, Part, Per, Term, Values};
-use super::{GUARDS, Reals, Table};
+use super::{GUARDS, Loss, Reals, Table};
 use crate::error::Error;
 use crate::expr::tape::{self, TapeError};
 use crate::expr::{Expr, Graph, Leaf};
-use crate::kernel::{Layout, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
+use crate::kernel::{Layout, LossKind, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
 use std::cell::RefCell;
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 /// The numbers of a term's own tables among those of its slots.
 const SUMS: u32 = u32::MAX - 1;
@@ -137,7 +137,7 @@ impl Term {
         });
         let still = own_and_entry.into_iter().map(|slot| Reached { moving: slot.moving && !is_own(&slot), ..slot });
         let slots: Vec<Reached> = still.chain(parts).collect();
-        let (reading, ways) = reading(&graph, &read.entry, &slots);
+        let (reading, ways) = reading(&graph, &read.entry, &slots, None);
         let indices = ways.iter().map(|way| match *way {
             Way::Row => rows.clone(),
             Way::Entry(number) => spec.slots[number as usize].indices.clone(),
@@ -146,6 +146,7 @@ impl Term {
         let data = reading.data.iter().map(|&datum| match datum {
             Datum::Literal(number) => Values::Shared(read.literals[number as usize]),
             Datum::Column { column, component } => term.entry_scalar(column, component, &rows, &values[column as usize]),
+            Datum::Loss(_) => unreachable!("what is summed has no loss"),
         });
         // Of what is summed, none weighs more than another.
         let contents = Contents { indices: indices.collect(), data: data.collect(), weight: Values::Shared(1.0) };
@@ -179,7 +180,7 @@ impl Term {
         if slopes.width > 0 {
             slots.push(Reached { number: spec.sum_slot() + 1, table: SLOPES, width: slopes.width, moving: false, way: Way::Row });
         }
-        let (outer, ways) = self::reading(&graph, &read.residual, &slots);
+        let (outer, ways) = self::reading(&graph, &read.residual, &slots, plain.loss.as_ref().and_then(Loss::robust));
         let indices = ways.iter().map(|way| match *way {
             Way::Column(column) => plain.indices[column as usize].clone(),
             _ => (0..plain.count).collect(),
@@ -187,6 +188,7 @@ impl Term {
         let data = outer.data.iter().map(|&datum| match datum {
             Datum::Literal(number) => Values::Shared(read.literals[number as usize]),
             Datum::Column { column, .. } => term.scalar(None, datum, &values[column as usize]),
+            Datum::Loss(_) => term.scalar(None, datum, &[]),
         });
         let outer_contents = Contents { indices: indices.collect(), data: data.collect(), weight };
         let outer_signature = outer.structure.signature(&layout(&outer_contents));
@@ -278,7 +280,7 @@ fn layout(contents: &Contents) -> Layout {
 }
 
 /// Expressions as a structure over these slots, and the ways of its index columns.
-fn reading(graph: &Graph, roots: &[Expr], slots: &[Reached]) -> (Reading, Vec<Way>) {
+fn reading(graph: &Graph, roots: &[Expr], slots: &[Reached], loss: Option<&Arc<LossKind>>) -> (Reading, Vec<Way>) {
     let canonical = graph.canonical(roots, |leaf| match leaf {
         Leaf::Slot { slot, component } => 1 << 31 | slot << 12 | component,
         _ => 0,
@@ -310,7 +312,7 @@ fn reading(graph: &Graph, roots: &[Expr], slots: &[Reached]) -> (Reading, Vec<Wa
     });
     let kinds: Vec<SlotKind> = kinds.collect();
     let count = data.len() as u32;
-    let structure = Arc::new(Structure::new(canonical, roots.len() as u32, kinds, leaves, count));
+    let structure = Arc::new(Structure::new(canonical, roots.len() as u32, kinds, leaves, count, loss.cloned()));
     let slots = slots.iter().map(|slot| slot.number).collect();
-    (Reading { structure, slots, data, fits: AtomicBool::new(false) }, ways)
+    (Reading::new(structure, slots, data), ways)
 }

@@ -4,8 +4,9 @@ use super::ragged::PRESENT;
 use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
-use super::{Reals, Table};
+use super::{Loss, Reals, Table};
 use crate::error::Error;
+use crate::kernel::LossKind;
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.
@@ -59,6 +60,7 @@ enum Origin {
     /// Whether the row has this entry.
     Present(u32),
     Literal(u32),
+    Loss(u32),
 }
 
 /// What a part's batch is filled with, kept because the part may move to another batch.
@@ -99,6 +101,7 @@ pub struct Term {
     pub entries: Option<Box<Entries>>,
     pub(super) columns: Vec<NamedColumn>,
     weight_shared: bool,
+    pub(super) loss: Option<Loss>,
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,
     plain_columns: usize,
@@ -166,6 +169,7 @@ impl Term {
             entries: None,
             columns: columns.collect(),
             weight_shared: matches!(spec.weight, Weight::Shared(_)),
+            loss: spec.loss.clone(),
             offsets: None,
             plain_columns: spec.columns.len(),
             slots: spec.slots.iter().map(|slot| slot.table).collect(),
@@ -204,7 +208,7 @@ impl Term {
                 if all.iter().all(|value| value.to_bits() == all[0].to_bits()) { Values::Shared(all[0]) } else { Values::Each(all) }
             }
             Origin::Column { column, .. } | Origin::Entry { column, .. } => self.scalar(instances, datum, &values[column]),
-            Origin::Present(_) => self.scalar(instances, datum, &[]),
+            Origin::Present(_) | Origin::Loss(_) => self.scalar(instances, datum, &[]),
         });
         let data = data.collect();
         let weight = self.weight_of(instances, weight);
@@ -225,6 +229,7 @@ impl Term {
     fn origin(&self, datum: Datum) -> Origin {
         let (column, component) = match datum {
             Datum::Literal(number) => return Origin::Literal(number),
+            Datum::Loss(number) => return Origin::Loss(number),
             Datum::Column { column: PRESENT, component } => return Origin::Present(component),
             Datum::Column { column, component } => (column as usize, component),
         };
@@ -311,8 +316,32 @@ impl Term {
                 let (start, end) = row(instance);
                 f64::from(start + entry < end)
             }),
+            Origin::Loss(number) => Values::Shared(self.loss.as_ref().map_or(0.0, |loss| loss.parameters[number as usize])),
             Origin::Literal(_) => unreachable!("literals are not in columns"),
         }
+    }
+
+    /// The new parameters of its loss: part, scalar of its structure, value.
+    pub(super) fn replaced_loss(&self, loss: &Loss) -> Result<Vec<(usize, usize, f64)>, Error> {
+        let known = self.loss.as_ref().and_then(Loss::robust);
+        if known != loss.robust() {
+            let name = |kind: Option<&Arc<LossKind>>| kind.map_or("none", |kind| kind.name());
+            return Err(Error::InvalidOption(format!(
+                "term \"{}\": its loss was made as {}, not {}; another kind of loss would be another kernel: make a new term, or begin with a loss that can be both, such as barron() or scaled()",
+                self.name,
+                name(known),
+                name(loss.robust())
+            )));
+        }
+        let scalars = |(part, of): (usize, &Part)| {
+            let data = of.reading.data.iter().enumerate();
+            let mine = data.filter_map(|(scalar, datum)| match *datum {
+                Datum::Loss(number) => Some((part, scalar, loss.parameters[number as usize])),
+                _ => None,
+            });
+            mine.collect::<Vec<_>>()
+        };
+        Ok(self.parts.iter().enumerate().flat_map(scalars).collect())
     }
 
     /// The new weights of every part.

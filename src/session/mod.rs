@@ -18,7 +18,7 @@ pub use task::{Progress, SolveMode};
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
+use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};
@@ -192,6 +192,10 @@ impl Session {
 
     pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
         self.entry(problem)?.0.problem.set_weight(term, weight)
+    }
+
+    pub fn set_loss(&mut self, problem: u32, term: u32, loss: &Loss) -> Result<(), Error> {
+        self.entry(problem)?.0.problem.set_loss(term, loss)
     }
 
     pub fn set_enabled(&mut self, problem: u32, term: u32, enabled: bool) -> Result<(), Error> {

@@ -117,9 +117,8 @@ impl Assembly {
         let limits = device.limits();
         let bytes = limits.binding_bytes.min(limits.buffer_bytes);
         let elements = bytes / device.precision().bytes();
-        let layout = Layout::new(&pattern, problem, |len| len.next_multiple_of(u64::from(limits.offset_alignment))).filter(|layout| {
-            u64::from(layout.len) <= elements
-        });
+        let layout = Layout::new(&pattern, problem, |len| len.next_multiple_of(u64::from(limits.offset_alignment)))
+            .filter(|layout| u64::from(layout.len) <= elements);
         let layout = layout.ok_or_else(|| {
             Error::Limits(format!(
                 "JᵀWJ has {} values off its diagonal, more than a buffer of this device holds ({bytes} bytes): use linear: \"pcg\", which needs no matrix",
@@ -224,7 +223,12 @@ impl Assembly {
     pub fn read(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
         let vector = problem.vector_len();
         let Layout { gradient, scale, free, .. } = self.layout;
-        let copies = [(Some(work.state), state::STATE_LEN, 0), (Some(work.gradient), vector, gradient), (Some(work.scale), vector, scale), (work.free(), vector, free)];
+        let copies = [
+            (Some(work.state), state::STATE_LEN, 0),
+            (Some(work.gradient), vector, gradient),
+            (Some(work.scale), vector, scale),
+            (work.free(), vector, free),
+        ];
         for (from, len, at) in copies {
             let Some(from) = from else { continue };
             commands.push(Command::Copy { from: Slice { len, ..from }, to: self.piece(at, len) });
@@ -269,8 +273,7 @@ fn maps(programs: &PairPrograms, pass: &PairPass, pattern: &Pattern, target: Tar
         Target::Diagonal(table) => (pattern.tables[table as usize].width, pattern.tables[table as usize].width, true),
     };
     let width = if on_diagonal { rows * (rows + 1) / 2 } else { rows * columns };
-    let places: Vec<(u32, u32)> =
-        (0..rows).flat_map(|r| (0..if on_diagonal { r + 1 } else { columns }).map(move |c| (r, c))).collect();
+    let places: Vec<(u32, u32)> = (0..rows).flat_map(|r| (0..if on_diagonal { r + 1 } else { columns }).map(move |c| (r, c))).collect();
     let mut words = Vec::new();
     for (pair, map) in programs.pairs.iter().zip(&pass.maps) {
         for turned in [false, true] {

@@ -18,8 +18,8 @@ mod termination;
 mod workspace;
 
 pub use linear::Inner;
-pub use method::{Dogleg, Method};
 pub use linear::{Linear, Wanted};
+pub use method::{Dogleg, Method};
 pub use options::{Options, Settings};
 pub use report::{Iteration, Report, Termination};
 pub use solver::{Next, Solver};

@@ -60,6 +60,8 @@ pub struct Report {
     pub iterations: Vec<Iteration>,
     #[serde(serialize_with = "as_map")]
     pub cost_by_term: Vec<(String, f64)>,
+    /// Components that were outside of their limits before a step, and were moved to the nearest point inside.
+    pub moved_into_bounds: u32,
     pub compile_ms: f64,
     pub solve_ms: f64,
     pub backend: &'static str,

@@ -66,6 +66,8 @@ pub struct Solver {
     tests: Tests,
     /// The first iteration since the last report.
     first_iteration: u32,
+    /// Components that were moved into their limits since the solver was made, and until the last report.
+    moved: [u32; 2],
     /// Steps since the solver was (re)opened.
     tried: u32,
     started_ms: Option<f64>,
@@ -116,6 +118,7 @@ impl Solver {
             initial_cost: None,
             tests: Tests::default(),
             first_iteration: 0,
+            moved: [0; 2],
             started_ms: None,
             stop: None,
             ending: None,
@@ -196,7 +199,7 @@ impl Solver {
     fn begin(&mut self, problem: &mut Problem) -> Result<Next, Error> {
         let started_ms = now_ms();
         let mut commands = problem.take_uploads();
-        self.refresh_state(problem, &mut commands);
+        self.refresh_state(problem, &mut commands)?;
         let again = self.again;
         match &mut self.host {
             Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
@@ -251,7 +254,7 @@ impl Solver {
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
-        self.refresh_state(problem, &mut commands);
+        self.refresh_state(problem, &mut commands)?;
         self.record(problem, Kind::Live, &mut commands)?;
         Ok(Recording { commands })
     }
@@ -290,6 +293,7 @@ impl Solver {
         (self.structure, self.selection) = (problem.structure, problem.selection);
         self.damping = self.settings.method.first_damping(self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
+        self.moved = [0; 2];
         Ok(())
     }
 
@@ -305,14 +309,17 @@ impl Solver {
         self.structure == structure
     }
 
-    /// Uploads what of the state an edit, or another solver of the same problem, has made stale.
-    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) {
+    /// Uploads what of the state an edit, or another solver of the same problem, has made stale, and moves the point into
+    /// its limits.
+    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
             self.again = false;
             self.upload_state(commands);
+            self.work.project_point(problem, commands)?;
         }
+        Ok(())
     }
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
@@ -360,6 +367,7 @@ impl Solver {
             return None;
         }
         self.initial_cost.get_or_insert(before);
+        self.moved[0] = at(state::MOVED) as u32;
         self.again = !accepted;
         self.damping = at(state::DAMPING);
         let method = self.settings.method;
@@ -403,7 +411,7 @@ impl Solver {
     fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
-        self.refresh_state(problem, &mut commands);
+        self.refresh_state(problem, &mut commands)?;
         self.again = false;
         self.work.return_to_best(problem, &mut commands)?;
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
@@ -413,6 +421,7 @@ impl Solver {
 
     fn report(&mut self, device: &Device, termination: Termination, reason: String, readback: &[f64], started: f64) -> Report {
         let cost_by_term = self.costs.read(readback);
+        let moved = self.moved[0];
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
         let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
@@ -424,6 +433,7 @@ impl Solver {
             cost,
             iterations: self.iterations[first_iteration as usize..].to_vec(),
             cost_by_term,
+            moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
             compile_ms: self.compile_ms,
             // Steps made one by one have their time, too.
             solve_ms: (now_ms() - started).max(steps_ms),

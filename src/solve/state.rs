@@ -60,6 +60,7 @@ state! {
     DAMPING_BEFORE = 42, "λ that the last step was computed with, …";
     RADIUS_BEFORE = 43, "… its Δ …";
     LENGTH_BEFORE = 44, "… and its b.";
+    MOVED = 45, "Components that were moved into their limits.";
 }
 
 /// Elements of the state buffer.

@@ -31,7 +31,7 @@ impl Workspace {
                 }
             }
         }
-        self.constrain(problem, commands);
+        self.constrain(problem, point, commands);
         let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
         let bindings = [(VECTOR_IN, self.blocks), (VECTOR_OUT, self.scale)];
         self.over_tables(Fixed::Damping, problem, elements, &bindings, commands);
@@ -55,6 +55,7 @@ impl Workspace {
         };
         let partials = self.partial_over_tables(Fixed::Trial, problem, words, &bindings, commands);
         commands.push(self.reduce(Fixed::Model, &[partials, self.partial_distance]));
+        self.clip(problem, point, trial, commands);
         self.evaluate_sums(problem, trial, commands);
         Ok(())
     }

@@ -27,6 +27,8 @@ impl Tests {
     pub fn judge(&mut self, settings: &Settings, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
         let max_rejections = settings.method.max_rejections();
         let &Scale { model, point_norm, epsilon } = scale;
+        // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
+        let promised = model.abs();
         let converged = |reason: String| Some((Termination::Converged, reason));
         self.rejections = if step.accepted { 0 } else { self.rejections + 1 };
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
@@ -45,7 +47,7 @@ impl Tests {
         } else if step.accepted && step.step_norm <= settings.step_tolerance * (point_norm + settings.step_tolerance) {
             let relative = step.step_norm / point_norm;
             converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", settings.step_tolerance))
-        } else if self.rejections == 1 && model.max(step.cost_change.abs()) <= settings.cost_tolerance * step.cost {
+        } else if self.rejections == 1 && promised.max(step.cost_change.abs()) <= settings.cost_tolerance * step.cost {
             // The damping was not raised yet, so the model's promise is that of a full step; what was found instead of
             // it is rounding. (After more rejections a small promise only says that the damping is large.)
             let relative = model / step.cost;
@@ -53,7 +55,7 @@ impl Tests {
                 "cost: predicted |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}, and what was found is within it",
                 settings.cost_tolerance
             ))
-        } else if !step.accepted && model <= noise {
+        } else if !step.accepted && promised <= noise {
             let reason =
                 format!("the predicted decrease of {model:.3e} is below what this precision resolves in a cost of {:.6e}", step.cost);
             Some((Termination::Precision, reason))

@@ -4,7 +4,7 @@ use super::state;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Batch, Chunk, Incidence, Problem, Table};
+use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table};
 
 /// Kinds of partial sums that one kernel writes at most.
 const PARTIAL_KINDS: u32 = 6;
@@ -29,7 +29,8 @@ pub struct Workspace {
     pub state: Slice,
     /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
     pub instance_costs: Option<Slice>,
-    /// What may move in a step, where something may not.
+    /// What may move, where something may not; and what may in a step, which is a buffer of the solver's where there are bounds.
+    pub(super) constraints: Option<Constraints>,
     pub(super) free: Option<Slice>,
     /// For methods that keep it: the solution of the linear system, and what it left of it.
     newton: Option<[Slice; 2]>,
@@ -88,6 +89,8 @@ impl Workspace {
         let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
+        let constraints = problem.constraints();
+        let bounded = constraints.is_some_and(|known| known.bounds.is_some());
         let mut sizes = vec![
             ("gradient", with_sums),
             ("step", vector),
@@ -112,6 +115,7 @@ impl Workspace {
         let newton = optional(needs.keeps_solution, "Gauss–Newton step", vector);
         let newton_residual = optional(needs.keeps_solution, "Gauss–Newton residual", vector);
         let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
+        let active = optional(bounded, "active set", vector);
         let mut slices: Vec<Slice> = Vec::new();
         for (label, len) in sizes {
             match device.allocate(Kind::Real, len, label) {
@@ -136,7 +140,8 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
-            free: problem.constraints().map(|known| known.pins),
+            constraints,
+            free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
             newton: newton.zip(newton_residual).map(|(step, residual)| [slice(step), slice(residual)]),
             best: best.map(slice),
@@ -171,6 +176,7 @@ impl Workspace {
         .chain(self.instance_costs)
         .chain(self.newton.into_iter().flatten())
         .chain(self.best)
+        .chain(self.free.filter(|_| self.bounds().is_some()))
         .map(|slice| slice.buffer)
         .collect()
     }

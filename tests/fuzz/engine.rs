@@ -57,7 +57,7 @@ pub fn signature(traced: &Traced, weight_shared: bool) -> Signature {
         columns.push(ColumnShape { width: input.width, shared: is_shared, offset: *next });
         *next += input.width;
     }
-    Signature { slots: (0..).zip(&slots).map(shape).collect(), columns, weight_shared, shared, header: slots.len() as u32 }
+    Signature { slots: (0..).zip(&slots).map(shape).collect(), columns, weight_shared, shared, header: slots.len() as u32, loss: None }
 }
 
 /// The points as a term's buffers; what all instances share is that of the first point, then the literals.

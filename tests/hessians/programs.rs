@@ -17,7 +17,7 @@ fn signature(sample: &Sample) -> Signature {
         vector: Some(Address { base: slots + slot, column: slot, stride }),
     };
     let slots = (0..).zip(sample.widths).map(shape).collect();
-    Signature { slots, columns: Vec::new(), weight_shared: true, shared: 1, header: 2 * sample.widths.len() as u32 }
+    Signature { slots, columns: Vec::new(), weight_shared: true, shared: 1, header: 2 * sample.widths.len() as u32, loss: None }
 }
 
 /// The columns that a program stores at all points of a sample, of weight 2.5 and with the vector p.

@@ -47,6 +47,7 @@ fn term(session: &mut Session, sample: &Sample, weights: &[f64]) -> (u32, u32) {
         slots: slots.collect(),
         columns: Vec::new(),
         weight: Weight::Each(Reals::F64(weights)),
+        loss: None,
         tape: &sample.tape.words,
         outputs: &sample.outputs,
     };
@@ -121,6 +122,7 @@ fn without_residuals_only_gauss_and_newtons_part_is_left_in_every_window() {
             slots: [0, 1].map(|column| Slot { table: x, column }).to_vec(),
             columns: vec![Column { name: "rest".into(), width: 1, shared: false, values: Reals::F64(&lengths) }],
             weight: Weight::Shared(2.0),
+            loss: None,
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -157,6 +159,7 @@ fn terms_that_share_a_batch_have_their_own_hessians() {
                 slots: vec![Slot { table: x, column: 0 }],
                 columns: Vec::new(),
                 weight: Weight::Shared(1.0 + f64::from(k)),
+                loss: None,
                 tape: &tape.words,
                 outputs: &[residual],
             };
@@ -203,6 +206,7 @@ fn rows_of_different_lengths_have_their_columns_and_zeros_after_them() {
             slots: Vec::new(),
             columns: Vec::new(),
             weight: Weight::Shared(2.0),
+            loss: None,
             tape: traces[0].tape,
             outputs: traces[0].outputs,
         };

@@ -4,6 +4,6 @@
 mod support;
 
 mod random;
-mod solves;
 mod solvers;
+mod solves;
 mod structure;

@@ -42,7 +42,11 @@ fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
         ("points and cameras", sample(&[(150, 3), (6, 6)], &[(&[0, 1], 500, 200)], random)),
         (
             "cameras of two kinds, points of two kinds, a global scale",
-            sample(&[(90, 3), (5, 6), (40, 2), (4, 7), (1, 1)], &[(&[0, 1, 4], 200, 77), (&[3, 0], 90, 90), (&[2, 1], 90, 50), (&[1, 1], 9, 9), (&[3, 1], 5, 5)], random),
+            sample(
+                &[(90, 3), (5, 6), (40, 2), (4, 7), (1, 1)],
+                &[(&[0, 1, 4], 200, 77), (&[3, 0], 90, 90), (&[2, 1], 90, 50), (&[1, 1], 9, 9), (&[3, 1], 5, 5)],
+                random,
+            ),
         ),
         ("many cameras with few points", sample(&[(100, 6), (300, 3)], &[(&[0, 1], 700, 300), (&[0, 0], 80, 80)], random)),
     ]

@@ -35,8 +35,10 @@ fn bundle(session: &mut Session, random: &mut Random) -> u32 {
     let camera = session.table(problem, "camera", 6, Reals::F64(&vector(6 * cameras, 0.1)), true).unwrap();
     let focal = session.table(problem, "focal", 1, Reals::F64(&[1.1]), true).unwrap();
     let point = session.table(problem, "point", 3, Reals::F64(&vector(3 * points, 1.0)), true).unwrap();
-    let seen: Vec<(u32, u32)> =
-        (0..points as u32).flat_map(|point| (0..cameras as u32).map(move |camera| (camera, point))).filter(|(a, b)| (a * 7 + b * 3) % 4 != 0).collect();
+    let seen: Vec<(u32, u32)> = (0..points as u32)
+        .flat_map(|point| (0..cameras as u32).map(move |camera| (camera, point)))
+        .filter(|(a, b)| (a * 7 + b * 3) % 4 != 0)
+        .collect();
     let pixels = vector(2 * seen.len(), 0.4);
     let mut tape = Tape::default();
     let [pose, at, length, pixel] = [0, 1, 2, 3].map(|source| tape.input(source));
@@ -85,6 +87,7 @@ fn bundle(session: &mut Session, random: &mut Random) -> u32 {
             weight: Weight::Each(Reals::F64(&weights)),
             tape: &tape.words,
             outputs: &[x],
+            loss: None,
         };
         session.term(problem, spec).unwrap();
     }
@@ -114,6 +117,7 @@ fn springs(session: &mut Session) -> u32 {
             weight: Weight::Shared(1.0 + f64::from(k % 3)),
             tape: &tape.words,
             outputs: &[edge, length],
+            loss: None,
         };
         session.term(problem, spec).unwrap();
     }

@@ -41,7 +41,8 @@ fn only_blocks_that_are_touched_are_stored_and_in_order() {
                 let found: Vec<u32> = part.row(row).map(|(_, column)| column).collect();
                 assert!(found.is_sorted_by(|a, b| a < b), "{name}: row {row}: {found:?}");
                 for column in 0..columns.count {
-                    let touched = sampled.dense[(rows.scalar + row * rows.width) as usize][(columns.scalar + column * columns.width) as usize] != 0.0;
+                    let touched =
+                        sampled.dense[(rows.scalar + row * rows.width) as usize][(columns.scalar + column * columns.width) as usize] != 0.0;
                     let stored = found.contains(&column);
                     let is_below = (part.row, row) > (part.column, column);
                     assert_eq!(stored, touched && is_below, "{name}: block ({row}, {column})");

@@ -147,6 +147,7 @@ pub fn arap(session: &mut Session, mesh: &Mesh) -> (u32, u32) {
         slots: vec![slot(x, 0), slot(x, 1), slot(w, 0), slot(rest, 0), slot(rest, 1)],
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[residual],
     };
@@ -168,6 +169,7 @@ pub fn arap(session: &mut Session, mesh: &Mesh) -> (u32, u32) {
         slots: vec![slot(x, 0)],
         columns: vec![Column { name: "target".into(), width: 3, shared: false, values: Reals::F64(&targets) }],
         weight: Weight::Shared(5.0),
+        loss: None,
         tape: &tape.words,
         outputs: &[residual],
     };

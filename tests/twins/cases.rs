@@ -1,6 +1,7 @@
 //! For every static kernel: its input at a size, and what it must write, worked out anew in plain f64.
 
 pub mod blocks;
+mod bounds;
 mod copy;
 mod dogleg;
 mod gather;
@@ -33,6 +34,12 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Damping => wide(random, &blocks::damping, Items::Elements),
         Fixed::Mask => vec![mask::mask(size, random)],
         Fixed::MaskBlocks => wide(random, &mask::mask_blocks, Items::Variables),
+        Fixed::ActiveSet => vec![bounds::active_set(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::ProjectPoint => vec![bounds::project_point(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Moved => vec![bounds::moved(size, random)],
+        Fixed::Clip => vec![bounds::clip(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Clipped => bounds::clipped(size, random),
+        Fixed::ClippedModel => vec![bounds::clipped_model(size, random)],
         Fixed::InvertBlocks => wide(random, &blocks::invert_blocks, Items::Variables),
         Fixed::PcgStart => wide(random, &pcg::start, Items::Variables),
         Fixed::PcgBegin => pcg::begin(size, random),

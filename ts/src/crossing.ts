@@ -3,6 +3,7 @@
  * instance each cross in well under a second that way; `src/js/term.rs` reads it.
  */
 import type { Floats } from "./arrays.js";
+import type { PackedLoss } from "./loss.js";
 import type { NamedColumn } from "./residual.js";
 import type { EachOf, Rows, RowsOf } from "./slots.js";
 import type { Layout } from "./layout.js";
@@ -17,6 +18,7 @@ export interface TermCrossing {
   /** Columns with a value an entry of the ragged slots. */
   readonly entries: readonly NamedColumn[];
   readonly weight: number | Floats | undefined;
+  readonly loss: PackedLoss | undefined;
   readonly rows: Rows | undefined;
   readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
   /** Whether the rows are summed over: then there is one trace. */
@@ -25,10 +27,12 @@ export interface TermCrossing {
 
 /** Packs all of a term but its traces, which follow. @internal */
 export function writeTerm(words: Words, term: TermCrossing, traces: number): void {
-  const { layout: { count, indices, slots }, columns, entries, weight, rows, ragged, summed } = term;
+  const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed } = term;
   words.push3(count, indices.length, slots.length);
   words.push3(columns.length, typeof weight === "object" ? weight.length + 1 : 0, ragged.length);
   words.push3(entries.length, traces, summed ? 1 : 0);
+  words.push2(loss ? loss.words.length : 0, loss ? loss.reals.length : 0);
+  if (loss) words.append(loss.words);
   for (const slot of slots) words.push2(slot.table, slot.column);
   for (const { plain } of columns) words.push3(plain.width, plain.shared ? 1 : 0, plain.values.length);
   for (const slot of ragged) words.push2(slot.table.handle, slot.rows.indices.length);
@@ -39,14 +43,14 @@ export function writeTerm(words: Words, term: TermCrossing, traces: number): voi
 }
 
 /** Gives a packed term to the engine; its handle. @internal */
-export function addTerm(native: NativeEngine, problem: number, { name, columns, entries, weight = 1 }: TermCrossing, words: Words): number {
-  if (columns.length === 0 && entries.length === 0 && typeof weight === "number") {
+export function addTerm(native: NativeEngine, problem: number, { name, columns, entries, weight = 1, loss }: TermCrossing, words: Words): number {
+  if (columns.length === 0 && entries.length === 0 && typeof weight === "number" && !loss) {
     one[0] = weight;
     return native.term(problem, name, "", words.all, one);
   }
   const all = [...columns, ...entries];
   const names = all.map((column) => `${column.name}\0`).join("");
-  return native.term(problem, name, names, words.all, joined([typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
+  return native.term(problem, name, names, words.all, joined([loss ? loss.reals : [], typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
 }
 
 /** What of most small terms is all: the weight. */

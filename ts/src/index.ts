@@ -17,6 +17,7 @@ export {
   select, sigmoid, sign, sin, sinh, smoothstep, softplus, sqrt, step, sum, tan, tanh, triangleArea, triangleNormal, vec, vector,
 } from "./expression.js";
 export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
+export { arctan, barron, cauchy, composed, gemanMcClure, huber, loss, scaled, softL1, tolerant, trivial, tukey, welsch, type Loss, type LossParameters } from "./loss.js";
 export type { Problem, Residual } from "./problem.js";
 export type { Counters, Iteration, Report, Termination } from "./report.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";

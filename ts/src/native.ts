@@ -23,6 +23,7 @@ export interface NativeIteration {
 export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
+  readonly movedIntoBounds: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string;
   readonly counters: NativeCounters;
 }
@@ -82,9 +83,11 @@ export interface NativeEngine {
   /** Replaces one column's values (same length), recompiling nothing. */
   setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
   setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;
+  /** Replaces the parameters of a term's loss, of the same kind; `loss.ts` says how one is packed. */
+  setLoss(problem: number, term: number, words: Uint32Array, reals: Float64Array): void;
   setEnabled(problem: number, term: number, enabled: boolean): void;
   freeTerm(problem: number, term: number): void;
-  /** A task: the cost of every instance, ½ w ‖r‖², at the accepted values. */
+  /** A task: the cost of every instance, ½ w ρ(‖r‖²), at the accepted values. */
   termCosts(problem: number, term: number): number;
   /** A task: r, then J, then the Hessian ("exact" or "psd") if it is wanted, of every instance at the accepted values, row by row. */
   evaluateTerm(problem: number, term: number, hessian: string | undefined): number;

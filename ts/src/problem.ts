@@ -21,13 +21,13 @@ function checkName(of: string, name: unknown): void {
   if (name === "") throw new LeastwiseError("invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
 }
 
-/** A least-squares problem: minimise ½ Σ w ‖r‖² over the variables. */
+/** A least-squares problem: minimise ½ Σ w ρ(‖r‖²) over the variables, where ρ(s) = s unless a term has a loss. */
 export interface Problem extends Disposable {
   /** Unknowns: `values.length / shape` instances, which begin at `values` (flat). */
   variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>>;
   /** Values that residuals look up by index and that never move. */
   constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
-  /** Adds `Σᵢ ½ wᵢ ‖r(…)‖²`. The function is traced once, on expressions, and differentiated; it must not keep state. */
+  /** Adds `Σᵢ ½ wᵢ ρ(‖r(…)‖²)`. The function is traced once, on expressions, and differentiated; it must not keep state. */
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D>;
   /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
   solve(options?: SolveOptions): Promise<Report>;

@@ -44,6 +44,8 @@ export interface Report {
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
+  /** How many components were outside of their bounds before a step, and were moved to the nearest point inside. */
+  readonly movedIntoBounds: number;
   /** Tracing, differentiating and structure of the terms; compiling kernels; solving. */
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
@@ -65,6 +67,7 @@ export class SolveReport implements Report {
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
+  readonly movedIntoBounds: number;
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
@@ -80,6 +83,7 @@ export class SolveReport implements Report {
     this.cost = native.cost;
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
+    this.movedIntoBounds = native.movedIntoBounds;
     this.time = { traceMs, compileMs: native.compileMs, solveMs: native.solveMs };
     this.backend = native.backend;
     this.precision = native.precision;
@@ -96,11 +100,13 @@ export class SolveReport implements Report {
     const rejected = this.iterations.some((it) => !it.accepted) ? ["   (* rejected)"] : [];
     const terms = Object.entries(this.costByTerm).map(([name, cost]) => `${name} ${cost.toExponential(6)}`).join(", ");
     const { traceMs, compileMs, solveMs } = this.time;
+    const moved = this.movedIntoBounds > 0 ? [`Bounds: ${this.movedIntoBounds} components were outside and were moved to the nearest point inside`] : [];
     return [
       `Leastwise: ${this.method} + ${this.linear} on ${this.backend}, ${this.precision}`,
       head,
       ...rows,
       ...rejected,
+      ...moved,
       `Cost: ${this.initialCost.toExponential(6)} → ${this.cost.toExponential(6)} (${terms})`,
       `Time: trace ${traceMs.toFixed(1)} ms, compile ${compileMs.toFixed(1)} ms, solve ${solveMs.toFixed(1)} ms`,
       `Termination: ${this.termination} (${this.reason})`,

@@ -8,6 +8,7 @@ import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, wrap, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
+import { packedLoss } from "./loss.js";
 import { Opcode } from "./opcodes.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
@@ -50,6 +51,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
   }
   const weight = plainWeight(name, options.weight);
+  const loss = packedLoss(name, options.loss);
   const summed = ragged !== undefined && ragged.some((slot) => slot instanceof EachOf);
   if (summed && ragged!.some((slot) => slot instanceof RowsOf)) {
     throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
@@ -60,7 +62,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-  const term: TermCrossing = { name, layout, columns, entries, weight, rows, ragged: ragged ?? NONE, summed };
+  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   writeTerm(words, term, lengths.length);
@@ -121,6 +123,9 @@ function dataColumns(name: string, data: Columns): readonly [readonly NamedColum
   mustBeObject(data, `term "${name}": data`, { term: name });
   if ("weight" in data) {
     throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, { term: name });
+  }
+  if ("loss" in data) {
+    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "loss", because term.set({ loss }) sets the parameters of the term's loss`, { term: name });
   }
   const [columns, entries]: [NamedColumn[], NamedColumn[]] = [[], []];
   for (const [column, values] of Object.entries(data)) {

@@ -3,22 +3,26 @@ import type { Floats, F64, IndexTable } from "./arrays.js";
 import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
+import { packedLoss, type Loss } from "./loss.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
 import type { Tasks } from "./tasks.js";
 
 /** The largest finite f32. */
 const F32_MAX = 3.4028234663852886e38;
 
-/** A term of a problem: its data, weight and being enabled can change at any time without compiling anything. */
+/** A term of a problem: its data, weight, the parameters of its loss and being enabled can change at any time without compiling anything. */
 export interface Term<D> extends Disposable {
   readonly name: string;
   /** How many instances. */
   readonly count: number;
   /** Whether it takes part in the cost. */
   enabled: boolean;
-  /** Replaces data columns (with the same lengths) or the weight: all that is given, or nothing if any of it is refused. */
-  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;
-  /** Its cost ½ Σ w ‖r‖² at the accepted values. */
+  /**
+   * Replaces data columns (with the same lengths), the weight, or the parameters of the loss, which must be of the kind
+   * that the term was made with: all that is given, or nothing if any of it is refused.
+   */
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void;
+  /** Its cost ½ Σ w ρ(‖r‖²) at the accepted values. */
   cost(): Promise<number>;
   /** The `count` instances that cost most, the worst first. */
   worst(count: number): Promise<{ instance: number; cost: number }[]>;
@@ -28,10 +32,10 @@ export interface Term<D> extends Disposable {
    * of `each`, none: J is the whole derivative with respect to the row's own).
    */
   evaluate(): Promise<Evaluation>;
-  /** With the Hessian of every instance's ½ w ‖r‖², too. */
+  /** With the Hessian of every instance's ½ w ρ(‖r‖²), too. r and J are those of the residual itself, without its loss. */
   evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
   evaluate(options: { hessian?: HessianForm | undefined }): Promise<Evaluation & Partial<HessianEvaluation>>;
-  /** Compares J with differences of r in f64 (Richardson's extrapolation), at the accepted values, and gives the worst entry. */
+  /** Compares J with differences of r in f64 (Richardson's extrapolation), at the accepted values, and gives the worst entry. A loss has no part in either. */
   checkGradients(): Promise<GradientCheck>;
   /** Frees its buffers and takes it out of the problem. */
   dispose(): void;
@@ -69,7 +73,7 @@ export type HessianForm = "exact" | "psd";
 
 /** Second derivatives of all instances of a term. */
 export interface HessianEvaluation {
-  /** `count × columns × columns`: of ½ w ‖r‖², symmetric, with the columns of the Jacobian. */
+  /** `count × columns × columns`: of ½ w ρ(‖r‖²), symmetric, with the columns of the Jacobian. */
   readonly hessian: F64;
 }
 
@@ -79,8 +83,10 @@ export interface TermOptions<O, D> {
   over?: number | IndexTable;
   of: O;
   data?: D;
-  /** w in ½ w ‖r‖²: one for all, or one an instance. Not negative. */
+  /** w in ½ w ρ(‖r‖²): one for all, or one an instance. Not negative. */
   weight?: number | Floats;
+  /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual; without one it is ‖r‖². */
+  loss?: Loss | undefined;
 }
 
 /** @internal */
@@ -114,9 +120,9 @@ export class TermOf<D> implements Term<D> {
     this.#enabled = enabled;
   }
 
-  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void {
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
     mustBeObject(changes, `term "${this.name}": set(changes): changes`, { term: this.name });
-    const { weight: given, ...data } = changes as { weight?: number | Floats } & Record<string, unknown>;
+    const { weight: given, loss: givenLoss, ...data } = changes as { weight?: number | Floats; loss?: Loss } & Record<string, unknown>;
     const problem = this.#problem();
     // Everything is checked before anything is written.
     const columns: { number: number; values: Floats }[] = [];
@@ -138,6 +144,9 @@ export class TermOf<D> implements Term<D> {
     }
     const weight = plainWeight(this.name, given);
     if (weight !== undefined) this.#checkWeight(weight);
+    const loss = packedLoss(this.name, givenLoss);
+    // First, because whether it is of the same kind only the engine knows.
+    if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
     for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
     if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
   }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 /// Elements that waking other threads is worth.
+#[cfg(not(target_arch = "wasm32"))]
 const FEWEST: usize = 1 << 14;
 
 /// Elements of a task where the work does not say how it is to be cut.

@@ -2,12 +2,12 @@
 
 use super::super::assembly::structure;
 use super::elimination;
-use super::sparse::Ordering;
 use super::host::Host;
+use super::sparse::Ordering;
 use super::{Choice, Linear, Wanted};
 use crate::device::Device;
 use crate::error::Error;
-use crate::problem::{Pattern, Problem, Registry};
+use crate::problem::{Batch, Pattern, Problem, Registry};
 
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,12 +44,13 @@ impl Default for Thresholds {
     }
 }
 
-/// Whether the rows of J can be brought back: none of them goes through sums over entries.
+/// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, and no loss bends W.
 pub fn has_rows(problem: &Problem) -> bool {
     let rows: u64 = problem.enabled_batches().map(|batch| u64::from(batch.count()) * u64::from(batch.programs.rows)).sum();
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let thresholds = Thresholds::default();
-    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(|batch| batch.sums.is_none())
+    let plain = |batch: &Batch| batch.sums.is_none() && batch.signature().loss.is_none();
+    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(plain)
 }
 
 /// The tables to eliminate, by their numbers in the pattern: those that were given, else those that are found.

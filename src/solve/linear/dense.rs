@@ -1,9 +1,9 @@
 //! Cholesky's factor of a whole matrix, for few unknowns.
 
 use super::matrix::{Singular, System};
+use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, solve};
 use faer::{MatMut, MatRef, Par};
-use faer::dyn_stack::{MemBuffer, MemStack};
 
 /// H + λD = L Lᵀ.
 pub struct DenseCholesky {

@@ -140,19 +140,8 @@ impl Elimination {
                 *to += 1;
             }
         }
-        let mut elimination = Self {
-            groups,
-            starts,
-            neighbours,
-            incident_starts,
-            incident,
-            factors,
-            scalars,
-            y,
-            kept,
-            reduced,
-            origins: Vec::new(),
-        };
+        let mut elimination =
+            Self { groups, starts, neighbours, incident_starts, incident, factors, scalars, y, kept, reduced, origins: Vec::new() };
         elimination.fill_in(pattern);
         Ok(elimination)
     }

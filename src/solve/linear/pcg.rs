@@ -43,6 +43,11 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
 pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
     let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
     commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
+    normal_product(work, problem, commands);
+}
+
+/// q += JᵀWJ p, without what may not move.
+pub fn normal_product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
     work.clear_sums(problem, commands);
     for batch in problem.enabled_batches() {
         work.forward(batch, commands);

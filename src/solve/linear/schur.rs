@@ -362,7 +362,8 @@ impl Task for ReduceRow<'_> {
         let at = full.scalar as usize + variable as usize * width;
         let mut right = system.right[at..at + width].to_vec();
         let own = matrix.diagonal(full, variable);
-        let mut diagonal: Vec<f64> = (0..width * width).map(|k| (k / width, k % width)).map(|(r, c)| own[packed(r.max(c), r.min(c))]).collect();
+        let mut diagonal: Vec<f64> =
+            (0..width * width).map(|k| (k / width, k % width)).map(|(r, c)| own[packed(r.max(c), r.min(c))]).collect();
         let mut blocks: Vec<f64> = Vec::new();
         for (part, (origin, origins)) in reduced.parts.iter().zip(&elimination.origins).filter(|(part, _)| part.row as usize == number) {
             let size = part.size() as usize;
@@ -411,7 +412,14 @@ fn subtract(to: &mut [f64], a: &[f64], b: &[f64], p: usize, rows: usize, columns
 }
 
 #[inline(always)]
-fn subtract_sized<const P: usize, const R: usize, const C: usize>(to: &mut [f64], a: &[f64], b: &[f64], p: usize, rows: usize, columns: usize) {
+fn subtract_sized<const P: usize, const R: usize, const C: usize>(
+    to: &mut [f64],
+    a: &[f64],
+    b: &[f64],
+    p: usize,
+    rows: usize,
+    columns: usize,
+) {
     let (p, rows, columns) = (if P > 0 { P } else { p }, if R > 0 { R } else { rows }, if C > 0 { C } else { columns });
     let (to, a, b) = (&mut to[..rows * columns], &a[..p * rows], &b[..p * columns]);
     for r in 0..rows {

@@ -4,6 +4,7 @@
 //! time slices nor on how the work was divided.
 
 mod blocks;
+mod bounds;
 mod copy;
 mod dogleg;
 mod gather;
@@ -14,6 +15,7 @@ mod project;
 mod reduce;
 
 pub use blocks::{damping, invert_blocks};
+pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
 pub use copy::copy;
 pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, steepest, trust_region};
 pub use gather::gather;

@@ -1,0 +1,31 @@
+// A solve in f32 comes within max(10⁻⁵ cost*, 10⁻¹² cost₀) of the minimum that f64 finds, or says that precision stopped it.
+// Costs are those of f32's values, evaluated in f64.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { open } from "./support.mjs";
+import { SCENES, SUITE } from "../problems/suite.mjs";
+
+const IN_F64 = { maxIterations: 2000, costTolerance: 1e-15, stepTolerance: 1e-14, gradientTolerance: 0 };
+const IN_F32 = { maxIterations: 2000, costTolerance: 1e-9, stepTolerance: 1e-12 };
+const FOUND = ["converged", "precision"];
+
+async function compare(t, engine, list, missed) {
+  const f64 = await open(t, { backend: "cpu" }), f32 = await open(t, engine);
+  const wrong = [], limited = [];
+  for (const { name, make } of list) {
+    const exact = make(f64), rough = make(f32);
+    const best = await exact.problem.solve(IN_F64);
+    const report = await rough.problem.solve(IN_F32);
+    for (const [k, table] of rough.tables.entries()) exact.tables[k].write(await table.read());
+    const { cost } = await exact.problem.solve({ maxIterations: 0 });
+    if (FOUND.includes(best.termination) && !(cost - best.cost <= Math.max(1e-5 * best.cost, 1e-12 * best.initialCost))) {
+      (report.termination === "precision" ? limited : wrong).push(`${name}: ${cost} for ${best.cost}`);
+    }
+    [exact, rough].forEach(({ problem }) => problem.dispose());
+  }
+  t.diagnostic(`${list.length} problems, ${limited.length} of them limited by precision: ${limited.join("; ")}`);
+  assert.deepEqual(wrong.map((each) => each.split(":")[0]), missed);
+}
+
+test("f32 on the CPU", (t) => compare(t, { backend: "cpu", precision: "f32" }, SUITE, ["NIST Rat43 from start 1"]));
+test("f32 on WebGPU", (t) => compare(t, { backend: "webgpu" }, SCENES.filter(({ name }) => name !== "developability"), []));

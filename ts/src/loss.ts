@@ -1,0 +1,165 @@
+/**
+ * Robust losses: what a term makes of an instance's squared norm s = ‖r‖² before it is weighed, so that a few bad
+ * measurements don't decide everything. The cost is ½ Σ w ρ(s). Names, formulas and parameters are those of Ceres where
+ * it has the loss; docs/LOSSES.md has them all in one table, with curves' inflections and sources.
+ *
+ * The kind of a loss is part of the compiled kernels, its parameters are data: `term.set({ loss: huber(2) })` replaces
+ * those of a `huber(1)` at any time. To move between kinds without compiling, use {@link barron}, whose α goes from squares (2)
+ * over soft L1 (1) and Cauchy's (0) to Geman–McClure's (−2) and Welsch's (−∞).
+ */
+import { LeastwiseError } from "./errors.js";
+import { describe } from "./instruction.js";
+import { Opcode } from "./opcodes.js";
+import { Scalar } from "./scalar.js";
+import { Trace } from "./trace.js";
+import { Words } from "./words.js";
+
+/** A loss as it crosses: kinds in words, as calls are written, and all parameters. @internal */
+export interface PackedLoss { readonly words: readonly number[]; readonly reals: readonly number[] }
+
+declare const lossTag: unique symbol;
+
+/** ρ, made by {@link huber} and its like. */
+export interface Loss {
+  readonly [lossTag]: 1;
+  /** Its kind and parameters, as the call that made it. */
+  readonly loss: string;
+  toString(): string;
+}
+
+class LossOf implements Loss, PackedLoss {
+  declare readonly [lossTag]: 1;
+
+  constructor(readonly loss: string, readonly words: readonly number[], readonly reals: readonly number[]) {}
+
+  toString(): string { return this.loss; }
+}
+
+/** A term's loss as it crosses, checked. @internal */
+export function packedLoss(term: string, given: unknown): PackedLoss | undefined {
+  if (given === undefined || given instanceof LossOf) return given;
+  throw new LeastwiseError("invalid-option", `term "${term}": loss must be made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`, { term });
+}
+
+/** The kinds, as the engine numbers them. */
+enum Kind { Trivial, Huber, SoftL1, Cauchy, Arctan, Tukey, GemanMcClure, Welsch, Tolerant, Barron, Scaled, Composed, Traced }
+
+/** Losses inside each other, at most. */
+const MAX_DEPTH = 16;
+
+function refuse(message: string): never {
+  throw new LeastwiseError("invalid-option", message);
+}
+
+function number(call: string, name: string, value: unknown, holds: (value: number) => boolean, must: string): number {
+  if (typeof value !== "number" || !holds(value)) refuse(`${call}: ${name} ${must}, but is ${typeof value === "number" ? value : describe(value)}`);
+  return value;
+}
+
+const scale = (call: string, name: string, value: unknown): number => number(call, name, value, (x) => x >= 1e-9 && x <= 1e9, "must be positive, from 1e-9 to 1e9");
+
+function withScale(kind: Kind, call: string, name: string, value: number): Loss {
+  scale(`${call}(${name})`, name, value);
+  return new LossOf(`${call}(${value})`, [kind], [value]);
+}
+
+/** s: the same as no loss. */
+export function trivial(): Loss { return new LossOf("trivial()", [Kind.Trivial], []); }
+
+/** s for ‖r‖ ≤ δ, then 2δ‖r‖ − δ²: squares within δ, lengths beyond. */
+export function huber(delta: number): Loss { return withScale(Kind.Huber, "huber", "delta", delta); }
+
+/** 2c²(√(1 + s/c²) − 1): squares within c, lengths beyond, smoothly. */
+export function softL1(c: number): Loss { return withScale(Kind.SoftL1, "softL1", "c", c); }
+
+/** c² ln(1 + s/c²): grows like the logarithm of the length. */
+export function cauchy(c: number): Loss { return withScale(Kind.Cauchy, "cauchy", "c", c); }
+
+/** a arctan(s/a): at most aπ/2. Mind that `a` is compared with s, not with ‖r‖. */
+export function arctan(a: number): Loss { return withScale(Kind.Arctan, "arctan", "a", a); }
+
+/** c²(1 − (1 − s/c²)³)/3 for ‖r‖ ≤ c, then c²/3: outliers have no say at all. */
+export function tukey(c: number): Loss { return withScale(Kind.Tukey, "tukey", "c", c); }
+
+/** s/(1 + s/c²): at most c². */
+export function gemanMcClure(c: number): Loss { return withScale(Kind.GemanMcClure, "gemanMcClure", "c", c); }
+
+/** c²(1 − e^(−s/c²)): at most c². */
+export function welsch(c: number): Loss { return withScale(Kind.Welsch, "welsch", "c", c); }
+
+/**
+ * b ln(1 + e^((s − a)/b)) − b ln(1 + e^(−a/b)): next to nothing until s comes to a, then s − a; b says how sharply one
+ * becomes the other. Mind that both are compared with s, not with ‖r‖.
+ */
+export function tolerant(a: number, b: number): Loss {
+  number("tolerant(a, b)", "a", a, (x) => x >= 0 && x <= 3e38, "must not be negative");
+  scale("tolerant(a, b)", "b", b);
+  return new LossOf(`tolerant(${a}, ${b})`, [Kind.Tolerant], [a, b]);
+}
+
+/**
+ * Barron's general loss, 2c² |α − 2|/α ((s/(c²|α − 2|) + 1)^(α/2) − 1) and its limits: s for α = 2, {@link softL1} for 1,
+ * {@link cauchy} for 0, {@link gemanMcClure} for −2, {@link welsch} for `-Infinity`; for the last three c is that of the
+ * other times √½, ½ and √½. α may change from one to the other while a problem is being solved.
+ */
+export function barron(alpha: number, c: number): Loss {
+  number("barron(alpha, c)", "alpha", alpha, (x) => x <= 1e6, "must be at most 1e6, or -Infinity");
+  scale("barron(alpha, c)", "c", c);
+  // No JSON, no f32 has it; the engine takes the least number for it.
+  return new LossOf(`barron(${alpha}, ${c})`, [Kind.Barron], [Math.max(alpha, -1e18), c]);
+}
+
+function inside(call: string, given: unknown): LossOf {
+  if (!(given instanceof LossOf)) refuse(`${call} takes a loss made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`);
+  return given;
+}
+
+const depths = new WeakMap<LossOf, number>();
+
+function nested(made: LossOf, parts: readonly LossOf[]): Loss {
+  const depth = 1 + Math.max(...parts.map((part) => depths.get(part) ?? 0));
+  if (depth > MAX_DEPTH) refuse(`a loss is made of more than ${MAX_DEPTH} others inside each other`);
+  depths.set(made, depth);
+  return made;
+}
+
+/** factor · ρ(s): another weight, or 0 to switch it off. Its parameters come after the factor when it is edited. */
+export function scaled(loss: Loss, factor: number): Loss {
+  const of = inside("scaled(loss, factor)", loss);
+  number("scaled(loss, factor)", "factor", factor, (x) => x >= 0 && x <= 3e38, "must not be negative");
+  return nested(new LossOf(`scaled(${of.loss}, ${factor})`, [Kind.Scaled, ...of.words], [factor, ...of.reals]), [of]);
+}
+
+/** outer(inner(s)) */
+export function composed(outer: Loss, inner: Loss): Loss {
+  const [f, g] = [inside("composed(outer, inner)", outer), inside("composed(outer, inner)", inner)];
+  return nested(new LossOf(`composed(${f.loss}, ${g.loss})`, [Kind.Composed, ...f.words, ...g.words], [...f.reals, ...g.reals]), [f, g]);
+}
+
+/** What a traced loss gets for its parameters. */
+export type LossParameters<P> = { readonly [K in keyof P]: Scalar };
+
+/**
+ * A loss of your own: a function of s = ‖r‖², traced once and differentiated, such as
+ * `loss((s, { c }) => log1p(s.div(c)).mul(c), { c: 2 })`. Another one that differs in parameters or numbers alone is of
+ * the same kind. It should rise from ρ(0) = 0 with ρ′(0) = 1; where it is not defined, the residual is flagged as not
+ * finite. Differences ρ(s₁) − ρ(s₀) are formed operation by operation without cancellation, but for steps that go from
+ * one branch of a `select` to the other.
+ */
+export function loss<const P extends Readonly<Record<string, number>> = {}>(rho: (s: Scalar, parameters: LossParameters<P>) => Scalar, parameters?: P): Loss {
+  if (typeof rho !== "function") refuse(`loss(function, parameters) takes a function of s, not ${describe(rho)}`);
+  if (parameters !== undefined && (typeof parameters !== "object" || parameters === null)) refuse(`loss(function, parameters): parameters must be an object of numbers, not ${describe(parameters)}`);
+  const given = Object.entries(parameters ?? {});
+  for (const [name, value] of given) number("loss(function, parameters)", `parameter "${name}"`, value, (x) => Math.abs(x) <= 3.4e38, "must be finite");
+  const tape = new Words();
+  const trace = new Trace("loss(…)", tape);
+  const input = (source: number) => new Scalar(trace, trace.write1(Opcode.Input, source));
+  const s = input(0);
+  const symbols = Object.fromEntries(given.map(([name], k) => [name, input(k + 1)])) as LossParameters<P>;
+  const value: unknown = trace.run(rho, s, symbols);
+  if (!(value instanceof Scalar)) refuse(`loss(function, parameters): the function returned ${describe(value)}, but must return a Scalar (is a \`return\` missing?)`);
+  if (value.owner !== trace) throw new LeastwiseError("foreign-expression", "loss(function, parameters): the function returned an expression of something else: it only knows s and its parameters");
+  const reals = given.map(([, real]) => real);
+  const name = rho.name ? `loss(${rho.name})` : "loss(…)";
+  return new LossOf(name, [Kind.Traced, given.length, value.value, tape.length, ...tape.all], reals);
+}
