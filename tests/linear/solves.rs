@@ -72,6 +72,7 @@ fn bundle(session: &mut Session, random: &mut Random) -> u32 {
         weight: Weight::Shared(3.0),
         tape: &tape.words,
         outputs: &outputs,
+        loss: None,
     };
     session.term(problem, spec).unwrap();
     for (table, name, count) in [(camera, "prior of cameras", cameras), (point, "prior of points", points)] {
