@@ -55,6 +55,7 @@ pub struct Assembly {
 struct Layout {
     gradient: u32,
     scale: u32,
+    peak: u32,
     free: u32,
     diagonal: u32,
     lower: u32,
@@ -66,6 +67,7 @@ pub struct Assembled<'a> {
     pub state: &'a [f64],
     pub gradient: &'a [f64],
     pub scale: &'a [f64],
+    pub peak: &'a [f64],
     /// 1 for what may move, 0 for what may not; none while everything may.
     pub free: Option<&'a [f64]>,
     pub diagonal: &'a [f64],
@@ -222,11 +224,12 @@ impl Assembly {
     /// Appends the readback of the matrix and of all that a solver on the host needs besides.
     pub fn read(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
         let vector = problem.vector_len();
-        let Layout { gradient, scale, free, .. } = self.layout;
+        let Layout { gradient, scale, peak, free, .. } = self.layout;
         let copies = [
             (Some(work.state), state::STATE_LEN, 0),
             (Some(work.gradient), vector, gradient),
             (Some(work.scale), vector, scale),
+            (Some(work.peak), vector, peak),
             (work.free(), vector, free),
         ];
         for (from, len, at) in copies {
@@ -238,13 +241,14 @@ impl Assembly {
 
     /// What [`read`](Self::read) brought.
     pub fn assembled<'a>(&self, work: &Workspace, readback: &'a [f64]) -> Assembled<'a> {
-        let Layout { gradient, scale, free, diagonal, lower, .. } = self.layout;
+        let Layout { gradient, scale, peak, free, diagonal, lower, .. } = self.layout;
         let vector = self.pattern.vector_len as usize;
         let at = |offset: u32, len: usize| &readback[offset as usize..][..len];
         Assembled {
             state: at(0, state::STATE_LEN as usize),
             gradient: at(gradient, vector),
             scale: at(scale, vector),
+            peak: at(peak, vector),
             free: work.free().map(|_| at(free, vector)),
             diagonal: at(diagonal, self.pattern.blocks_len as usize),
             lower: at(lower, self.pattern.values as usize),
@@ -256,13 +260,13 @@ impl Layout {
     fn new(pattern: &Pattern, problem: &Problem, align: impl Fn(u64) -> u64) -> Option<Self> {
         let (mut next, mut starts) = (0, Vec::new());
         let vector = u64::from(problem.vector_len());
-        let lens = [state::STATE_LEN.into(), vector, vector, vector, u64::from(problem.blocks_len()), pattern.values];
+        let lens = [state::STATE_LEN.into(), vector, vector, vector, vector, u64::from(problem.blocks_len()), pattern.values];
         for len in lens {
             starts.push(u32::try_from(next).ok()?);
             next = align(next + len.max(1));
         }
         let len = u32::try_from(next).ok()?;
-        Some(Self { gradient: starts[1], scale: starts[2], free: starts[3], diagonal: starts[4], lower: starts[5], len })
+        Some(Self { gradient: starts[1], scale: starts[2], peak: starts[3], free: starts[4], diagonal: starts[5], lower: starts[6], len })
     }
 }
 

@@ -9,7 +9,8 @@
 
 use super::linear::host::{Arrived, Host};
 use super::linear::{Choice, Inner, auto};
-use super::options::Settings;
+use super::method::FIRST_FLOOR;
+use super::options::{Settings, Tolerances};
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
 use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
@@ -57,8 +58,11 @@ pub struct Solver {
     host: Option<Host>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
-    /// λ of the next step, as far as the host knows.
+    /// λ and φ of the next step, as far as the host knows.
     damping: f64,
+    floor: f64,
+    /// Whether a step was accepted since the solver was made, as far as the host knows: only first steps are bounded.
+    has_moved: bool,
     precision: Precision,
     phase: Phase,
     iterations: Vec<Iteration>,
@@ -111,6 +115,8 @@ impl Solver {
             host,
             returned: (0, 0),
             damping: settings.method.first_damping(precision),
+            floor: FIRST_FLOOR,
+            has_moved: false,
             settings,
             precision,
             phase: Phase::Ready,
@@ -167,17 +173,17 @@ impl Solver {
         match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Assembling { started_ms } => {
                 let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-                let Arrived { cost, damping } = host.take(&self.work, problem, readback);
+                let Arrived { cost, damping, floor } = host.take(&self.work, problem, readback);
                 if !cost.is_finite() {
                     return Ok(Next::Blame);
                 }
-                self.damping = damping;
+                (self.damping, self.floor) = (damping, floor);
                 self.finish(problem, Vec::new(), started_ms)
             }
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
-                self.ending = self.tests.judge(&self.settings, &iteration, &scale);
+                self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
                 self.iterations.push(iteration);
                 Ok(Next::Iteration(iteration))
             }
@@ -205,6 +211,7 @@ impl Solver {
             Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
             Some(host) if !again => {
                 self.work.differentiate(problem, &mut commands)?;
+                self.work.scale_damping(problem, &mut commands);
                 host.assemble(&self.work, problem, &mut commands)?;
                 self.phase = Phase::Assembling { started_ms };
                 Ok(Next::Run(Recording { commands }))
@@ -222,7 +229,7 @@ impl Solver {
     fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
         let (work, method) = (&self.work, self.settings.method);
         let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-        let Some(step) = host.solve(&mut self.damping, method.may_damp()) else {
+        let Some(step) = host.solve(&mut self.damping, self.floor, method.may_damp()) else {
             let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
             self.phase = Phase::Reporting(Termination::Singular, reason);
             commands.extend(self.report_recording(problem)?.commands);
@@ -234,9 +241,15 @@ impl Solver {
         for (element, value) in [(state::DAMPING, self.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, 1.0)] {
             commands.push(upload(work.state.buffer, element, vec![value]));
         }
+        if self.again && !method.keeps_solution() {
+            work.scale_damping(problem, &mut commands);
+        }
         method.keep(work, problem, &mut commands)?;
         method.combine(work, problem, &mut commands)?;
         work.attempt(problem, &mut commands)?;
+        if !self.has_moved {
+            work.measure_reach(problem, &mut commands)?;
+        }
         work.decide(method, problem, &mut commands)?;
         commands.push(Command::Read { slice: work.state });
         self.again = false;
@@ -324,7 +337,8 @@ impl Solver {
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
     fn upload_state(&mut self, commands: &mut Vec<Command>) {
-        let mut values = vec![(state::LINEARIZED, 0.0)];
+        let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
+        commands.push(Command::Clear { slice: self.work.peak });
         if !self.fresh_state {
             self.fresh_state = true;
             let [least, most] = self.settings.forcing;
@@ -347,12 +361,16 @@ impl Solver {
             work.differentiate(problem, &mut commands)?;
         }
         if !again || !method.keeps_solution() {
+            work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
             self.choice.linear.append(work, problem, inner, self.settings.max_inner_iterations, &mut commands);
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;
         work.attempt(problem, &mut commands)?;
+        if !self.has_moved && !matches!(kind, Kind::Live) {
+            work.measure_reach(problem, &mut commands)?;
+        }
         work.decide(method, problem, &mut commands)?;
         Ok(commands)
     }
@@ -369,7 +387,11 @@ impl Solver {
         self.initial_cost.get_or_insert(before);
         self.moved[0] = at(state::MOVED) as u32;
         self.again = !accepted;
-        self.damping = at(state::DAMPING);
+        (self.damping, self.floor) = (at(state::DAMPING), at(state::FLOOR));
+        if accepted && !self.has_moved {
+            self.has_moved = true;
+            self.recordings = [None, None, None];
+        }
         let method = self.settings.method;
         let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
         let iteration = Iteration {
@@ -389,6 +411,10 @@ impl Solver {
         Some((iteration, scale))
     }
 
+    fn tolerances(&self) -> Tolerances {
+        self.settings.tolerances(self.choice.linear, self.precision)
+    }
+
     /// What the arithmetic resolves of 1.
     fn epsilon(&self) -> f64 {
         if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
@@ -399,8 +425,9 @@ impl Solver {
         if let Some(reason) = &self.stop {
             return Some((Termination::Stopped, reason.clone()));
         }
-        if self.tried >= self.settings.max_iterations {
-            return Some((Termination::MaxIterations, format!("maxIterations = {} steps were tried", self.settings.max_iterations)));
+        let most = self.tolerances().max_iterations;
+        if self.tried >= most {
+            return Some((Termination::MaxIterations, format!("maxIterations = {most} steps were tried")));
         }
         let elapsed = now_ms() - started;
         (elapsed >= self.settings.time_limit_ms)

@@ -19,8 +19,9 @@ pub struct Workspace {
     pub z: Slice,
     pub p: Slice,
     pub q: Slice,
-    /// D.
+    /// D, and the largest that the diagonal of JᵀWJ has been.
     pub scale: Slice,
+    pub peak: Slice,
     /// The diagonal blocks of JᵀWJ, and of the preconditioner.
     pub blocks: Slice,
     pub inverse: Slice,
@@ -104,6 +105,7 @@ impl Workspace {
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
+            ("largest diagonal", vector),
         ];
         let mut optional = |wanted: bool, label, len| {
             wanted.then(|| {
@@ -140,6 +142,7 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
+            peak: slice(12),
             constraints,
             free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
@@ -166,6 +169,7 @@ impl Workspace {
             self.p,
             self.q,
             self.scale,
+            self.peak,
             self.blocks,
             self.inverse,
             self.scratch,

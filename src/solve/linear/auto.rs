@@ -38,7 +38,7 @@ impl Default for Thresholds {
             host_of_gpu: 20_000,
             fill: 2e6,
             reduced: 3000,
-            eliminated: 0.5,
+            eliminated: 0.6,
             products: 2e7,
         }
     }

@@ -38,9 +38,10 @@ enum Factor {
 
 /// The linearisation at the current point: over all unknowns, without gaps.
 struct Known {
-    /// −g, and D.
+    /// −g, D, and the largest that the diagonal has been.
     right: Vec<f64>,
     scale: Vec<f64>,
+    peak: Vec<f64>,
     /// max |gᵢ|
     gradient_max: f64,
     system: Linearised,
@@ -51,10 +52,11 @@ enum Linearised {
     Matrix(BlockMatrix),
 }
 
-/// What came back at the start of a step: the cost there, and λ.
+/// What came back at the start of a step: the cost there, λ and φ.
 pub struct Arrived {
     pub cost: f64,
     pub damping: f64,
+    pub floor: f64,
 }
 
 /// A step, as a vector of the device.
@@ -124,7 +126,7 @@ impl Host {
         self.readbacks += 1;
         self.elements += readback.len() as u64;
         let pattern = self.pattern();
-        let Assembled { state, gradient, scale, free, diagonal, lower } = match &self.source {
+        let Assembled { state, gradient, scale, peak, free, diagonal, lower } = match &self.source {
             Source::Rows(rows) => rows.assembled(work, readback),
             Source::Matrix(assembly, _) => assembly.assembled(work, readback),
         };
@@ -142,14 +144,17 @@ impl Host {
                 Linearised::Matrix(matrix)
             }
         };
-        let arrived = Arrived { cost: state[state::COST as usize], damping: state[state::DAMPING as usize] };
-        self.known = Some(Known { right, scale: pattern.compact(scale), gradient_max, system });
+        let [cost, damping, floor] = [state::COST, state::DAMPING, state::FLOOR].map(|element| state[element as usize]);
+        let arrived = Arrived { cost, damping, floor };
+        self.known = Some(Known { right, scale: pattern.compact(scale), peak: pattern.compact(peak), gradient_max, system });
         arrived
     }
 
-    /// The step for a damping λ, which is raised, if it may be, as long as there is none.
-    pub fn solve(&mut self, damping: &mut f64, may_raise: bool) -> Option<Step> {
-        let gradient_max = self.known.as_ref()?.gradient_max;
+    /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
+    pub fn solve(&mut self, damping: &mut f64, floor: f64, may_raise: bool) -> Option<Step> {
+        let known = self.known.as_mut()?;
+        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(floor * peak));
+        let gradient_max = known.gradient_max;
         if !gradient_max.is_finite() {
             return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], gradient_max });
         }

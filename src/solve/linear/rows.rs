@@ -12,8 +12,8 @@ use crate::problem::{Batch, Pattern, Problem};
 pub struct Rows {
     pub pattern: Pattern,
     whole: Slice,
-    /// First elements of g, D and what may move.
-    vectors: [u32; 3],
+    /// First elements of g, D, the largest diagonal and what may move.
+    vectors: [u32; 4],
     chunks: Vec<RowsOfChunk>,
 }
 
@@ -37,7 +37,7 @@ impl Rows {
             (len - u64::from(elements.max(1)).next_multiple_of(limits.offset_alignment.into())) as u32
         };
         place(state::STATE_LEN);
-        let vectors = [0; 3].map(|_: u32| place(problem.vector_len()));
+        let vectors = [0; 4].map(|_: u32| place(problem.vector_len()));
         let mut chunks = Vec::new();
         for (number, batch) in problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled) {
             let slots: Vec<_> = (0..batch.signature().slots.len() as u32)
@@ -79,7 +79,7 @@ impl Rows {
             commands.push(Command::Copy { from: Slice { len, ..from }, to });
         };
         copy(work.state, state::STATE_LEN, 0);
-        for (from, at) in [Some(work.gradient), Some(work.scale), work.free()].into_iter().zip(self.vectors) {
+        for (from, at) in [Some(work.gradient), Some(work.scale), Some(work.peak), work.free()].into_iter().zip(self.vectors) {
             if let Some(from) = from {
                 copy(from, problem.vector_len(), at);
             }
@@ -102,7 +102,8 @@ impl Rows {
             state: &readback[..state::STATE_LEN as usize],
             gradient: vector(0),
             scale: vector(1),
-            free: work.free().map(|_| vector(2)),
+            peak: vector(2),
+            free: work.free().map(|_| vector(3)),
             diagonal: &[],
             lower: &[],
         }
