@@ -3,7 +3,7 @@
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
-use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Loss, Reals, Slot, TermSpec, Weight};
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report, Termination};
 
@@ -27,19 +27,31 @@ fn backends() -> Vec<(&'static str, Session, f64)> {
     ]
 }
 
-/// Cameras that look at points: position and three angles, a focal length that all share, and a weak prior on all.
-fn bundle(session: &mut Session, random: &mut Random) -> u32 {
+/// Cameras that look at points: three angles and a position, a focal length that all share, and a weak prior on all. The
+/// pixels are those of cameras that are not turned, but for some noise.
+fn bundle(session: &mut Session, random: &mut Random, loss: Option<Loss>) -> u32 {
     let (cameras, points) = (6, 60);
     let problem = session.problem();
     let mut vector = |len: usize, spread: f64| -> Vec<f64> { (0..len).map(|_| random.between(-spread, spread)).collect() };
-    let camera = session.table(problem, "camera", 6, Reals::F64(&vector(6 * cameras, 0.1)), true).unwrap();
-    let focal = session.table(problem, "focal", 1, Reals::F64(&[1.1]), true).unwrap();
-    let point = session.table(problem, "point", 3, Reals::F64(&vector(3 * points, 1.0)), true).unwrap();
+    let sum = |a: &[f64], b: Vec<f64>| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
+    let (mut poses, places) = (vector(6 * cameras, 0.5), vector(3 * points, 1.0));
+    poses.chunks_mut(6).for_each(|pose| pose[..3].fill(0.0));
     let seen: Vec<(u32, u32)> = (0..points as u32)
         .flat_map(|point| (0..cameras as u32).map(move |camera| (camera, point)))
         .filter(|(a, b)| (a * 7 + b * 3) % 4 != 0)
         .collect();
-    let pixels = vector(2 * seen.len(), 0.4);
+    let exact: Vec<f64> = seen
+        .iter()
+        .flat_map(|&(camera, point)| {
+            let there = |k: usize| poses[6 * camera as usize + 3 + k] + places[3 * point as usize + k];
+            [there(0) / (there(2) + 4.0), there(1) / (there(2) + 4.0)]
+        })
+        .collect();
+    let pixels = sum(&exact, vector(exact.len(), 0.02));
+    let (first_poses, first_places) = (sum(&poses, vector(poses.len(), 0.1)), sum(&places, vector(places.len(), 0.2)));
+    let camera = session.table(problem, "camera", 6, Reals::F64(&first_poses), true).unwrap();
+    let focal = session.table(problem, "focal", 1, Reals::F64(&[1.1]), true).unwrap();
+    let point = session.table(problem, "point", 3, Reals::F64(&first_places), true).unwrap();
     let mut tape = Tape::default();
     let [pose, at, length, pixel] = [0, 1, 2, 3].map(|source| tape.input(source));
     let part = |tape: &mut Tape, of: u32, first: u32| {
@@ -72,22 +84,24 @@ fn bundle(session: &mut Session, random: &mut Random) -> u32 {
         weight: Weight::Shared(3.0),
         tape: &tape.words,
         outputs: &outputs,
-        loss: None,
+        loss,
     };
     session.term(problem, spec).unwrap();
-    for (table, name, count) in [(camera, "prior of cameras", cameras), (point, "prior of points", points)] {
+    for (table, name, width, first) in [(camera, "prior of cameras", 6, &first_poses), (point, "prior of points", 3, &first_places)] {
+        let count = first.len() / width as usize;
         let mut tape = Tape::default();
-        let x = tape.input(0);
+        let [x, start] = [0, 1].map(|source| tape.input(source));
+        let apart = tape.op(Sub, &[x, start]);
         let weights: Vec<f64> = (0..count).map(|k| 0.1 + 0.01 * k as f64).collect();
         let spec = TermSpec {
             name: name.into(),
             count: count as u32,
             indices: vec![(0..count as u32).collect()],
             slots: vec![slot(table, 0)],
-            columns: Vec::new(),
+            columns: vec![Column { name: "start".into(), width, shared: false, values: Reals::F64(first) }],
             weight: Weight::Each(Reals::F64(&weights)),
             tape: &tape.words,
-            outputs: &[x],
+            outputs: &[apart],
             loss: None,
         };
         session.term(problem, spec).unwrap();
@@ -126,7 +140,9 @@ fn springs(session: &mut Session) -> u32 {
 }
 
 fn check(name: &str, report: &Report, linear: &str) {
-    assert!(report.converged, "{name}, {linear}: {:?}: {}", report.termination, report.reason);
+    // The tolerance is below what f32 resolves of a cost.
+    let ended = report.converged || report.termination == Termination::Precision && report.precision == "f32";
+    assert!(ended, "{name}, {linear}: {:?}: {}", report.termination, report.reason);
     assert_eq!(report.linear, linear, "{name}: {}", report.linear_reason);
     assert_eq!(report.counters.readbacks, report.iterations.len() as u64 + 1, "{name}, {linear}");
     let steps = report.iterations.len() as u64;
@@ -152,9 +168,22 @@ fn agree(name: &str, linears: &[&str], tolerance: f64, mut solved: impl FnMut(&s
 fn bundles_come_to_the_same_cost_with_every_solver() {
     for (name, mut session, tolerance) in backends() {
         agree(name, &["dense", "sparse-cholesky", "schur", "pcg"], tolerance, |linear| {
-            let problem = bundle(&mut session, &mut Random::new(5));
+            let problem = bundle(&mut session, &mut Random::new(5), None);
             solve(&mut session, problem, &options(linear))
         });
+    }
+}
+
+#[test]
+fn outliers_are_weighed_down_with_every_solver() {
+    for (name, mut session, tolerance) in backends() {
+        for loss in [Loss::huber(0.005), Loss::cauchy(0.01)] {
+            let loss = loss.unwrap();
+            agree(name, &["dense", "sparse-cholesky", "schur", "pcg"], tolerance, |linear| {
+                let problem = bundle(&mut session, &mut Random::new(7), Some(loss.clone()));
+                solve(&mut session, problem, &options(linear))
+            });
+        }
     }
 }
 
@@ -185,7 +214,7 @@ fn the_same_bits_come_of_any_number_of_threads() {
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let mut session = cpu(Precision::F64);
-            let problem = bundle(&mut session, &mut Random::new(6));
+            let problem = bundle(&mut session, &mut Random::new(6), None);
             solve(&mut session, problem, &options("schur")).cost.to_bits()
         })
     };
@@ -196,7 +225,7 @@ fn the_same_bits_come_of_any_number_of_threads() {
 fn what_is_fixed_stays_where_it_is() {
     for linear in ["dense", "sparse-cholesky", "schur"] {
         let mut session = cpu(Precision::F64);
-        let problem = bundle(&mut session, &mut Random::new(8));
+        let problem = bundle(&mut session, &mut Random::new(8), None);
         let before = read(&mut session, problem, 0);
         session.fix_table(problem, 0, Some(&[2]), None).unwrap();
         session.fix_table(problem, 0, None, Some(&[4])).unwrap();
@@ -212,7 +241,7 @@ fn what_is_fixed_stays_where_it_is() {
 #[test]
 fn terms_may_be_switched_off_and_data_edited_between_solves() {
     let mut session = cpu(Precision::F64);
-    let problem = bundle(&mut session, &mut Random::new(9));
+    let problem = bundle(&mut session, &mut Random::new(9), None);
     let solver = session.solver(problem, &options("schur")).unwrap();
     let mut costs = Vec::new();
     for step in 0..4 {
@@ -236,7 +265,7 @@ fn auto_says_what_it_takes_and_why() {
     let problem = springs(&mut session);
     let report = solve(&mut session, problem, &Options::default());
     assert_eq!((report.linear, &report.linear_reason[..]), ("dense", "40 unknowns"));
-    let problem = bundle(&mut session, &mut Random::new(5));
+    let problem = bundle(&mut session, &mut Random::new(5), None);
     let report = solve(&mut session, problem, &Options::default());
     assert_eq!((report.linear, &report.linear_reason[..]), ("schur", "\"point\" (180 of 217 unknowns) is block-diagonal"));
     let (problem, _) = arap(&mut session, &Mesh::icosphere(3).normalized());
