@@ -144,6 +144,8 @@ fn methods() -> [(&'static str, Options); 4] {
         method: Some(method.into()),
         dogleg: dogleg.map(Into::into),
         max_iterations: Some(500.0),
+        // The cost of a singular minimum that is 0 falls by the same part for ever.
+        gradient_tolerance: Some(1e-10),
         ..Options::default()
     };
     [
