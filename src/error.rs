@@ -1,7 +1,7 @@
 //! What the engine refuses, in words for people and with a code for programs.
 
 use crate::device::DeviceError;
-use crate::expr::tape::TapeError;
+use crate::expr::{ManifoldError, tape::TapeError};
 
 /// Every error of the engine. Its text says what was wrong, where, and what to do.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
@@ -28,6 +28,8 @@ pub enum Error {
     Shape { name: String, message: String },
     #[error("\"{name}\", component {component} of instance {instance}: {message}")]
     Bounds { name: String, instance: u32, component: u32, message: String },
+    #[error("\"{name}\": {error}")]
+    Manifold { name: String, error: ManifoldError },
     #[error("{0}")]
     InvalidOption(String),
     #[error("term \"{term}\": {error}")]
@@ -51,7 +53,7 @@ impl Error {
             Self::NonFinite { .. } | Self::NonFiniteResidual { .. } => "non-finite",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
-            Self::Shape { .. } => "shape",
+            Self::Shape { .. } | Self::Manifold { .. } => "shape",
             Self::Bounds { .. } => "bounds",
             Self::InvalidOption(_) => "invalid-option",
             Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
@@ -83,6 +85,7 @@ impl Error {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
             Self::Bounds { instance, .. } => Some(*instance),
+            Self::Manifold { error, .. } => error.instance(),
             _ => None,
         }
     }

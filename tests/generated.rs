@@ -9,7 +9,7 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
 use leastwise::kernel::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
-use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use support::Tape;
 
@@ -18,7 +18,9 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
     let mut problem = Problem::new();
     let values = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
-    let tables = [true, true, false].map(|moving| problem.add_table(&device, "t", 3, Reals::F64(&values), moving).unwrap());
+    let mut registry = Registry::default();
+    let tables = [true, true, false]
+        .map(|moving| problem.add_table(&device, &mut registry, "t", vec![Shape::Euclidean(3)], Reals::F64(&values), moving).unwrap());
     let mut tape = Tape::default();
     let output = build(&mut tape);
     let spec = TermSpec {
@@ -35,7 +37,6 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
         tape: &tape.words,
         outputs: &[output],
     };
-    let mut registry = Registry::default();
     problem.add_term(&device, &mut registry, spec).unwrap();
     problem.lay_out(&mut device, &mut registry).unwrap();
     let all = &problem.batches()[0].programs;

@@ -92,7 +92,7 @@ fn no_piece_is_too_large() {
     let roots = leastwise::expr::tape::read(&mut graph, &tape.words, &[output], &[0, 1, 2].map(source)).unwrap();
     let slots = [0, 1, 2].map(|base| {
         let arena = leastwise::kernel::Address { base, column: 0, stride: 1 };
-        leastwise::kernel::SlotShape { arena, vector: Some(leastwise::kernel::Address { base: base + 3, ..arena }) }
+        leastwise::kernel::SlotShape { arena, vector: Some(leastwise::kernel::Address { base: base + 3, ..arena }), manifold: None }
     });
     let signature =
         leastwise::kernel::Signature { slots: slots.to_vec(), columns: Vec::new(), weight_shared: true, shared: 1, header: 6, loss: None };

@@ -97,7 +97,8 @@ const CLASSICS: [Classic; 6] = [
     },
     Classic {
         name: "Wood",
-        start: &[-3.0, -1.0, -3.0, -1.0],
+        // Not the usual start, which is symmetric: exact steps are so, too, and end at the saddle between the minima.
+        start: &[-3.0, -1.0, -2.0, -1.0],
         minima: &[0.0],
         residual: |w, x| {
             let (a, c) = (w.op(Square, &[x[0]]), w.op(Square, &[x[2]]));
@@ -164,9 +165,9 @@ fn assert_solved(classic: &Classic, report: &Report, tolerance: f64, what: &str)
 }
 
 /// Whether a method can solve it: where J loses rank at a minimum that is not 0, as Freudenstein and Roth's does, undamped
-/// Gauss–Newton steps do not converge; and those from Wood's start are as symmetric as that is, and end at the saddle.
+/// Gauss–Newton steps do not converge.
 fn solvable(classic: &Classic, options: &Options) -> bool {
-    classic.minima.len() == 1 && classic.name != "Wood" || options.method.as_deref() != Some("gauss-newton")
+    classic.minima.len() == 1 || options.method.as_deref() != Some("gauss-newton")
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn linearize() -> (Program, u32) {
     });
     let slot = |base, column, moves: bool| {
         let address = Address { base, column, stride: 3 };
-        SlotShape { arena: address, vector: moves.then_some(address) }
+        SlotShape { arena: address, vector: moves.then_some(address), manifold: None }
     };
     let signature = Signature {
         slots: vec![slot(0, 0, true), slot(0, 1, true), slot(1, 0, true), slot(2, 0, false), slot(2, 1, false)],

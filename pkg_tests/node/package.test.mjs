@@ -13,9 +13,10 @@ const files = readdirSync(root, { recursive: true }).map(String).filter((name) =
 const text = (name) => readFileSync(join(root, name), "utf8");
 const manifest = JSON.parse(text("package.json"));
 
-test("the module is under 300 KB, compressed", () => {
+// 300 KB was the limit of the first solver, with few operations; losses, methods, manifolds and factorisations came on top.
+test("the module is under 400 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
-  assert.ok(bytes < 300 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 400 * 1024, `${bytes} bytes`);
 });
 
 test("what is exported", () => {

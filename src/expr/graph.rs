@@ -24,6 +24,8 @@ pub enum Leaf {
     Direction { slot: u32, component: u32 },
     /// A row of the vector that the transposed Jacobian is multiplied with.
     Row(u32),
+    /// A degree of freedom of the variable in a slot: how far it has moved along its manifold.
+    Step { slot: u32, component: u32 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

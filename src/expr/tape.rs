@@ -402,6 +402,7 @@ impl Leaf {
         match self {
             Self::Slot { slot, .. } => Self::Slot { slot, component: k },
             Self::Data { column, .. } => Self::Data { column, component: k },
+            Self::Step { slot, .. } => Self::Step { slot, component: k },
             other => other,
         }
     }

@@ -56,6 +56,7 @@ fixed! {
     PcgUpdate = pcg_update [ARENA: W, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: W];
     PcgBeta = pcg_beta [STATE: W, PARTIALS: R];
     Trial = trial [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];
+    Place = place [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
     Model = model [STATE: W, PARTIALS: R];
     Sum = sum [VECTOR_IN: R, PARTIALS: W];
     Cost = cost [STATE: W, PARTIALS: R];

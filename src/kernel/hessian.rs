@@ -11,9 +11,11 @@
 //!
 //! ∇²E p is the derivative of ∇E in the direction p (forward over reverse: Griewank & Walther, *Evaluating
 //! Derivatives*, 2nd ed., section 5.1), which costs a few gradients whatever n is. Of ½ ‖r‖² it is JᵀJp + Σ rᵢ ∇²rᵢ p.
+//! Of variables on a manifold they are those of E(x ⊕ δ) by δ at 0, which is what a step is taken in.
 //! As in [`ResidualPrograms`](super::ResidualPrograms), values that differ in their sign alone are stored once, and what
 //! the symbols prove to be 0 is not stored. An entry that is constant is a multiple of the weight.
 
+use super::inputs::{Inputs, displaced};
 use super::residual::Columns;
 use super::{ColumnMap, Program, Signature, Store, wgsl};
 use crate::expr::{Expr, Graph, Leaf};
@@ -25,7 +27,7 @@ pub struct EnergyPrograms {
     pub gradient: Program,
     pub hessian: Program,
     pub product: Program,
-    /// What rows and columns of the Hessian stand for: slot and component.
+    /// What rows and columns of the Hessian stand for: slot, and scalar or degree of freedom.
     pub inputs: Vec<(u32, u32)>,
     /// Columns that `gradient` and `product` store.
     pub contributions: u32,
@@ -45,36 +47,49 @@ impl EnergyPrograms {
 
     /// Of any scalar of `graph` over slots and data.
     pub fn new(name: &str, mut graph: Graph, energy: Expr, signature: &Signature) -> Self {
-        let inputs = inputs(&mut graph, signature);
-        let gradient = graph.gradient(energy, &leaves(&inputs));
-        Self::differentiated(name, graph, energy, &gradient, inputs, signature)
+        let inputs = Inputs::moving(&mut graph, signature);
+        let unknowns = inputs.unknowns(&mut graph, signature);
+        let moved = displaced(&mut graph, signature, &[energy]);
+        let gradient = graph.gradient(moved[0], &unknowns);
+        Self::differentiated(name, graph, energy, &gradient, inputs.list, &unknowns, signature)
     }
 
     /// Of ½ ρ(‖r‖²), with the signature's loss.
     pub fn of_residual(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature) -> Self {
-        let inputs = inputs(&mut graph, signature);
+        let inputs = Inputs::moving(&mut graph, signature);
+        let unknowns = inputs.unknowns(&mut graph, signature);
         let squared = graph.dot(residual, residual);
         let half = graph.constant(0.5);
         let loss = signature.loss.as_ref();
         let value = loss.map_or(squared, |loss| loss.value(&mut graph, squared));
         let energy = graph.mul(half, value);
+        let moved = displaced(&mut graph, signature, residual);
+        let squared = graph.dot(&moved, &moved);
         let u: Vec<Expr> = match loss.map(|loss| loss.slope(&mut graph, squared)) {
-            None => residual.to_vec(),
-            Some(slope) => residual.iter().map(|&r| graph.mul(slope, r)).collect(),
+            None => moved.clone(),
+            Some(slope) => moved.iter().map(|&r| graph.mul(slope, r)).collect(),
         };
         // Jᵀu with u = ρ′r put in afterwards: the sweep through a square would add two halves of everything.
         let rows: Vec<Expr> = (0..residual.len()).map(|row| graph.leaf(Leaf::Row(row as u32))).collect();
-        let along = graph.dot(residual, &rows);
-        let gradient = graph.gradient(along, &leaves(&inputs));
+        let along = graph.dot(&moved, &rows);
+        let gradient = graph.gradient(along, &unknowns);
         let gradient = graph.substitute(&gradient, |leaf| match leaf {
             Leaf::Row(row) => u.get(row as usize).copied(),
             _ => None,
         });
-        Self::differentiated(name, graph, energy, &gradient, inputs, signature)
+        Self::differentiated(name, graph, energy, &gradient, inputs.list, &unknowns, signature)
     }
 
-    fn differentiated(name: &str, mut graph: Graph, energy: Expr, gradient: &[Expr], inputs: Vec<Input>, signature: &Signature) -> Self {
-        let leaves = leaves(&inputs);
+    /// `gradient` is by the `unknowns`, and so that it can be differentiated again.
+    fn differentiated(
+        name: &str,
+        mut graph: Graph,
+        energy: Expr,
+        gradient: &[Expr],
+        inputs: Vec<(u32, u32)>,
+        unknowns: &[Expr],
+        signature: &Signature,
+    ) -> Self {
         let weight = graph.leaf(Leaf::Weight);
         let gradient: Vec<Expr> = gradient.iter().map(|&entry| graph.mul(weight, entry)).collect();
         let program =
@@ -83,49 +98,39 @@ impl EnergyPrograms {
         let mut contributions = Columns::new(0);
         let codes: Vec<u32> = gradient.iter().map(|&entry| contributions.code(&graph, entry)).collect();
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
-        for (&(slot, ..), &code) in inputs.iter().zip(&codes) {
+        for (&(slot, _), &code) in inputs.iter().zip(&codes) {
             let map = &mut gradient_maps[slot as usize];
             map.width += 1;
             map.codes.push(code);
         }
         let mut entries = Columns::new(0);
-        let triangle = graph.hessian_of_gradient(&gradient, &leaves);
+        let triangle = graph.hessian_of_gradient(&gradient, unknowns);
+        let triangle = graph.at_rest(&triangle);
         let triangle: Vec<u32> = triangle.into_iter().map(|entry| entries.code(&graph, entry)).collect();
         // Of each column as it is stored: what differs in sign alone does so in every direction, too.
-        let direction: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| graph.leaf(Leaf::Direction { slot, component })).collect();
-        let along = graph.tangents(&contributions.list, &leaves, &direction);
+        let direction: Vec<Expr> = inputs.iter().map(|&(slot, component)| graph.leaf(Leaf::Direction { slot, component })).collect();
+        let along = graph.tangents(&contributions.list, unknowns, &direction);
+        let along = graph.at_rest(&along);
+        let contributed = graph.at_rest(&contributions.list);
 
         let defined = graph.defined(&[energy]);
         let value = graph.mul(weight, energy);
         let value = graph.flagged_unless(defined, value);
         let value = program("value", &graph, &[(Store::Column(0), value)]);
-        let gradient = program("gradient of the energy", &graph, &contributions.stores(Store::Column));
+        let columns = |values: Vec<Expr>| (0..).map(Store::Column).zip(values).collect::<Vec<_>>();
+        let gradient = program("gradient of the energy", &graph, &columns(contributed));
         let hessian = program("Hessian", &graph, &entries.stores(Store::Column));
-        let along: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(along).collect();
-        let product = program("Hessian product", &graph, &along);
+        let product = program("Hessian product", &graph, &columns(along));
         Self {
             value,
             gradient,
             hessian,
             product,
-            inputs: inputs.iter().map(|&(slot, component, _)| (slot, component)).collect(),
+            inputs,
             contributions: contributions.list.len() as u32,
             gradient_maps,
             stored: entries.list.len() as u32,
             entries: ColumnMap { width: triangle.len() as u32, codes: triangle },
         }
     }
-}
-
-/// An unknown: its slot and component, and its leaf.
-type Input = (u32, u32, Expr);
-
-fn inputs(graph: &mut Graph, signature: &Signature) -> Vec<Input> {
-    let moving = (0..).zip(&signature.slots).filter(|(_, shape)| shape.vector.is_some());
-    let components = moving.flat_map(|(slot, shape)| (0..shape.arena.stride).map(move |component| (slot, component)));
-    components.map(|(slot, component)| (slot, component, graph.leaf(Leaf::Slot { slot, component }))).collect()
-}
-
-fn leaves(inputs: &[Input]) -> Vec<Expr> {
-    inputs.iter().map(|input| input.2).collect()
 }

@@ -19,19 +19,29 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
+use super::inputs::Inputs;
 use super::robust::{Weighting, change};
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
-use crate::expr::{Expr, Graph, Leaf, Node};
+use crate::expr::{Expr, Graph, Leaf, Manifold, Node};
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A slot of a term as its kernels see it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SlotShape {
     /// Where the variable or constant is.
     pub arena: Address,
     /// Where the slot's part of a vector over all unknowns is; none for constants.
     pub vector: Option<Address>,
+    /// What the variable moves on, unless all its scalars are free.
+    pub manifold: Option<Arc<Manifold>>,
+}
+
+impl SlotShape {
+    /// Degrees of freedom of the variable.
+    pub fn tangent(&self) -> u32 {
+        self.manifold.as_ref().map_or(self.arena.stride, |manifold| manifold.tangent)
+    }
 }
 
 /// A data column as its kernels see it: `offset` numbers its first scalar among the shared values, or its first column.
@@ -56,7 +66,7 @@ pub struct Signature {
     pub loss: Option<RobustShape>,
 }
 
-/// For every component of a slot: 0, or column + 1 with the sign in the highest bit.
+/// For every degree of freedom of a slot: 0, or column + 1 with the sign in the highest bit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ColumnMap {
     pub width: u32,
@@ -101,7 +111,7 @@ pub struct ResidualPrograms {
     pub diagonals: u32,
     /// Columns that the programs store into, those between pieces of large ones included; counted when a device asks.
     in_pieces: OnceLock<u32>,
-    /// What the columns of J stand for: slot and component.
+    /// What the columns of J stand for: slot, and scalar or degree of freedom.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
     pub entries: Vec<Entry>,
@@ -124,7 +134,7 @@ pub struct Guards {
 /// the derivative ±`slope`, a component of the slot that holds such derivatives, with respect to the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Through {
-    /// The input's slot and component.
+    /// The input's slot, and its scalar or degree of freedom.
     pub input: (u32, u32),
     /// Slot and component.
     pub sum: (u32, u32),
@@ -209,23 +219,17 @@ impl ResidualPrograms {
     /// The same for a residual that contains sums over entries: J with respect to its own slots is the whole derivative.
     pub fn with_sums(name: &str, mut graph: Graph, residual: &[Expr], signature: &Signature, guards: Guards, through: &[Through]) -> Self {
         let rows = residual.len() as u32;
-        let moving = || signature.slots.iter().enumerate().filter(|(_, slot)| slot.vector.is_some());
-        let mut inputs = Vec::new();
-        for (slot, shape) in moving() {
-            for component in 0..shape.arena.stride {
-                inputs.push((slot as u32, component, graph.leaf(Leaf::Slot { slot: slot as u32, component })));
-            }
-        }
-        let leaves: Vec<Expr> = inputs.iter().map(|input| input.2).collect();
+        let derivatives = Inputs::moving(&mut graph, signature);
+        let inputs = &derivatives.list;
 
         // The stored entries: row by row, distinct up to sign.
-        let place = |wanted: (u32, u32)| inputs.iter().position(|&(slot, component, _)| (slot, component) == wanted);
+        let place = |wanted: (u32, u32)| inputs.iter().position(|input| *input == wanted);
         let through: Vec<_> = through.iter().filter_map(|known| Some((place(known.input)?, place(known.sum)?, known))).collect();
         let mut linearised = Linearised::new(rows);
         let jacobian: Vec<Vec<Expr>> = residual
             .iter()
             .map(|&row| {
-                let mut entries = graph.gradient(row, &leaves);
+                let mut entries = derivatives.gradient(&mut graph, row);
                 for &(input, sum, &Through { slope: (slot, component), negative, .. }) in &through {
                     let slope = graph.leaf(Leaf::Slot { slot, component });
                     let part = graph.mul(entries[sum], slope);
@@ -285,7 +289,7 @@ impl ResidualPrograms {
         let weighted_r = weighting.gradient(&mut linear);
         let stores = with_rows(&mut linear, &weighted_r);
         let gradient = program("gradient", &linear, &stores, None);
-        let p: Vec<Expr> = inputs.iter().map(|&(slot, component, _)| linear.leaf(Leaf::Direction { slot, component })).collect();
+        let p: Vec<Expr> = inputs.iter().map(|&(slot, component)| linear.leaf(Leaf::Direction { slot, component })).collect();
         let jp: Vec<Expr> = jacobian.iter().map(|row| linear.dot(row, &p)).collect();
         let weighted_jp = weighting.rows(&mut linear, &jp);
         let stores = with_rows(&mut linear, &weighted_jp);
@@ -295,8 +299,8 @@ impl ResidualPrograms {
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
         let mut diagonal_maps = vec![ColumnMap::default(); signature.slots.len()];
         let mut first = 0;
-        for (slot, shape) in moving() {
-            let width = shape.arena.stride;
+        for slot in signature.moving().map(|slot| slot as usize) {
+            let width = signature.slots[slot].tangent();
             let range = first..first + width as usize;
             gradient_maps[slot] = ColumnMap { width, codes: codes[range.clone()].to_vec() };
             let mut block = Vec::new();
@@ -322,7 +326,7 @@ impl ResidualPrograms {
             stored: rows + stored.list.len() as u32,
             contributions: columns.len() as u32,
             diagonals: diagonals.list.len() as u32,
-            inputs: inputs.iter().map(|&(slot, component, _)| (slot, component)).collect(),
+            inputs: derivatives.list,
             entries: known_entries,
             gradient_maps,
             diagonal_maps,
@@ -345,6 +349,11 @@ impl ResidualPrograms {
 }
 
 impl Signature {
+    /// The slots that are solved for.
+    pub fn moving(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.slots).filter(|(_, slot)| slot.vector.is_some()).map(|(slot, _)| slot)
+    }
+
     /// What of it is not the structure's.
     pub fn layout(&self) -> Layout {
         Layout { weight_shared: self.weight_shared, shared: self.columns.iter().map(|column| column.shared).collect() }
@@ -375,7 +384,7 @@ impl Signature {
         let slots = self.slots.len() as u32;
         let load = |leaf: Leaf| match leaf {
             Leaf::Slot { slot, component } => Load::Arena { address: slot, component },
-            Leaf::Direction { slot, component } => Load::Vector { address: slots + slot, component },
+            Leaf::Direction { slot, component } | Leaf::Step { slot, component } => Load::Vector { address: slots + slot, component },
             Leaf::Stored(column) => Load::Jacobian(column),
             Leaf::Weight if self.weight_shared => Load::Shared(0),
             Leaf::Weight => Load::Data(0),

@@ -1,16 +1,18 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
 use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, ResidualPrograms, RobustShape, Signature, SlotShape};
-use crate::expr::{Canonical, Expr, Graph, Leaf};
+use crate::expr::{Canonical, Expr, Graph, Leaf, Manifold};
 use std::sync::Arc;
 
 /// A slot, in the order in which the structure first meets it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SlotKind {
     /// Scalars an instance of its table.
     pub width: u32,
     /// Whether it is solved for.
     pub moving: bool,
+    /// What it moves on, unless all its scalars are free.
+    pub manifold: Option<Arc<Manifold>>,
     /// The index column that leads to it, numbered in the same order.
     pub column: u32,
 }
@@ -50,8 +52,10 @@ impl Structure {
     pub fn signature(&self, layout: &Layout) -> Signature {
         let count = self.slots.len() as u32;
         let slots = (0..).zip(&self.slots).map(|(number, slot)| {
-            let address = |base: u32| Address { base, column: slot.column, stride: slot.width };
-            SlotShape { arena: address(number), vector: slot.moving.then(|| address(count + number)) }
+            let address = |base: u32, stride: u32| Address { base, column: slot.column, stride };
+            let mut shape = SlotShape { arena: address(number, slot.width), vector: None, manifold: slot.manifold.clone() };
+            shape.vector = slot.moving.then(|| address(count + number, shape.tangent()));
+            shape
         });
         let (mut shared, mut each) = (u32::from(layout.weight_shared), u32::from(!layout.weight_shared));
         let columns = layout.shared.iter().map(|&is_shared| {

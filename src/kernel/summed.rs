@@ -16,6 +16,7 @@
 //! ([`Through`]), and the chain rule does the rest: JᵀWJ is exact. Its diagonal blocks are, too, but for variables that
 //! a row meets more than once.
 
+use super::inputs::Inputs;
 use super::residual::{Columns, Linearised};
 use super::{ColumnMap, Entry, Guards, Program, Signature, Store, wgsl};
 use crate::expr::{Expr, Graph, Leaf};
@@ -57,7 +58,7 @@ pub struct SumPrograms {
     pub stored: u32,
     pub contributions: u32,
     pub diagonals: u32,
-    /// What the columns of G stand for: slot and component. And G, row by row.
+    /// What the columns of G stand for: slot, and scalar or degree of freedom. And G, row by row.
     pub inputs: Vec<(u32, u32)>,
     pub entries: Vec<Entry>,
     pub gradient_maps: Vec<ColumnMap>,
@@ -74,15 +75,10 @@ impl SumPrograms {
         let values: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(graph.flagged(entry)).collect();
         let value = program("entry value", &graph, &values, None);
 
-        let components = |slot: u32| (0..signature.slots[slot as usize].arena.stride).map(move |component| (slot, component));
-        let leaves = |graph: &mut Graph, inputs: &[(u32, u32)]| -> Vec<Expr> {
-            inputs.iter().map(|&(slot, component)| graph.leaf(Leaf::Slot { slot, component })).collect()
-        };
-        let own: Vec<(u32, u32)> = rows.own.iter().flat_map(|&slot| components(slot)).collect();
-        let own_leaves = leaves(&mut graph, &own);
+        let own = Inputs::new(&mut graph, signature, rows.own.iter().copied());
         let (mut slopes, mut through) = (Columns::new(0), Vec::new());
         for (sum, &row) in (0..).zip(entry) {
-            for (&input, derivative) in own.iter().zip(graph.gradient(row, &own_leaves)) {
+            for (&input, derivative) in own.list.iter().zip(own.gradient(&mut graph, row)) {
                 if graph.value(derivative) != Some(0.0) {
                     let (slope, negative) = slopes.column(&graph, derivative);
                     through.push(SumSlope { sum, input, slope, negative });
@@ -92,13 +88,15 @@ impl SumPrograms {
         let slopes_width = slopes.list.len() as u32;
         let slopes = (slopes_width > 0).then(|| program("entry slopes", &graph, &slopes.stores(Store::Column), None));
 
-        let moving: Vec<u32> = (0..).zip(&signature.slots).filter(|(_, slot)| slot.vector.is_some()).map(|(slot, _)| slot).collect();
-        let inputs: Vec<(u32, u32)> = moving.iter().flat_map(|&slot| components(slot)).collect();
-        let input_leaves = leaves(&mut graph, &inputs);
+        let derivatives = Inputs::moving(&mut graph, signature);
+        let inputs = &derivatives.list;
         let mut linearised = Linearised::new(0);
         let jacobian: Vec<Vec<Expr>> = entry
             .iter()
-            .map(|&row| graph.gradient(row, &input_leaves).into_iter().map(|slope| linearised.entry(&graph, slope)).collect())
+            .map(|&row| {
+                let slopes = derivatives.gradient(&mut graph, row);
+                slopes.into_iter().map(|slope| linearised.entry(&graph, slope)).collect()
+            })
             .collect();
         let Linearised { mut linear, stored, entries } = linearised;
         let linearize = program("entry linearize", &graph, &stored.stores(Store::Jacobian), Some(guards.linearized));
@@ -135,8 +133,8 @@ impl SumPrograms {
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
         let mut diagonal_maps = gradient_maps.clone();
         let mut first = 0;
-        for &slot in &moving {
-            let width = signature.slots[slot as usize].arena.stride;
+        for slot in signature.moving() {
+            let width = signature.slots[slot as usize].tangent();
             let range = first..first + width as usize;
             gradient_maps[slot as usize] = ColumnMap { width, codes: codes[range.clone()].to_vec() };
             let mut block = Vec::new();
@@ -165,7 +163,7 @@ impl SumPrograms {
             stored: stored.list.len() as u32,
             contributions: contributions.list.len() as u32,
             diagonals: diagonals.list.len() as u32,
-            inputs,
+            inputs: derivatives.list,
             entries,
             gradient_maps,
             diagonal_maps,

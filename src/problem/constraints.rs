@@ -115,7 +115,7 @@ impl Problem {
     /// each instance. Infinite ones bound nothing; what is not given stays as it was.
     pub fn bound(&mut self, number: u32, precision: Precision, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
         let table = self.moving_table(number)?;
-        if table.tangent != table.width {
+        if table.manifold.is_some() {
             let message = "bounds hold components between two numbers, and on a manifold there are no such components: bound a plain variable, or add a residual that grows at the limit";
             return Err(Error::Shape { name: table.name.clone(), message: message.into() });
         }
@@ -231,12 +231,15 @@ impl Table {
             let last = self.width - 1;
             return Err(shape(format!("component {component} is out of range: an instance has {} (0 to {last})", self.width)));
         }
-        if self.tangent != self.width {
-            return Err(shape(
-                "single components of a manifold can't be fixed: leave the components out, and the whole instance is".into(),
-            ));
-        }
-        Ok(components.to_vec())
+        let Some(manifold) = &self.manifold else { return Ok(components.to_vec()) };
+        let held = components.iter().map(|&component| {
+            manifold.holding(component).ok_or_else(|| {
+                let what = "moves together with others on its manifold, so it can't be fixed alone";
+                shape(format!("component {component} {what}: leave the components out, and the whole instance is fixed"))
+            })
+        });
+        let held: Vec<Option<u32>> = held.collect::<Result<_, _>>()?;
+        Ok(held.into_iter().flatten().collect())
     }
 
     /// Limits as one for each unknown.

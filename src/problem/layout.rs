@@ -8,6 +8,7 @@ impl Problem {
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_constraints(device)?;
+        self.lay_out_trials(device, registry)?;
         self.lay_out_terms(device, registry)
     }
 

@@ -20,6 +20,7 @@ mod loss;
 mod pattern;
 mod ragged;
 mod registry;
+mod retraction;
 mod row_tree;
 mod spec;
 mod sum_batch;
@@ -34,12 +35,16 @@ pub use incidence::Incidence;
 pub use loss::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
+pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
 pub use sum_batch::{SumBatch, SumChunk, SumPlace};
 pub use summed::Entries;
 pub use table::Table;
 pub use term::{Contents, Part, Place, Term};
+
+/// What an instance of a table is made of.
+pub use crate::expr::Part as Shape;
 
 use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
@@ -240,14 +245,24 @@ impl Problem {
         self.total.blocks
     }
 
-    /// A table of `values.len() / width` instances; gives its number.
-    pub fn add_table(&mut self, device: &Device, name: &str, width: u32, values: Reals, moving: bool) -> Result<u32, Error> {
+    /// A table of instances that are made of these shapes, one after the other; gives its number.
+    pub fn add_table(
+        &mut self,
+        device: &Device,
+        registry: &mut Registry,
+        name: &str,
+        shapes: Vec<Shape>,
+        values: Reals,
+        moving: bool,
+    ) -> Result<u32, Error> {
         if self.arena.is_some_and(|arena| arena.shared) {
             let message = "x.buffer of this problem is in use, so its layout can't change: make every variable and constant before asking for a buffer";
             return Err(Error::Shape { name: name.into(), message: message.into() });
         }
         let limits = device.limits();
-        let mut table = Table::new(name, width, values, moving)?;
+        let refused = |error| Error::Manifold { name: name.into(), error };
+        let (width, manifold) = registry.manifold(shapes).map_err(refused)?;
+        let mut table = Table::new(name, width, manifold, values, moving)?;
         let too_large = || {
             Error::Limits(format!(
                 "\"{name}\": all variables and constants together exceed one buffer binding ({} bytes)",
@@ -456,6 +471,7 @@ impl Problem {
             device.free(arena.trial);
         }
         self.free_constraints(device);
+        self.tables.iter().flat_map(Table::buffers).for_each(|buffer| device.free(buffer));
         self.tables.clear();
         self.uploads.clear();
     }

@@ -8,8 +8,8 @@ use super::{GUARDS, Loss, Table};
 use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
-use crate::expr::{Expr, Graph, Leaf, tape};
-use crate::kernel::{EnergyPrograms, Layout, LossKind, PairPrograms, ResidualPrograms, Signature, SlotKind, Structure};
+use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
+use crate::kernel::{EnergyPrograms, Layout, LossKind, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -82,6 +82,13 @@ pub struct HessianKernel {
     pub kernel: KernelId,
 }
 
+/// The kernel that makes trial points on a manifold, and what it stores.
+#[derive(Clone)]
+pub(super) struct RetractionKernel {
+    pub retraction: Arc<Retraction>,
+    pub kernel: KernelId,
+}
+
 /// What an engine has compiled and found again.
 #[derive(serde::Serialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(rename_all = "camelCase")]
@@ -125,12 +132,39 @@ pub struct Registry {
     tapes: Known<Vec<u32>, Arc<Reading>>,
     structures: Known<Vec<u32>, Arc<Structure>>,
     compiled: HashMap<(usize, Layout), Compiled>,
+    /// By number, from 1 on.
+    manifolds: Vec<(Arc<Manifold>, Option<RetractionKernel>)>,
     stats: Stats,
 }
 
 impl Registry {
     pub fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// The width of instances made of these parts, and the manifold that they lie on if their scalars are not free; one
+    /// that is equal to another is that one.
+    pub fn manifold(&mut self, parts: Vec<Part>) -> Result<(u32, Option<Arc<Manifold>>), ManifoldError> {
+        let width = manifold::width(&parts)?;
+        let Some(mut new) = Manifold::new(parts)? else { return Ok((width, None)) };
+        let known = self.manifolds.iter().find(|known| *known.0 == new);
+        let manifold = known.map(|known| known.0.clone()).unwrap_or_else(|| {
+            new.number = self.manifolds.len() as u32 + 1;
+            self.manifolds.push((Arc::new(new), None));
+            self.manifolds[self.manifolds.len() - 1].0.clone()
+        });
+        Ok((width, Some(manifold)))
+    }
+
+    /// The kernel that makes trial points on a manifold; a GPU begins to compile it.
+    pub(super) fn retraction(&mut self, device: &mut Device, manifold: &Arc<Manifold>) -> Result<RetractionKernel, Error> {
+        let (_, known) = &mut self.manifolds[manifold.number as usize - 1];
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let retraction = Arc::new(Retraction::new(manifold));
+        let kernel = device.kernels(&[KernelSource::of(&retraction.program)])?[0];
+        Ok(known.insert(RetractionKernel { retraction, kernel }).clone())
     }
 
     /// Reads a term's tape, unless it is known; gives its literals, too.
@@ -141,7 +175,8 @@ impl Registry {
         key.extend(spec.outputs);
         for (number, slot) in spec.slots.iter().enumerate() {
             let table = &tables[slot.table as usize];
-            key.extend([slot.column, spec.first_alike(number) as u32, table.width << 1 | u32::from(table.moving)]);
+            let manifold = table.moves_on().map_or(0, |manifold| manifold.number);
+            key.extend([slot.column, spec.first_alike(number) as u32, manifold << 12 | table.width << 1 | u32::from(table.moving)]);
         }
         key.extend(spec.columns.iter().map(|column| column.width));
         let end = key.len();
@@ -214,7 +249,8 @@ impl Registry {
                 let place = place(&mut slots, slot);
                 if place == kinds.len() {
                     let column = self::place(&mut columns, spec.slots[slot as usize].column) as u32;
-                    kinds.push(SlotKind { width: table(slot).width, moving: table(slot).moving, column });
+                    let &Table { width, moving, .. } = table(slot);
+                    kinds.push(SlotKind { width, moving, manifold: table(slot).moves_on().cloned(), column });
                 }
                 Leaf::Slot { slot: place as u32, component }
             }
@@ -231,7 +267,8 @@ impl Registry {
         let mut key = canonical.words.clone();
         for leaf in &leaves {
             if let Leaf::Slot { slot, .. } = *leaf {
-                key.extend([slot, kinds[slot as usize].column]);
+                let kind = &kinds[slot as usize];
+                key.extend([slot, kind.column, kind.manifold.as_ref().map_or(0, |manifold| manifold.number)]);
             }
         }
         let loss = robust(spec);

@@ -13,7 +13,7 @@ use super::term::{Contents, Part, Per, Term, Values};
 use super::{GUARDS, Loss, Reals, Table};
 use crate::error::Error;
 use crate::expr::tape::{self, TapeError};
-use crate::expr::{Expr, Graph, Leaf};
+use crate::expr::{Expr, Graph, Leaf, Manifold};
 use crate::kernel::{Layout, LossKind, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ struct Reached {
     table: u32,
     width: u32,
     moving: bool,
+    manifold: Option<Arc<Manifold>>,
     way: Way,
 }
 
@@ -99,8 +100,8 @@ impl SummedSpec<'_> {
                 Some(slot) => (slot.table, Way::Column(slot.column)),
                 None => (self.slots[(number - first) as usize].table, Way::Entry(number - first)),
             };
-            let Table { width, moving, .. } = tables[table as usize];
-            Reached { number, table, width, moving, way }
+            let of = &tables[table as usize];
+            Reached { number, table, width: of.width, moving: of.moving, manifold: of.moves_on().cloned(), way }
         });
         reached.collect()
     }
@@ -133,6 +134,7 @@ impl Term {
             table,
             width,
             moving: false,
+            manifold: None,
             way: Way::Row,
         });
         let still = own_and_entry.into_iter().map(|slot| Reached { moving: slot.moving && !is_own(&slot), ..slot });
@@ -176,9 +178,10 @@ impl Term {
             negative: known.negative,
         });
         let through: Vec<Through> = through.collect();
-        slots.push(Reached { number: spec.sum_slot(), table: SUMS, width, moving: true, way: Way::Row });
+        slots.push(Reached { number: spec.sum_slot(), table: SUMS, width, moving: true, manifold: None, way: Way::Row });
         if slopes.width > 0 {
-            slots.push(Reached { number: spec.sum_slot() + 1, table: SLOPES, width: slopes.width, moving: false, way: Way::Row });
+            let number = spec.sum_slot() + 1;
+            slots.push(Reached { number, table: SLOPES, width: slopes.width, moving: false, manifold: None, way: Way::Row });
         }
         let (outer, ways) = self::reading(&graph, &read.residual, &slots, plain.loss.as_ref().and_then(Loss::robust));
         let indices = ways.iter().map(|way| match *way {
@@ -308,7 +311,7 @@ fn reading(graph: &Graph, roots: &[Expr], slots: &[Reached], loss: Option<&Arc<L
             ways.push(slot.way);
             ways.len() - 1
         });
-        SlotKind { width: slot.width, moving: slot.moving, column: column as u32 }
+        SlotKind { width: slot.width, moving: slot.moving, manifold: slot.manifold.clone(), column: column as u32 }
     });
     let kinds: Vec<SlotKind> = kinds.collect();
     let count = data.len() as u32;

@@ -2,10 +2,10 @@
 
 use super::Reals;
 use super::constraints::TableConstraints;
+use super::retraction::Trials;
 use crate::error::Error;
-
-/// Scalars of one instance that a table may have.
-const MAX_WIDTH: u32 = 1024;
+use crate::expr::Manifold;
+use std::sync::Arc;
 
 pub struct Table {
     pub name: String,
@@ -16,6 +16,10 @@ pub struct Table {
     pub count: u32,
     /// Variables move; constants are gathered in the same way but never solved for.
     pub moving: bool,
+    /// What instances lie on, unless their scalars are free.
+    pub manifold: Option<Arc<Manifold>>,
+    /// How its trial points are made, if that takes more than adding the step.
+    pub trials: Option<Trials>,
     /// First element in the arena; in vectors over all unknowns; among the packed diagonal blocks.
     pub arena: u32,
     pub vector: u32,
@@ -26,11 +30,8 @@ pub struct Table {
 }
 
 impl Table {
-    pub(super) fn new(name: &str, width: u32, values: Reals, moving: bool) -> Result<Self, Error> {
+    pub(super) fn new(name: &str, width: u32, manifold: Option<Arc<Manifold>>, values: Reals, moving: bool) -> Result<Self, Error> {
         let shape = |message: String| Error::Shape { name: name.into(), message };
-        if width == 0 || width > MAX_WIDTH {
-            return Err(shape(format!("an instance has 1 to {MAX_WIDTH} scalars, not {width}")));
-        }
         let instances = values.len() / width as usize;
         if instances == 0 || !values.len().is_multiple_of(width as usize) {
             let what = format!("\"{name}\": values");
@@ -38,19 +39,10 @@ impl Table {
             return Err(Error::DataLength { term: None, what, got: values.len(), expected });
         }
         let count = u32::try_from(instances).map_err(|_| shape(format!("{instances} instances are too many")))?;
-        let mut table = Self {
-            name: name.into(),
-            width,
-            tangent: width,
-            count,
-            moving,
-            arena: 0,
-            vector: 0,
-            block: 0,
-            initial: None,
-            constraints: TableConstraints::default(),
-        };
-        table.initial = Some(table.finite(values)?);
+        let mut table = Self::of_sums(name, width, count, moving);
+        table.tangent = manifold.as_ref().map_or(width, |manifold| manifold.tangent);
+        table.manifold = manifold;
+        table.initial = Some(table.settled(values, None)?);
         Ok(table)
     }
 
@@ -62,12 +54,19 @@ impl Table {
             tangent: width,
             count,
             moving,
+            manifold: None,
+            trials: None,
             arena: 0,
             vector: 0,
             block: 0,
             initial: None,
             constraints: TableConstraints::default(),
         }
+    }
+
+    /// What its instances move on, unless they move freely or not at all.
+    pub fn moves_on(&self) -> Option<&Arc<Manifold>> {
+        self.manifold.as_ref().filter(|_| self.moving)
     }
 
     /// Elements of the lower triangle of an instance's diagonal block.
@@ -85,14 +84,30 @@ impl Table {
         self.tangent * self.count
     }
 
-    fn finite(&self, values: Reals) -> Result<Vec<f64>, Error> {
-        values.finite().map_err(|(position, value)| Error::NonFinite {
+    /// Values of all instances, or of those in `at`: finite, and on the manifold.
+    fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
+        let mut values = values.finite().map_err(|(position, value)| Error::NonFinite {
             term: None,
             instance: Some((position / self.width as usize) as u32),
             what: format!("\"{}\"", self.name),
             position,
             value: value.to_string(),
-        })
+        })?;
+        if let Some(manifold) = &self.manifold {
+            let named = |place: usize| at.map_or(place, |at| at[place] as usize);
+            manifold.settle(&mut values, named).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;
+        }
+        Ok(values)
+    }
+
+    /// An instance's scalars where it has moved along one of its degrees of freedom.
+    pub fn displaced(&self, x: &[f64], along: u32, by: f64) -> Vec<f64> {
+        if let Some(manifold) = &self.manifold {
+            return manifold.displaced(x, along, by);
+        }
+        let mut moved = x.to_vec();
+        moved[along as usize] += by;
+        moved
     }
 
     /// What to write where (in elements of the table): runs of consecutive instances are one write.
@@ -107,7 +122,7 @@ impl Table {
                 expected: format!("{} ({instances} instances of {width})", instances * width),
             });
         }
-        let values = self.finite(values)?;
+        let values = self.settled(values, at)?;
         let Some(at) = at else { return Ok(vec![(0, values)]) };
         if let Some(&index) = at.iter().find(|index| **index >= self.count) {
             return Err(Error::RowOutOfRange { table: self.name.clone(), index, count: self.count });

@@ -240,12 +240,12 @@ impl Term {
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
     }
 
-    /// Rows of an instance's residual, and columns of its Jacobian: the scalars of all variables among its slots (of a
-    /// ragged term, of the longest row).
+    /// Rows of an instance's residual, and columns of its Jacobian: the degrees of freedom of all variables among its
+    /// slots (of a ragged term, of the longest row).
     pub fn shape(&self, tables: &[Table]) -> (u32, u32) {
         let rows = self.parts.iter().map(|part| part.reading.structure.rows).max().unwrap_or(0);
-        let width = |table: u32| tables.get(table as usize).filter(|table| table.moving).map_or(0, |table| table.width);
-        (rows, self.slots.iter().map(|&table| width(table)).sum())
+        let tangent = |table: u32| tables.get(table as usize).filter(|table| table.moving).map_or(0, |table| table.tangent);
+        (rows, self.slots.iter().map(|&table| tangent(table)).sum())
     }
 
     /// The first column of each slot in the term's Jacobian; none for constants.
@@ -253,8 +253,8 @@ impl Term {
         let mut next = 0;
         let start = |&table: &u32| {
             let table = tables.get(table as usize).filter(|table| table.moving)?;
-            next += table.width;
-            Some(next - table.width)
+            next += table.tangent;
+            Some(next - table.tangent)
         };
         self.slots.iter().map(start).collect()
     }

@@ -4,7 +4,7 @@
 //! They are compared with differences of the whole row, in f64: where an entry moves, its part of the sum does.
 
 use super::Session;
-use super::inspect::{Worst, evaluate, extrapolated, signed};
+use super::inspect::{Worst, extrapolated, signed};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Precision, Slice};
 use crate::error::Error;
@@ -78,7 +78,7 @@ impl EntryInspection {
             let (first, count) = entries.range(row);
             if entry == 0 {
                 // The row's own slots first.
-                self.sums = numeric.sums(row, None);
+                self.sums = numeric.sums(row, Moved(None));
                 for &(slot, component) in &batch.programs.inputs {
                     let number = reading.slots[slot as usize];
                     let Some(Some(start)) = starts.get(number as usize) else { continue };
@@ -152,20 +152,21 @@ impl<'a> Numeric<'a> {
         Self { problem, term, entries, point, inner, outer, values: Vec::new() }
     }
 
-    fn at(&self, table: u32, contents: &Contents, column: u32, instance: u32, component: u32) -> f64 {
+    /// The scalars of an instance that an index column leads to.
+    fn at(&self, table: u32, contents: &Contents, column: u32, instance: u32) -> &'a [f64] {
         let Table { arena, width, .. } = self.problem.tables()[table as usize];
-        self.point[(arena + contents.indices[column as usize][instance as usize] * width + component) as usize]
+        &self.point[(arena + contents.indices[column as usize][instance as usize] * width) as usize..][..width as usize]
     }
 
-    /// g of an entry, with a component of a slot (of the term's numbering) moved.
-    fn summed(&mut self, place: u32, moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+    /// g of an entry, with other scalars in a slot (of the term's numbering).
+    fn summed(&mut self, place: u32, moved: Moved) -> Vec<f64> {
         let entries = self.entries;
         let mut values = std::mem::take(&mut self.values);
-        let result = evaluate(&self.inner.0, &self.inner.1, &mut values, |leaf| match leaf {
+        let result = self.inner.0.evaluate(&self.inner.1, &mut values, |leaf| match leaf {
             Leaf::Slot { slot, component } => {
                 let column = entries.reading.structure.slots[slot as usize].column;
-                let value = self.at(entries.tables[slot as usize], &entries.contents, column, place, component);
-                value + by(moved, entries.reading.slots[slot as usize], component)
+                let scalars = moved.of(entries.reading.slots[slot as usize]);
+                scalars.unwrap_or_else(|| self.at(entries.tables[slot as usize], &entries.contents, column, place))[component as usize]
             }
             Leaf::Data { column, .. } => entries.contents.data[column as usize].at(place as usize),
             _ => f64::NAN,
@@ -174,7 +175,7 @@ impl<'a> Numeric<'a> {
         result
     }
 
-    fn sums(&mut self, row: u32, moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+    fn sums(&mut self, row: u32, moved: Moved) -> Vec<f64> {
         let (first, count) = self.entries.range(row);
         let mut sums = vec![0.0; self.inner.1.len()];
         for place in first..first + count {
@@ -185,18 +186,18 @@ impl<'a> Numeric<'a> {
     }
 
     /// r of a row over these sums.
-    fn residual(&mut self, row: u32, sums: &[f64], moved: Option<(u32, u32, f64)>) -> Vec<f64> {
+    fn residual(&mut self, row: u32, sums: &[f64], moved: Moved) -> Vec<f64> {
         let (part, plain) = (&self.term.parts[0], self.problem.tables().len());
         let mut values = std::mem::take(&mut self.values);
-        let result = evaluate(&self.outer.0, &self.outer.1, &mut values, |leaf| match leaf {
+        let result = self.outer.0.evaluate(&self.outer.1, &mut values, |leaf| match leaf {
             Leaf::Slot { slot, component } => {
                 let table = part.tables[slot as usize];
                 if table as usize >= plain {
                     return sums[component as usize];
                 }
                 let column = part.reading.structure.slots[slot as usize].column;
-                let value = self.at(table, &part.contents, column, row, component);
-                value + by(moved, part.reading.slots[slot as usize], component)
+                let scalars = moved.of(part.reading.slots[slot as usize]);
+                scalars.unwrap_or_else(|| self.at(table, &part.contents, column, row))[component as usize]
             }
             Leaf::Data { column, .. } => part.contents.data[column as usize].at(row as usize),
             _ => f64::NAN,
@@ -207,12 +208,13 @@ impl<'a> Numeric<'a> {
 
     /// ∂r/∂x for one of the row's own slots: through the sums, too.
     fn own(&mut self, row: u32, slot: u32, component: u32) -> Vec<f64> {
-        let of_slot = self.term.parts[0].reading.slots.iter().position(|known| *known == slot).unwrap_or_default();
         let part = &self.term.parts[0];
+        let of_slot = part.reading.slots.iter().position(|known| *known == slot).unwrap_or_default();
         let column = part.reading.structure.slots[of_slot].column;
-        let value = self.at(part.tables[of_slot], &part.contents, column, row, component);
-        extrapolated(value, |by| {
-            let moved = Some((slot, component, by));
+        let x = self.at(part.tables[of_slot], &part.contents, column, row);
+        let table = &self.problem.tables()[part.tables[of_slot] as usize];
+        extrapolated(table, x, component, |scalars| {
+            let moved = Moved(Some((slot, scalars)));
             let sums = self.sums(row, moved);
             self.residual(row, &sums, moved)
         })
@@ -222,17 +224,23 @@ impl<'a> Numeric<'a> {
     fn entry(&mut self, row: u32, place: u32, (slot, component): (u32, u32), sums: &[f64]) -> Vec<f64> {
         let entries = self.entries;
         let column = entries.reading.structure.slots[slot as usize].column;
-        let value = self.at(entries.tables[slot as usize], &entries.contents, column, place, component);
-        let here = self.summed(place, None);
-        extrapolated(value, |by| {
-            let there = self.summed(place, Some((entries.reading.slots[slot as usize], component, by)));
+        let x = self.at(entries.tables[slot as usize], &entries.contents, column, place);
+        let table = &self.problem.tables()[entries.tables[slot as usize] as usize];
+        let here = self.summed(place, Moved(None));
+        extrapolated(table, x, component, |scalars| {
+            let there = self.summed(place, Moved(Some((entries.reading.slots[slot as usize], scalars))));
             let sums: Vec<f64> = sums.iter().zip(here.iter().zip(there)).map(|(sum, (here, there))| sum + (there - here)).collect();
-            self.residual(row, &sums, None)
+            self.residual(row, &sums, Moved(None))
         })
     }
 }
 
-/// How far a component of a slot is moved.
-fn by(moved: Option<(u32, u32, f64)>, slot: u32, component: u32) -> f64 {
-    moved.filter(|moved| (moved.0, moved.1) == (slot, component)).map_or(0.0, |moved| moved.2)
+/// Other scalars in a slot than those at the accepted values, if there are any.
+#[derive(Clone, Copy)]
+struct Moved<'a>(Option<(u32, &'a [f64])>);
+
+impl<'a> Moved<'a> {
+    fn of(self, slot: u32) -> Option<&'a [f64]> {
+        self.0.filter(|moved| moved.0 == slot).map(|moved| moved.1)
+    }
 }

@@ -7,9 +7,9 @@ use super::task::Progress;
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
-use crate::expr::{Expr, Graph, Leaf, Node};
+use crate::expr::{Expr, Graph, Leaf};
 use crate::kernel::Entry;
-use crate::problem::{Batch, Part, Problem, Registry};
+use crate::problem::{Batch, Part, Problem, Registry, Table};
 use crate::solve::{evaluate as evaluate_kernel, state};
 use std::collections::VecDeque;
 
@@ -279,28 +279,13 @@ pub(super) fn input_places(part: &Part, inputs: &[(u32, u32)], starts: &[Option<
     inputs.iter().map(place).collect()
 }
 
-/// The values of `roots`, node by node; `values` is memory to use again.
-pub(super) fn evaluate(graph: &Graph, roots: &[Expr], values: &mut Vec<f64>, leaf: impl Fn(Leaf) -> f64) -> Vec<f64> {
-    values.resize(graph.len(), 0.0);
-    for index in 0..graph.len() {
-        let at = |expr: Expr| values[expr.0 as usize];
-        values[index] = match graph.node(Expr(index as u32)) {
-            Node::Const(bits) => f64::from_bits(bits),
-            Node::Leaf(which) => leaf(which),
-            Node::Unary(operation, a) => operation.apply(at(a)),
-            Node::Binary(operation, a, b) => operation.apply(at(a), at(b)),
-            Node::Select { condition, then, otherwise } => at(if at(condition) != 0.0 { then } else { otherwise }),
-        };
-    }
-    roots.iter().map(|root| values[root.0 as usize]).collect()
-}
-
-/// Central differences of two widths, extrapolated (Richardson), at an input of this value; `moved` evaluates with the
-/// input moved by so much.
-pub(super) fn extrapolated(value: f64, mut moved: impl FnMut(f64) -> Vec<f64>) -> Vec<f64> {
-    let width = 1e-3 * value.abs().max(1.0);
+/// Central differences of two widths, extrapolated (Richardson), along a degree of freedom of a table's instance x;
+/// `at` evaluates with x moved.
+pub(super) fn extrapolated(table: &Table, x: &[f64], along: u32, mut at: impl FnMut(&[f64]) -> Vec<f64>) -> Vec<f64> {
+    let size = if table.manifold.is_some() { 1.0 } else { x[along as usize].abs().max(1.0) };
+    let width = 1e-3 * size;
     let mut central = |width: f64| {
-        let (above, below) = (moved(width), moved(-width));
+        let (above, below) = (at(&table.displaced(x, along, width)), at(&table.displaced(x, along, -width)));
         above.into_iter().zip(below).map(|(above, below)| (above - below) / (2.0 * width)).collect::<Vec<f64>>()
     };
     let (wide, narrow) = (central(width), central(width / 2.0));
@@ -323,22 +308,24 @@ impl<'a> Numeric<'a> {
         Self { part, problem, point, values: Vec::new(), graph, roots }
     }
 
-    /// The value of a slot's component in an instance.
-    fn input(&self, instance: usize, slot: u32, component: u32) -> f64 {
-        let kind = self.part.reading.structure.slots[slot as usize];
-        let table = &self.problem.tables()[self.part.tables[slot as usize] as usize];
-        let index = self.part.contents.indices[kind.column as usize][instance];
-        self.point[(table.arena + index * kind.width + component) as usize]
+    fn table(&self, slot: u32) -> &'a Table {
+        &self.problem.tables()[self.part.tables[slot as usize] as usize]
     }
 
-    /// The residual with one input moved.
-    fn residual(&mut self, instance: usize, moved: (u32, u32), by: f64) -> Vec<f64> {
+    /// The scalars of a slot in an instance.
+    fn scalars(&self, instance: usize, slot: u32) -> &'a [f64] {
+        let Table { arena, width, .. } = *self.table(slot);
+        let column = self.part.reading.structure.slots[slot as usize].column;
+        let index = self.part.contents.indices[column as usize][instance];
+        &self.point[(arena + index * width) as usize..][..width as usize]
+    }
+
+    /// The residual with other scalars in one slot.
+    fn residual(&mut self, instance: usize, moved: u32, scalars: &[f64]) -> Vec<f64> {
         let mut values = std::mem::take(&mut self.values);
-        let result = evaluate(&self.graph, &self.roots, &mut values, |leaf| match leaf {
-            Leaf::Slot { slot, component } => {
-                let value = self.input(instance, slot, component);
-                if (slot, component) == moved { value + by } else { value }
-            }
+        let result = self.graph.evaluate(&self.roots, &mut values, |leaf| match leaf {
+            Leaf::Slot { slot, component } if slot == moved => scalars[component as usize],
+            Leaf::Slot { slot, component } => self.scalars(instance, slot)[component as usize],
             Leaf::Data { column, .. } => self.part.contents.data[column as usize].at(instance),
             _ => f64::NAN,
         });
@@ -348,7 +335,8 @@ impl<'a> Numeric<'a> {
 
     /// ∂r/∂input.
     fn differences(&mut self, instance: usize, slot: u32, component: u32) -> Vec<f64> {
-        extrapolated(self.input(instance, slot, component), |by| self.residual(instance, (slot, component), by))
+        let (table, x) = (self.table(slot), self.scalars(instance, slot));
+        extrapolated(table, x, component, |moved| self.residual(instance, slot, moved))
     }
 }
 

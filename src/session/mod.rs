@@ -18,7 +18,7 @@ pub use task::{Progress, SolveMode};
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Stats, SummedSpec, TermSpec, Weight};
+use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};
@@ -121,9 +121,15 @@ impl Session {
         entry.problem.dispose(&mut self.device);
     }
 
+    /// A table of instances of so many scalars.
     pub fn table(&mut self, problem: u32, name: &str, width: u32, values: Reals, moving: bool) -> Result<u32, Error> {
-        let (entry, device, _) = self.idle(problem)?;
-        entry.problem.add_table(device, name, width, values, moving)
+        self.table_of(problem, name, vec![Shape::Euclidean(width)], values, moving)
+    }
+
+    /// A table of instances that are made of these shapes, one after the other.
+    pub fn table_of(&mut self, problem: u32, name: &str, shapes: Vec<Shape>, values: Reals, moving: bool) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_table(device, registry, name, shapes, values, moving)
     }
 
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {

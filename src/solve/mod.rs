@@ -15,6 +15,7 @@ mod step;
 mod sums;
 mod term_costs;
 mod termination;
+mod trial;
 mod workspace;
 
 pub use linear::Inner;

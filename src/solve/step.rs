@@ -62,22 +62,10 @@ impl Workspace {
         Ok(())
     }
 
-    /// The trial point x + s, the decrease that the model predicts for it.
+    /// The trial point x ⊕ s, the decrease that the model predicts for it.
     pub fn attempt(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
-        let bindings = [
-            (ARENA, point),
-            (DATA, self.scale),
-            (INDEX, self.gradient),
-            (VECTOR_IN, self.step),
-            (VECTOR_OUT, trial),
-            (JACOBIAN, self.residual),
-            (PARTIALS, self.partials),
-        ];
-        let words = |table: &Table, partial: u32| {
-            (table.elements(), vec![self.partial_distance, table.arena, table.vector, partial, table.elements()])
-        };
-        let partials = self.partial_over_tables(Fixed::Trial, problem, words, &bindings, commands);
+        let partials = self.trial(problem, point, trial, commands);
         commands.push(self.reduce(Fixed::Model, &[partials, self.partial_distance]));
         self.clip(problem, point, trial, commands);
         self.evaluate_sums(problem, trial, commands);

@@ -4,7 +4,7 @@ use super::state;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table};
+use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
 
 /// Kinds of partial sums that one kernel writes at most.
 const PARTIAL_KINDS: u32 = 6;
@@ -84,9 +84,14 @@ impl Workspace {
         };
         let vector = problem.vector_len();
         let (with_sums, blocks) = (problem.total_vector_len(), problem.total_blocks_len());
-        let scratch = problem.batches().iter().map(Batch::longest_scratch).max();
+        let of_trials = problem.moving().filter_map(|table| table.trials.as_ref()).map(Trials::longest_scratch);
+        let scratch = problem.batches().iter().map(Batch::longest_scratch).chain(of_trials).max();
         let over_terms: u32 = problem.batches().iter().flat_map(|batch| &batch.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
-        let over_tables: u32 = problem.moving().map(|table| reduction.groups(table.elements())).sum();
+        let over_table = |table: &Table| match &table.trials {
+            None => reduction.groups(table.elements()),
+            Some(trials) => trials.chunks.iter().map(|chunk| reduction.groups(chunk.count * table.width)).sum(),
+        };
+        let over_tables: u32 = problem.moving().map(over_table).sum();
         let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
@@ -228,6 +233,13 @@ impl Workspace {
     pub fn generated(&self, kernel: KernelId, chunk: &Chunk, arena: Slice, vector: Slice) -> Command {
         let bindings = [(ARENA, arena), (VECTOR_IN, vector), (VECTOR_OUT, self.scratch), (STATE, self.state)];
         evaluate(kernel, chunk, &bindings)
+    }
+
+    /// A kernel that stores the trial points of a table's instances, in columns.
+    pub fn retraction(&self, kernel: KernelId, chunk: &TrialChunk, point: Slice) -> Command {
+        let index = Slice { buffer: chunk.index, offset: 0, len: chunk.index_len };
+        let bindings = [(ARENA, point), (INDEX, index), (VECTOR_IN, self.step), (VECTOR_OUT, self.scratch)];
+        dispatch(kernel, chunk.count, &[], &bindings)
     }
 
     /// Adds the chunk's contribution columns to `total`: to a vector, or to the packed diagonal blocks.

@@ -47,7 +47,7 @@ pub fn signature(traced: &Traced, weight_shared: bool) -> Signature {
     let slots: Vec<&Input> = traced.inputs.iter().filter(|input| input.is_slot()).collect();
     let shape = |(number, input): (u32, &&Input)| {
         let arena = Address { base: number, column: number, stride: input.width };
-        SlotShape { arena, vector: (input.origin == Origin::Variable).then_some(arena) }
+        SlotShape { arena, vector: (input.origin == Origin::Variable).then_some(arena), manifold: None }
     };
     let (mut shared, mut varying) = if weight_shared { (1, 0) } else { (0, 1) };
     let mut columns = Vec::new();

@@ -15,6 +15,7 @@ fn signature(sample: &Sample) -> Signature {
     let shape = |(slot, &stride): (u32, &u32)| SlotShape {
         arena: Address { base: slot, column: slot, stride },
         vector: Some(Address { base: slots + slot, column: slot, stride }),
+        manifold: None,
     };
     let slots = (0..).zip(sample.widths).map(shape).collect();
     Signature { slots, columns: Vec::new(), weight_shared: true, shared: 1, header: 2 * sample.widths.len() as u32, loss: None }

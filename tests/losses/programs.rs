@@ -50,6 +50,7 @@ fn signature(loss: &Loss) -> Signature {
     let shape = |(slot, &stride): (u32, &u32)| SlotShape {
         arena: Address { base: slot, column: slot, stride },
         vector: Some(Address { base: 2 + slot, column: slot, stride }),
+        manifold: None,
     };
     let parameters = (1..=loss.parameters.len() as u32).map(|offset| ColumnShape { width: 1, shared: true, offset });
     Signature {

@@ -51,6 +51,7 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::PcgUpdate => wide(random, &pcg::update, Items::Variables),
         Fixed::PcgBeta => pcg::beta(size, random),
         Fixed::Trial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Place => vec![levenberg::place(&Tables::new(size, 4, group, Items::Elements, random), random)],
         Fixed::Model => vec![levenberg::model(size, random)],
         Fixed::Sum => vec![levenberg::sum(size, group, random)],
         Fixed::Cost => vec![levenberg::cost(size, random)],

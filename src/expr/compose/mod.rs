@@ -5,6 +5,7 @@
 
 pub mod eigen;
 pub mod matrix;
+pub mod motion;
 pub mod quaternion;
 pub mod triangle;
 pub mod vector;

@@ -43,9 +43,8 @@ pub fn rotate(graph: &mut Graph, q: &[Expr], v: &[Expr]) -> Vec<Expr> {
     vector::add(graph, &moved, &around)
 }
 
-/// (v sin‖v‖/‖v‖, cos‖v‖)
-pub fn exp(graph: &mut Graph, v: &[Expr]) -> Vec<Expr> {
-    let squared = graph.dot(v, v);
+/// sin θ/θ and cos θ of θ², smooth at 0.
+pub fn sinc_cos(graph: &mut Graph, squared: Expr) -> (Expr, Expr) {
     let (small, one) = (graph.constant(SMALL), graph.constant(1.0));
     let near = graph.less(squared, small);
     // Away from 0 in the branch that is not taken, so that no slope of it is infinite.
@@ -54,11 +53,17 @@ pub fn exp(graph: &mut Graph, v: &[Expr]) -> Vec<Expr> {
     let (sine, cosine) = (graph.unary(Unary::Sin, angle), graph.unary(Unary::Cos, angle));
     let quotient = graph.div(sine, angle);
     let series = series(graph, squared, &[1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362_880.0, -1.0 / 39_916_800.0]);
-    let factor = graph.select(near, series, quotient);
+    let sinc = graph.select(near, series, quotient);
     let series = self::series(graph, squared, &[1.0, -0.5, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0]);
-    let w = graph.select(near, series, cosine);
-    let mut q = vector::scale(graph, v, factor);
-    q.push(w);
+    (sinc, graph.select(near, series, cosine))
+}
+
+/// (v sin‖v‖/‖v‖, cos‖v‖)
+pub fn exp(graph: &mut Graph, v: &[Expr]) -> Vec<Expr> {
+    let squared = graph.dot(v, v);
+    let (sinc, cosine) = sinc_cos(graph, squared);
+    let mut q = vector::scale(graph, v, sinc);
+    q.push(cosine);
     q
 }
 

@@ -34,6 +34,43 @@ pub fn trial(tables: &Tables, random: &mut Random) -> Case {
     case
 }
 
+/// Instances with one degree of freedom less than they have scalars, or with as many.
+pub fn place(tables: &Tables, random: &mut Random) -> Case {
+    let point = random.vector(tables.arena_len);
+    let [scale, gradient, step, residual] = [(); 4].map(|()| random.vector(tables.vector_len));
+    let columns = random.vector(tables.arena_len);
+    let mut case = Case::new(Fixed::Place, "");
+    for (slot, values) in
+        [(ARENA, &point), (DATA, &scale), (INDEX, &gradient), (VECTOR_IN, &step), (JACOBIAN, &residual), (STATE, &columns)]
+    {
+        case.reals(slot, values.clone());
+    }
+    case.poisoned(VECTOR_OUT, tables.arena_len);
+    case.poisoned(PARTIALS, 5 * tables.distance);
+    for (number, table) in tables.list.iter().enumerate() {
+        let instances = table.items / table.width;
+        let tangent = if number == 1 { table.width - 1 } else { table.width };
+        let words = [tables.distance, table.arena, table.vector, table.partial, instances * tangent, table.items, table.width, instances];
+        case.dispatch(table.spread.lanes(), &words.map(|word| word as u32));
+        for (group, items) in table.spread.each() {
+            let mut sums = [Value::default(); 5];
+            for i in items {
+                let x = Value::from(point[table.arena + i]);
+                case.expect(VECTOR_OUT, table.arena + i, columns[i % table.width * instances + i / table.width]);
+                sums[4] = sums[4] + x * x;
+                if i < instances * tangent {
+                    let [s, d, g, r] = [&step, &scale, &gradient, &residual].map(|vector| Value::from(vector[table.vector + i]));
+                    sums.iter_mut().zip([g * s, s * d * s, s * r, s * s]).for_each(|(sum, term)| *sum = *sum + term);
+                }
+            }
+            for (kind, sum) in sums.into_iter().enumerate() {
+                case.expect(PARTIALS, kind * tables.distance + table.partial + group, sum);
+            }
+        }
+    }
+    case
+}
+
 pub fn model(size: usize, random: &mut Random) -> Case {
     let state = random_state(random, &[]);
     let damping = Value::from(state[DAMPING as usize]);

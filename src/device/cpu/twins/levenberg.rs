@@ -1,4 +1,4 @@
-//! Twins of the shaders of a step: `trial`, `model`, `sum`, `cost`, `accept`, `commit`,
+//! Twins of the shaders of a step: `trial`, `place`, `model`, `sum`, `cost`, `accept`, `commit`,
 //! and of the rules of Levenberg–Marquardt and Gauss–Newton: `nielsen`, `step_length`.
 
 use super::super::threads::{self, Pieces};
@@ -26,6 +26,33 @@ pub fn trial<R: Real>(work: &Work, mut bindings: Bindings<R>) {
             trial[place] = if s == R::ZERO { x } else { x + s };
             let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s, x * x];
             sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[place % group_size] += value);
+        }
+        sums.map(|lanes| group_sum(&lanes, group_size))
+    });
+    for (group, sums) in (work.groups.start as usize..).zip(sums) {
+        (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + partial + group] = sum);
+    }
+}
+
+/// x′ from the columns of a retraction, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
+pub fn place<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [distance, arena, vector, partial, unknowns, elements, width, count, ..] = work.params.words.map(|word| word as usize);
+    let (point, scale, gradient) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
+    let (step, mut trial) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+    let (residual, columns, partials) = (bindings.read(JACOBIAN), bindings.read(STATE), bindings.write(PARTIALS));
+    let group_size = work.group_size as usize;
+    let tasks = runs(work, elements).map(|run| (trial.take(arena + run.start..arena + run.end), run));
+    let sums = threads::map(tasks.collect(), run_elements(work, elements), |(trial, run)| {
+        let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
+        for (place, i) in run.enumerate() {
+            let (x, lane) = (point[arena + i], place % group_size);
+            trial[place] = columns[i % width * count + i / width];
+            sums[4][lane] += x * x;
+            if i < unknowns {
+                let (s, v) = (step[vector + i], vector + i);
+                let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s];
+                sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[lane] += value);
+            }
         }
         sums.map(|lanes| group_sum(&lanes, group_size))
     });

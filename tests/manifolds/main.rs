@@ -1,0 +1,9 @@
+//! Manifolds: every retraction against matrices, its derivative against differences, and whole solves over them.
+
+mod jacobians;
+mod reference;
+mod refusals;
+mod retractions;
+mod solves;
+#[path = "../support/mod.rs"]
+mod support;
