@@ -254,11 +254,15 @@ test("options that cannot be", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
   await rejects(problem.solve({ method: "newton" }), "invalid-option", 'method: "newton" is not one of "lm", "gauss-newton", "dogleg"');
-  await rejects(problem.solve({ linear: "dense" }), "invalid-option", 'linear: "dense" is not one of "auto", "pcg"');
+  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "schur"');
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
-    'solve options have no "maxIteration" (they have: method, dogleg, linear, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+    'solve options have no "maxIteration" (they have: method, dogleg, linear, eliminate, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+  await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
+  await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
+  await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
+  await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
   await rejects(problem.solver({ maxIterations: 0 }).step(), "invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
   refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance({ iterations: -1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
   refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');

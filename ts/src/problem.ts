@@ -106,7 +106,12 @@ export class ProblemOf implements Problem {
   }
 
   solver(options: SolveOptions = {}): Solver {
-    return new SolverOf(this.tasks, this.#alive, options, () => this.#traceMs);
+    const tableOf = (variables: unknown, what: string): number => {
+      if (!(variables instanceof TableOf)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
+      if (variables.problem !== this) throw new LeastwiseError("foreign-variable", `${what} is "${variables.name}" of another problem`);
+      return variables.handle;
+    };
+    return new SolverOf(this.tasks, this.#alive, options, tableOf, () => this.#traceMs);
   }
 
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */
