@@ -26,7 +26,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             let since = (state[REFERENCE] - change) / (state[REFERENCE_MODEL] + model);
             gain = clamp(max(-change / model, since), real(-10.0), real(10.0));
         }
-        if (state[TOO_FAR] != 0.0 && gain < 0.75) {
+        if (state[TOO_FAR] != 0.0 && gain < 0.99) {
             gain = 0.0;
         }
         state[TOO_FAR] = 0.0;

@@ -262,7 +262,7 @@ impl Pattern {
                             continue;
                         }
                         let mut touch = |row: u32, column: u32, turned: u32| {
-                            touches.push(Touch { row, column, chunk, entry: instance << bits | 2 * number | turned });
+                            touches.push(Touch { row, column, chunk, entry: (instance << bits) | (2 * number) | turned });
                         };
                         if same {
                             touch(i, i, 0);

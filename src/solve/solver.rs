@@ -393,7 +393,8 @@ impl Solver {
             self.recordings = [None, None, None];
         }
         let method = self.settings.method;
-        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
+        let initial_cost = self.initial_cost.unwrap_or(before);
+        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), initial_cost, epsilon: self.epsilon() };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
             cost,

@@ -318,17 +318,14 @@ fn half_solve<const P: usize, const W: usize>(factor: &[f64], block: &[f64], of:
         y.copy_from_slice(block);
     }
     for r in 0..p {
-        let (above, row) = y.split_at_mut(r * w);
+        let (above, rest) = y.split_at_mut(r * w);
+        let row = &mut rest[..w];
         for k in 0..r {
             let l = factor[packed(r, k)];
-            for c in 0..w {
-                row[c] -= l * above[k * w + c];
-            }
+            row.iter_mut().zip(&above[k * w..]).for_each(|(entry, above)| *entry -= l * above);
         }
         let inverse = 1.0 / factor[packed(r, r)];
-        for c in 0..w {
-            row[c] *= inverse;
-        }
+        row.iter_mut().for_each(|entry| *entry *= inverse);
     }
 }
 
