@@ -8,13 +8,13 @@ mod support;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
-use leastwise::kernel::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
+use leastwise::kernel::{Binary, Instruction, Load, OwnerProgram, Program, Store, Unary, wgsl};
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use support::Tape;
 
-/// A term of two vertices, with its programs by name.
-fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> Vec<(&'static str, Program)> {
+/// A term of two vertices: its programs by name, and the module of its product by the owners of column 0.
+fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> (Vec<(&'static str, Program)>, String) {
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
     let mut problem = Problem::new();
     let values = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
@@ -39,18 +39,21 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
     };
     problem.add_term(&device, &mut registry, spec).unwrap();
     problem.lay_out(&mut device, &mut registry).unwrap();
-    let all = &problem.batches()[0].programs;
-    vec![
+    let batch = &problem.batches()[0];
+    let all = &batch.programs;
+    let owner = OwnerProgram::new(&all.product, all, batch.signature(), 0).expect("a column whose variables move");
+    let programs = vec![
         ("linearize", all.linearize.clone()),
         ("energy", all.energy.clone()),
         ("change", all.change.clone()),
         ("gradient", all.gradient.clone()),
         ("product", all.product.clone()),
         ("diagonal", all.diagonal.clone()),
-    ]
+    ];
+    (programs, wgsl::owner_module(&owner).wgsl.to_string())
 }
 
-fn spring() -> Vec<(&'static str, Program)> {
+fn spring() -> (Vec<(&'static str, Program)>, String) {
     let residual = |tape: &mut Tape| {
         let [a, b, rest] = [0, 1, 2].map(|source| tape.input(source));
         let edge = tape.op(Opcode::Sub, &[a, b]);
@@ -60,7 +63,7 @@ fn spring() -> Vec<(&'static str, Program)> {
     programs(residual, &[(0, 0), (0, 1)], &["rest"])
 }
 
-fn arap() -> Vec<(&'static str, Program)> {
+fn arap() -> (Vec<(&'static str, Program)>, String) {
     let residual = |tape: &mut Tape| {
         let [a, b, angles, a0, b0] = [0, 1, 2, 3, 4].map(|source| tape.input(source));
         let now = tape.op(Opcode::Sub, &[a, b]);
@@ -72,7 +75,7 @@ fn arap() -> Vec<(&'static str, Program)> {
 }
 
 /// Functions that WGSL leaves to the adapter, in a residual and its derivatives.
-fn polar() -> Vec<(&'static str, Program)> {
+fn polar() -> (Vec<(&'static str, Program)>, String) {
     let residual = |tape: &mut Tape| {
         let [a, b] = [0, 1].map(|source| tape.input(source));
         let [x, y, base, exponent] =
@@ -114,9 +117,9 @@ fn every_operation_is_valid() {
 #[test]
 fn generated_kernels_are_the_golden_ones_and_valid() {
     let root = env!("CARGO_MANIFEST_DIR");
-    for (term, programs) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
-        for (name, program) in programs {
-            let text = wgsl::write(&program);
+    for (term, (programs, by_owners)) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
+        let texts = programs.into_iter().map(|(name, program)| (name, wgsl::write(&program)));
+        for (name, text) in texts.chain([("product_by_owners", by_owners)]) {
             let golden = format!("{root}/tests/golden/{term}_{name}.wgsl");
             if std::env::var_os("LEASTWISE_BLESS").is_some() {
                 std::fs::write(&golden, &text).unwrap();
@@ -133,10 +136,10 @@ fn constant_entries_are_not_stored_and_opposite_ones_once() {
     let count = |programs: &[(&str, Program)], which: &str| {
         programs.iter().find(|(name, _)| *name == which).map(|(_, program)| program.stores.len()).unwrap()
     };
-    let spring = spring();
+    let (spring, _) = spring();
     assert_eq!(count(&spring, "linearize"), 1 + 3, "r and one end's three entries: the other end has their negatives");
     assert_eq!(count(&spring, "product"), 3, "what one end gets, the other gets with the opposite sign");
-    let arap = arap();
+    let (arap, _) = arap();
     assert_eq!(count(&arap, "linearize"), 3 + 8, "r and the rotation's entries but the one that is 0: positions have ±1");
     assert_eq!(count(&arap, "product"), 3 + 3);
     assert_eq!(count(&arap, "diagonal"), 1 + 6, "both ends have the weight times the identity");

@@ -112,6 +112,15 @@ impl KernelSource {
         }
     }
 
+    /// The kernel of a product by owners.
+    pub fn of_owner(owner: &crate::kernel::OwnerProgram) -> Self {
+        Self {
+            name: owner.program.name.clone(),
+            texts: vec![crate::kernel::wgsl::owner_module(owner)],
+            cpu: cpu::Body::Tiles(std::sync::Arc::new(crate::kernel::block::TileProgram::new(owner))),
+        }
+    }
+
     /// What the whole kernel does with each slot.
     pub fn access(&self) -> [Access; binding::COUNT] {
         std::array::from_fn(|slot| {
@@ -193,6 +202,15 @@ pub enum Play {
     Wgpu(wgpu::Play),
 }
 
+/// What kind of device it is, as far as schedules are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    Cpu,
+    /// A graphics adapter that is a program on the CPU.
+    Software,
+    Gpu,
+}
+
 /// One of the backends.
 pub enum Device {
     Cpu(cpu::CpuDevice),
@@ -204,6 +222,14 @@ impl Device {
         match self {
             Self::Cpu(device) => device.precision(),
             Self::Wgpu(_) => Precision::F32,
+        }
+    }
+
+    pub fn profile(&self) -> Profile {
+        match self {
+            Self::Cpu(_) => Profile::Cpu,
+            Self::Wgpu(device) if device.is_software() => Profile::Software,
+            Self::Wgpu(_) => Profile::Gpu,
         }
     }
 

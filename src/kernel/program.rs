@@ -45,6 +45,8 @@ pub enum Store {
     Column(u32),
     /// `jacobian[column * count + i]`.
     Jacobian(u32),
+    /// A column of the workgroup's own memory: see [`OwnerProgram`](super::OwnerProgram).
+    Tile(u32),
 }
 
 /// One instruction. Operands are numbers of earlier instructions.
@@ -116,6 +118,7 @@ impl Program {
             match store {
                 Store::Column(_) => access[binding::VECTOR_OUT] = Access::ReadWrite,
                 Store::Jacobian(_) => access[binding::JACOBIAN] = Access::ReadWrite,
+                Store::Tile(_) => {}
             }
         }
         if self.guard.is_some() {

@@ -100,6 +100,8 @@ pub struct ResidualPrograms {
     pub change: Program,
     pub gradient: Program,
     pub product: Program,
+    /// The product with J's entries computed anew from the variables, instead of loaded.
+    pub recompute: Option<Program>,
     pub diagonal: Program,
     /// Rows of the residual.
     pub rows: u32,
@@ -294,6 +296,18 @@ impl ResidualPrograms {
         let weighted_jp = weighting.rows(&mut linear, &jp);
         let stores = with_rows(&mut linear, &weighted_jp);
         let product = program("product", &linear, &stores, Some(guards.solved));
+        // With sums over entries, J is not a function of the variables alone.
+        let recompute = through.is_empty().then(|| {
+            let (places, values): (Vec<Store>, Vec<Expr>) = stores.into_iter().unzip();
+            // The rows of r stay what was stored: a loss weighs J by them.
+            let entry = |graph: &mut Graph, leaf| match leaf {
+                Leaf::Stored(column) if column >= rows => stored.list[(column - rows) as usize],
+                _ => graph.leaf(leaf),
+            };
+            let values = graph.import(&linear, &values, entry);
+            program("product, recomputed", &graph, &places.into_iter().zip(values).collect::<Vec<_>>(), Some(guards.solved))
+        });
+        let recompute = recompute.filter(wgsl::is_small);
 
         let mut diagonals = Columns::new(0);
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
@@ -321,6 +335,7 @@ impl ResidualPrograms {
             change,
             gradient,
             product,
+            recompute,
             diagonal,
             rows,
             stored: rows + stored.list.len() as u32,

@@ -4,13 +4,15 @@
 //! shared data, literals, weights — becomes a column with a value an instance.
 
 use super::chunk::{self, Chunk, Frame};
-use super::registry::{Compiled, Registry, TermKernels};
+use super::registry::{Registry, TermKernels};
+use super::schedule::{self, Owners, Product, Sizes};
 use super::sum_batch::SumBatch;
 use super::term::{Contents, Part, Values};
 use super::{Table, Term};
 use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::kernel::{Layout, ResidualPrograms, Signature};
+use std::ops::Range;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
@@ -31,6 +33,7 @@ pub struct Batch {
     pub members: Vec<Member>,
     pub enabled: bool,
     pub kernels: TermKernels,
+    pub product: Product,
     pub programs: Arc<ResidualPrograms>,
     pub chunks: Vec<Chunk>,
     /// What the residual sums over its rows' entries.
@@ -38,6 +41,17 @@ pub struct Batch {
     signature: Signature,
     /// Columns of scratch that the kernels store into.
     scratch: u32,
+}
+
+/// What chunks are made of.
+struct Plan<'a> {
+    tables: &'a [&'a Table],
+    /// The index columns of all instances.
+    indices: &'a [Vec<u32>],
+    /// The instances of every chunk.
+    ranges: &'a [Range<usize>],
+    /// Who owns the instances, where the product has owners.
+    owners: Option<&'a Owners>,
 }
 
 impl Batch {
@@ -60,17 +74,36 @@ impl Batch {
         let parts: Vec<&Part> = members.iter().map(|member| &term(member.term).parts[member.part as usize]).collect();
         let contents: Vec<&Contents> = parts.iter().map(|part| &part.contents).collect();
         let first = term(members[0].term);
-        let mut taken =
-            |compiled: &mut Compiled| Ok::<_, Error>((compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone()));
-        let (kernels, programs, signature) = match &first.entries {
-            Some(entries) => taken(&mut entries.compiled.borrow_mut())?,
-            None => taken(registry.compiled(&parts[0].reading.structure, &layout(parts[0], &contents), &first.name))?,
+        let mut borrowed;
+        let tuning = registry.tuning.clone();
+        let compiled = match &first.entries {
+            Some(entries) => {
+                borrowed = entries.compiled.borrow_mut();
+                &mut *borrowed
+            }
+            None => registry.compiled(&parts[0].reading.structure, &layout(parts[0], &contents), &first.name),
         };
+        let (kernels, programs, signature) = (compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone());
+        let tables: Vec<&Table> = parts[0].tables.iter().map(|&number| first.table(all_tables, number)).collect();
+        let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
+        let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
+        let count = members.last().map_or(0, |last| last.first + last.count);
         let scratch = programs.scratch(device.in_pieces());
+        let largest = frame(&first.name, &programs, &signature).largest_chunk(device, scratch)?;
+        let ranges = (0..count as usize).step_by(largest as usize).map(|start| start..(start + largest as usize).min(count as usize));
+        let ranges: Vec<Range<usize>> = ranges.collect();
+        // Sums over entries put a pass before and one after the product's own, between which u must be stored.
+        let owners = match &first.entries {
+            Some(_) => Vec::new(),
+            None => schedule::owners(&signature, &indices, &ranges, device.limits().group_size),
+        };
+        let sizes = Sizes { instances: count, tables: &tables };
+        let (product, place) = schedule::choose(device, compiled, &tuning, &owners, &sizes)?;
         let mut batch = Self {
             name: first.name.clone(),
             enabled: first.enabled,
             kernels,
+            product,
             programs,
             signature,
             members,
@@ -78,8 +111,8 @@ impl Batch {
             sums: None,
             scratch,
         };
-        let tables: Vec<&Table> = parts[0].tables.iter().map(|&number| first.table(all_tables, number)).collect();
-        let filled = batch.fill(device, &tables, &contents, uploads).and_then(|()| {
+        let plan = Plan { tables: &tables, indices: &indices, ranges: &ranges, owners: place.map(|place| &owners[place]) };
+        let filled = batch.fill(device, &plan, &contents, uploads).and_then(|()| {
             let Some(entries) = &first.entries else { return Ok(()) };
             batch.sums = Some(SumBatch::new(device, &first.name, entries, all_tables, uploads)?);
             Ok(())
@@ -107,16 +140,11 @@ impl Batch {
     }
 
     /// Makes the chunks, with their data.
-    fn fill(&mut self, device: &mut Device, tables: &[&Table], contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
-        let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
-        let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
-        let largest = self.frame().largest_chunk(device, self.scratch)?;
-        let (mut first, count) = (0, self.count());
-        while first < count {
-            let some = largest.min(count - first);
-            let chunk = self.frame().chunk(device, tables, &indices, first, some, uploads)?;
+    fn fill(&mut self, device: &mut Device, plan: &Plan, contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
+        for (number, range) in plan.ranges.iter().enumerate() {
+            let owners = self.product.owner.as_deref().zip(plan.owners.map(|owners| &owners.tiles[number][..]));
+            let chunk = self.frame().chunk(device, plan.tables, plan.indices, range.clone(), owners, uploads)?;
             self.chunks.push(chunk);
-            first += some;
         }
         // Column by column, so that what is next to each other goes up together.
         let members = || self.members.iter().zip(contents);

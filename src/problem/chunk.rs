@@ -3,9 +3,10 @@
 use super::Table;
 use super::incidence::{self, Incidence, IncidentSlot};
 use super::term::Values;
-use crate::device::{BufferId, Command, Device, DeviceError, Kind};
+use crate::device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use crate::error::Error;
-use crate::kernel::{ColumnMap, Signature};
+use crate::kernel::{ColumnMap, OwnerProgram, Signature};
+use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
 pub struct Chunk {
@@ -20,11 +21,32 @@ pub struct Chunk {
     pub jacobian_len: u32,
     /// One list for every moving table that the chunk reaches.
     pub incidence: Vec<Incidence>,
+    /// Where products are computed by owners, their tiles.
+    pub tiles: Option<Tiles>,
+}
+
+/// The tiles of a chunk, and the lists of what crosses to other variables than the owners.
+pub struct Tiles {
+    pub count: u32,
+    /// The word of the index buffer with the beginning of the first.
+    pub first: u32,
+    pub crossing: Vec<Incidence>,
 }
 
 impl Chunk {
+    /// Its own buffers in the slots where kernels expect them.
+    pub fn bindings(&self) -> [(usize, Slice); 3] {
+        let whole = |buffer, len| Slice { buffer, offset: 0, len };
+        [
+            (binding::DATA, whole(self.data, self.data_len)),
+            (binding::INDEX, whole(self.index, self.index_len)),
+            (binding::JACOBIAN, whole(self.jacobian, self.jacobian_len)),
+        ]
+    }
+
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        [self.data, self.index, self.jacobian].into_iter().chain(self.incidence.iter().map(|list| list.buffer))
+        let lists = self.incidence.iter().chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
+        [self.data, self.index, self.jacobian].into_iter().chain(lists.map(|list| list.buffer))
     }
 }
 
@@ -69,7 +91,8 @@ impl Frame<'_> {
     pub fn largest_chunk(&self, device: &Device, scratch: u32) -> Result<u32, Error> {
         let (signature, limits, real) = (self.signature, device.limits(), device.precision().bytes());
         let slots = signature.slots.len() as u64;
-        let columns = signature.slots.iter().map(|slot| slot.arena.column + 1).max().unwrap_or(0);
+        // One more for the beginnings of tiles.
+        let columns = signature.slots.iter().map(|slot| slot.arena.column + 2).max().unwrap_or(0);
         let reals = [self.stored, scratch, signature.each()];
         let words = [columns, self.list_words];
         let bytes = |columns: &[u32], each: u64| columns.iter().map(|&n| u64::from(n) * each).max().unwrap_or(0);
@@ -95,11 +118,11 @@ impl Frame<'_> {
         device: &mut Device,
         tables: &[&Table],
         indices: &[Vec<u32>],
-        first: u32,
-        count: u32,
+        range: Range<usize>,
+        owners: Option<(&OwnerProgram, &[u32])>,
         uploads: &mut Vec<Command>,
     ) -> Result<Chunk, Error> {
-        let range = first as usize..(first + count) as usize;
+        let (first, count) = (range.start as u32, range.len() as u32);
         let mut allocation = Allocation::new(device);
         let label = |what: &str| format!("{}: {what}", self.name);
         // Where each slot's table begins, in the arena and in vectors.
@@ -107,6 +130,8 @@ impl Frame<'_> {
         let mut words: Vec<u32> = bases(|table| table.arena).chain(bases(|table| table.vector)).collect();
         debug_assert_eq!(words.len(), self.signature.header as usize);
         indices.iter().for_each(|column| words.extend(&column[range.clone()]));
+        let first_tile = words.len() as u32;
+        words.extend(owners.iter().flat_map(|(_, tiles)| *tiles));
         let data_len = self.signature.shared + self.signature.each() * count;
         let jacobian_len = self.stored * count;
         let index_len = words.len() as u32;
@@ -114,7 +139,29 @@ impl Frame<'_> {
         let index = allocation.buffer(Kind::Index, index_len, &label("index table"))?;
         let jacobian = allocation.buffer(Kind::Real, jacobian_len, &label("Jacobian"))?;
         uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
-        let moves = |slot: usize| self.signature.slots[slot].vector.is_some();
+        let lists = self.lists(&mut allocation, tables, indices, &range, (self.gradient_maps, self.diagonal_maps), uploads)?;
+        let tiles = match owners {
+            None => None,
+            Some((owner, tiles)) => {
+                let none = vec![ColumnMap::default(); tables.len()];
+                let crossing = self.lists(&mut allocation, tables, indices, &range, (&owner.crossing, &none), uploads)?;
+                Some(Tiles { count: tiles.len() as u32 - 1, first: first_tile, crossing })
+            }
+        };
+        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists, tiles })
+    }
+
+    /// A list for every table that slots with contributions belong to.
+    fn lists(
+        &self,
+        allocation: &mut Allocation,
+        tables: &[&Table],
+        indices: &[Vec<u32>],
+        range: &Range<usize>,
+        (gradient, diagonal): (&[ColumnMap], &[ColumnMap]),
+        uploads: &mut Vec<Command>,
+    ) -> Result<Vec<Incidence>, Error> {
+        let moves = |slot: usize| self.signature.slots[slot].vector.is_some() && gradient[slot].width > 0;
         // No two moving tables begin at the same element of a vector.
         let mut reached: Vec<&Table> = (0..tables.len()).filter(|&slot| moves(slot)).map(|slot| tables[slot]).collect();
         reached.sort_by_key(|table| table.vector);
@@ -125,16 +172,16 @@ impl Frame<'_> {
             let slots: Vec<IncidentSlot> = mine
                 .map(|slot| IncidentSlot {
                     indices: &indices[self.signature.slots[slot].arena.column as usize][range.clone()],
-                    gradient: &self.gradient_maps[slot],
-                    diagonal: &self.diagonal_maps[slot],
+                    gradient: &gradient[slot],
+                    diagonal: &diagonal[slot],
                 })
                 .collect();
             let (mut list, words) = incidence::build(table, &slots);
-            list.buffer = allocation.buffer(Kind::Index, list.len, &label("incidence"))?;
+            list.buffer = allocation.buffer(Kind::Index, list.len, &format!("{}: incidence", self.name))?;
             uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
             lists.push(list);
         }
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists })
+        Ok(lists)
     }
 
     /// What replaces a scalar of data of `count` instances from `first` on.

@@ -38,6 +38,15 @@ impl Problem {
         Ok(())
     }
 
+    /// Has all batches made anew, when they are next needed.
+    pub fn forget_batches(&mut self, device: &mut Device) {
+        let batches = std::mem::take(&mut self.batches);
+        batches.iter().for_each(|batch| batch.free(device, &mut self.uploads));
+        self.note_places();
+        self.stale = true;
+        self.structure += 1;
+    }
+
     /// Groups the parts of terms into batches; a batch of the same parts as before stays.
     fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
         if !self.stale {

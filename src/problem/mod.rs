@@ -22,6 +22,7 @@ mod ragged;
 mod registry;
 mod retraction;
 mod row_tree;
+mod schedule;
 mod spec;
 mod sum_batch;
 mod summed;
@@ -29,7 +30,7 @@ mod table;
 mod term;
 
 pub use batch::{Batch, Member};
-pub use chunk::Chunk;
+pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use incidence::Incidence;
 pub use loss::Loss;
@@ -37,6 +38,7 @@ pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Targ
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
+pub use schedule::{Product, Schedule, Tuning};
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
 pub use sum_batch::{SumBatch, SumChunk, SumPlace};
 pub use summed::Entries;

@@ -4,12 +4,14 @@
 //! Either way nothing is differentiated or compiled again.
 
 use super::spec::TermSpec;
-use super::{GUARDS, Loss, Table};
+use super::{GUARDS, Loss, Schedule, Table, Tuning};
 use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
-use crate::kernel::{EnergyPrograms, Layout, LossKind, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure};
+use crate::kernel::{
+    EnergyPrograms, Layout, LossKind, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure,
+};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -53,7 +55,6 @@ pub struct TermKernels {
     pub energy: KernelId,
     pub change: KernelId,
     pub gradient: KernelId,
-    pub product: KernelId,
     pub diagonal: KernelId,
 }
 
@@ -62,6 +63,10 @@ pub struct Compiled {
     pub signature: Signature,
     pub programs: Arc<ResidualPrograms>,
     pub kernels: Option<TermKernels>,
+    /// Products by owners, by whether they recompute J and by column; `None` where that can't be.
+    pub(super) owners: HashMap<(bool, u32), Option<Arc<OwnerProgram>>>,
+    /// The kernels of products that were chosen, by schedule and column.
+    pub(super) products: HashMap<(Schedule, Option<u32>), KernelId>,
     /// Second derivatives, once something asked for them.
     hessian: Option<HessianKernel>,
     /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
@@ -135,9 +140,15 @@ pub struct Registry {
     /// By number, from 1 on.
     manifolds: Vec<(Arc<Manifold>, Option<RetractionKernel>)>,
     stats: Stats,
+    /// What was measured on this device, or given.
+    pub tuning: Tuning,
 }
 
 impl Registry {
+    pub fn tuned(tuning: Tuning) -> Self {
+        Self { tuning, ..Self::default() }
+    }
+
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -305,7 +316,7 @@ impl Registry {
 
 impl Compiled {
     pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
-        Self { signature, programs, kernels: None, hessian: None, pairs: None }
+        Self { signature, programs, kernels: None, owners: HashMap::new(), products: HashMap::new(), hessian: None, pairs: None }
     }
 
     /// The kernels of all programs; a GPU begins to compile them.
@@ -313,9 +324,10 @@ impl Compiled {
         if let Some(kernels) = self.kernels {
             return Ok(kernels);
         }
-        let ids = device.kernels(&self.programs.all().map(KernelSource::of))?;
-        let kernels =
-            TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], product: ids[4], diagonal: ids[5] };
+        let programs = &self.programs;
+        let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.diagonal];
+        let ids = device.kernels(&all.map(KernelSource::of))?;
+        let kernels = TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], diagonal: ids[4] };
         self.kernels = Some(kernels);
         Ok(kernels)
     }

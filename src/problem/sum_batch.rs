@@ -111,7 +111,7 @@ impl SumBatch {
         let mut first = 0;
         while first < entries.count {
             let count = largest.min(entries.count - first);
-            let chunk = frame.chunk(device, &slots, &entries.contents.indices, first, count, uploads)?;
+            let chunk = frame.chunk(device, &slots, &entries.contents.indices, first as usize..(first + count) as usize, None, uploads)?;
             let (tree, words) = RowTree::new(&entries.rows[first as usize..(first + count) as usize], widths);
             // At once, so that its buffers are freed whatever goes wrong from here on.
             self.chunks.push(SumChunk { chunk, tree });

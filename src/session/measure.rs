@@ -181,9 +181,10 @@ impl Traffic {
         let handed = |columns: u32| 2.0 * f64::from(columns) * column;
         let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
         let jacobian = f64::from(programs.stored) * column;
+        let product_lists = chunk.tiles.as_ref().map_or(lists, |tiles| tiles.crossing.iter().map(|list| 4.0 * f64::from(list.len)).sum());
         Self {
             evaluation: self.evaluation + loads(&programs.linearize, chunk, real) + jacobian,
-            product: self.product + loads(&programs.product, chunk, real) + handed(programs.contributions) + lists,
+            product: self.product + batch.product.bytes(programs, batch.signature(), chunk.count, real) + product_lists,
             // Both energies, g and the diagonal blocks; r and J are read once more.
             step: self.step + jacobian + handed(2 + programs.contributions + programs.diagonals) + lists,
             jacobian: self.jacobian + jacobian,

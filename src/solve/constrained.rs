@@ -23,7 +23,6 @@
 //! A point outside of its limits, at the start or after an edit, is first moved to the nearest one inside, and
 //! `state[MOVED]` counts the components.
 
-use super::linear::pcg;
 use super::{Workspace, state};
 use crate::device::{Command, Slice, binding::*};
 use crate::error::Error;
@@ -102,7 +101,7 @@ impl Workspace {
         commands.push(self.reduce(Fixed::Clipped, &[partials, self.partial_distance]));
         let vector = problem.vector_len();
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });
-        pcg::normal_product(self, problem, commands);
+        self.multiply(problem, commands);
         let bindings = [(DATA, self.p), (VECTOR_IN, self.q), (STATE, self.state), (PARTIALS, self.partials)];
         let (curvature, partials) = self.partial(Fixed::PcgCurvature, vector, &[vector], &bindings);
         commands.push(curvature);

@@ -8,6 +8,7 @@ mod constrained;
 pub mod linear;
 mod method;
 mod options;
+mod product;
 mod report;
 mod solver;
 pub mod state;

@@ -11,6 +11,8 @@ const PARTIAL_KINDS: u32 = 6;
 
 /// Vectors over all unknowns, packed diagonal blocks, scratch columns, partial sums and the state.
 pub struct Workspace {
+    /// The accepted point.
+    pub point: Slice,
     pub gradient: Slice,
     /// s, the step.
     pub step: Slice,
@@ -63,7 +65,7 @@ impl Reduction {
 }
 
 /// What a method needs besides.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Needs {
     pub keeps_solution: bool,
     pub keeps_best: bool,
@@ -82,6 +84,7 @@ impl Workspace {
             elements_per_lane: limits.elements_per_lane,
             max_groups: MAX_GROUPS.min(limits.groups_per_dimension),
         };
+        let point = problem.arenas()?.0;
         let vector = problem.vector_len();
         let (with_sums, blocks) = (problem.total_vector_len(), problem.total_blocks_len());
         let of_trials = problem.moving().filter_map(|table| table.trials.as_ref()).map(Trials::longest_scratch);
@@ -135,6 +138,7 @@ impl Workspace {
         }
         let slice = |place: usize| slices[place];
         Ok(Self {
+            point,
             gradient: slice(0),
             step: slice(1),
             residual: slice(2),
@@ -242,19 +246,29 @@ impl Workspace {
         dispatch(kernel, chunk.count, &[], &bindings)
     }
 
-    /// Adds the chunk's contribution columns to `total`: to a vector, or to the packed diagonal blocks.
+    /// Adds the chunk's contribution columns to a vector, or to the packed diagonal blocks.
     pub fn gather(&self, chunk: &Chunk, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
-        for list in &chunk.incidence {
+        self.gather_lists(&chunk.incidence, chunk.count, to, guard, commands);
+    }
+
+    /// The same along other lists, for columns of `count` instances.
+    pub fn gather_lists(&self, lists: &[Incidence], count: u32, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
+        for list in lists {
             let (width, map, base, total) = match to {
                 Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total),
                 Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks),
             };
             let Incidence { starts, ids, entries, bits, .. } = *list;
-            let words = [width, map, starts, ids, entries, bits, chunk.count, base, guard];
+            let words = [width, map, starts, ids, entries, bits, count, base, guard];
             let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
             let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
             commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
         }
+    }
+
+    /// Invocations of a workgroup.
+    pub fn group_size(&self) -> u32 {
+        self.reduction.group_size
     }
 
     /// Partial sums of a value that `kernel` stores for every instance of every enabled batch; gives their number.
@@ -318,12 +332,7 @@ pub enum Gathered {
 
 /// A generated kernel over a chunk, with the chunk's own buffers and those given.
 pub fn evaluate(kernel: KernelId, chunk: &Chunk, given: &[(usize, Slice)]) -> Command {
-    let whole = |buffer, len| Slice { buffer, offset: 0, len };
-    let mut bindings = vec![
-        (DATA, whole(chunk.data, chunk.data_len)),
-        (INDEX, whole(chunk.index, chunk.index_len)),
-        (JACOBIAN, whole(chunk.jacobian, chunk.jacobian_len)),
-    ];
+    let mut bindings = chunk.bindings().to_vec();
     bindings.extend(given);
     dispatch(kernel, chunk.count, &[], &bindings)
 }

@@ -139,7 +139,7 @@ impl Merged {
         }));
         into.stores.extend(from.stores.iter().map(|(store, value)| match *store {
             Store::Jacobian(column) => (Store::Jacobian(column + stored), at(*value)),
-            Store::Column(column) => (Store::Column(column), at(*value)),
+            other => (other, at(*value)),
         }));
     }
 

@@ -17,6 +17,7 @@ fn untouched(case: &Case) -> Outputs {
         let (target, column) = match store {
             Store::Column(column) => (&mut outputs.vector, column),
             Store::Jacobian(column) => (&mut outputs.jacobian, column),
+            Store::Tile(_) => unreachable!("only products by owners have tiles"),
         };
         let first = (column * case.count) as usize;
         target[first..first + case.count as usize].fill(f64::NAN);
@@ -38,6 +39,7 @@ fn check(case: &Case, precision: Precision, context: &str) -> [usize; 2] {
             let got = match store {
                 Store::Column(column) => outputs.vector[(column * case.count) as usize + instance],
                 Store::Jacobian(column) => outputs.jacobian[(column * case.count) as usize + instance],
+                Store::Tile(_) => unreachable!("only products by owners have tiles"),
             };
             compared[usize::from(!expected.known())] += 1;
             let near = (got - expected.value).abs() <= expected.error;

@@ -1,7 +1,7 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
 use super::super::{Params, binding};
-use crate::kernel::block::BlockProgram;
+use crate::kernel::block::{BlockProgram, TileProgram};
 use crate::real::Real;
 use std::{ops::Range, sync::Arc};
 
@@ -72,4 +72,5 @@ pub struct Twin {
 pub enum Body {
     Twin(Twin),
     Program(Arc<BlockProgram>),
+    Tiles(Arc<TileProgram>),
 }

@@ -10,6 +10,7 @@ pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
 pub use play::Play;
+pub use threads::Pieces;
 
 use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, KernelText, Kind, Limits, Precision};
 use std::cell::RefCell;

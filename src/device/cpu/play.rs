@@ -157,7 +157,7 @@ impl CpuDevice {
         let items = match (&kernel.cpu, threads() as u32) {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
-            (Body::Program(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
+            (Body::Program(_) | Body::Tiles(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
         let step = (items / group_size).max(1);
         while play.group < groups {
@@ -224,6 +224,7 @@ impl super::KernelSource {
         |work, bindings| match &self.cpu {
             Body::Twin(twin) => (twin.f32)(work, bindings),
             Body::Program(program) => program.run(work, bindings),
+            Body::Tiles(program) => program.run(work, bindings),
         }
     }
 
@@ -231,6 +232,7 @@ impl super::KernelSource {
         |work, bindings| match &self.cpu {
             Body::Twin(twin) => (twin.f64)(work, bindings),
             Body::Program(program) => program.run(work, bindings),
+            Body::Tiles(program) => program.run(work, bindings),
         }
     }
 }

@@ -58,6 +58,11 @@ impl WgpuDevice {
         })
     }
 
+    /// Whether the adapter is a program on the CPU.
+    pub fn is_software(&self) -> bool {
+        is_software(&self.adapter)
+    }
+
     /// [`open`](Self::open), blocking. Native builds only.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open_blocking(limits: Option<Limits>) -> Result<Self, DeviceError> {

@@ -23,10 +23,12 @@ mod numbers;
 mod operations;
 mod parts;
 mod power;
+mod tiles;
 mod trig;
 
 pub use instructions::{Instructions, Task};
 pub use parts::threads;
+pub use tiles::TileProgram;
 
 use super::{Address, Program, Store};
 use crate::device::binding::*;
@@ -74,17 +76,26 @@ impl BlockProgram {
         }
         let count = work.params.count as usize;
         let writes_jacobian = self.allocation.targets.iter().any(|target| matches!(target, Store::Jacobian(_)));
-        let (data, index) = (bindings.read(DATA), bindings.index());
         let (jacobian_in, jacobian): (&[R], &mut [R]) = match writes_jacobian {
             true => (&[], bindings.write(JACOBIAN)),
             false => (bindings.read(JACOBIAN), &mut []),
         };
+        let index = bindings.index();
+        let inputs = self.inputs(&mut bindings, index, jacobian_in, count);
+        let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
+        let parts = parts::parts(columns, items, self.allocation.steps.len());
+        parts::run(parts, |part| self.instructions.run(Bound { program: self, inputs: &inputs, part }));
+    }
+
+    /// What is read: columns of `count` items.
+    fn inputs<'a, R: Real>(&self, bindings: &mut Bindings<'a, R>, index: &'a [u32], jacobian: &'a [R], count: usize) -> Inputs<'a, R> {
+        let data = bindings.read(DATA);
         let view = |view: &View| match *view {
             View::Data(column) => &data[self.shared + column as usize * count..][..count],
-            View::Jacobian(column) => &jacobian_in[column as usize * count..][..count],
+            View::Jacobian(column) => &jacobian[column as usize * count..][..count],
         };
         let column = |address: &Address| &index[self.header + address.column as usize * count..][..count];
-        let inputs = Inputs {
+        Inputs {
             count,
             arena: bindings.read(ARENA),
             vector: bindings.read(VECTOR_IN),
@@ -92,10 +103,7 @@ impl BlockProgram {
             bases: self.addresses.iter().map(|address| index[address.base as usize]).collect(),
             indices: self.addresses.iter().map(column).collect(),
             views: self.allocation.views.iter().map(view).collect(),
-        };
-        let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
-        let parts = parts::parts(columns, items, self.allocation.steps.len());
-        parts::run(parts, |part| self.instructions.run(Bound { program: self, inputs: &inputs, part }));
+        }
     }
 
     /// The columns that are written.
@@ -104,6 +112,7 @@ impl BlockProgram {
         let column = |target: &Store| match *target {
             Store::Column(column) => out[column as usize].take(),
             Store::Jacobian(column) => jacobian[column as usize].take(),
+            Store::Tile(_) => None,
         };
         self.allocation.targets.iter().map(column).map(|column| column.expect("a column is written by one target")).collect()
     }

@@ -55,6 +55,21 @@ pub fn run<R: Real>(parts: Vec<Part<R>>, work: impl Fn(Part<R>) + Sync + Send) {
     parts.into_iter().for_each(work);
 }
 
+/// Does tasks of so many steps times items together.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn each<T: Send>(tasks: Vec<T>, size: usize, work: impl Fn(T) + Sync + Send) {
+    use rayon::prelude::*;
+    if threads() == 1 || size < FEWEST * WORK {
+        return tasks.into_iter().for_each(work);
+    }
+    tasks.into_par_iter().for_each(work);
+}
+
+#[cfg(target_arch = "wasm32")]
+pub fn each<T>(tasks: Vec<T>, _: usize, work: impl Fn(T)) {
+    tasks.into_iter().for_each(work);
+}
+
 /// The threads that generated programs run on: those of the current pool of rayon (RAYON_NUM_THREADS, or a core each).
 #[cfg(not(target_arch = "wasm32"))]
 pub fn threads() -> usize {

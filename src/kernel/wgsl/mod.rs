@@ -1,9 +1,11 @@
 //! Programs as WGSL text: what follows the prelude that every device puts in front.
 
 mod functions;
+mod owner;
 mod split;
 
-pub use split::{MOST, columns};
+pub use owner::owner_module;
+pub use split::{MOST, columns, is_small, operations};
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
 use crate::device::{Access, KernelText, binding};
@@ -39,6 +41,19 @@ fn write_piece(piece: Piece) -> KernelText {
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
+    write_declarations(program, access, text)?;
+    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    if let Some(guard) = program.guard {
+        writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
+    }
+    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    write_body(program, reloads, "params.count", "    ", text)?;
+    writeln!(text, "}}")
+}
+
+/// The bindings, and the functions that the program calls.
+fn write_declarations(program: &Program, access: &[Access], text: &mut String) -> std::fmt::Result {
     for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,
@@ -51,41 +66,41 @@ fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], t
     for declaration in functions::needed(program) {
         writeln!(text, "\n{declaration}")?;
     }
-    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
-    writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
-    if let Some(guard) = program.guard {
-        writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
-    }
-    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    Ok(())
+}
+
+/// What is done for item `i`, whose columns are `count` long.
+fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &str, text: &mut String) -> std::fmt::Result {
     for (number, address) in program.addresses.iter().enumerate() {
-        let place = column(address.column, program.header);
-        writeln!(text, "    let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
+        let place = column(address.column, program.header, count);
+        writeln!(text, "{indent}let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
     }
     let mut turned = HashSet::new();
     for (number, instruction) in program.instructions.iter().enumerate() {
         if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
             && turned.insert(angle)
         {
-            writeln!(text, "    let t{angle} = turn(v{angle});")?;
+            writeln!(text, "{indent}let t{angle} = turn(v{angle});")?;
         }
-        write!(text, "    let v{number}: real = ")?;
+        write!(text, "{indent}let v{number}: real = ")?;
         match reloads[number] {
-            Some(stored) => write!(text, "vector_out[{}]", column(stored, 0))?,
-            None => write_instruction(program, instruction, text)?,
+            Some(stored) => write!(text, "vector_out[{}]", column(stored, 0, count))?,
+            None => write_instruction(program, instruction, count, text)?,
         }
         writeln!(text, ";")?;
     }
     for (store, value) in &program.stores {
         match store {
-            Store::Column(k) => writeln!(text, "    vector_out[{}] = v{value};", column(*k, 0))?,
-            Store::Jacobian(k) => writeln!(text, "    jacobian[{}] = v{value};", column(*k, 0))?,
+            Store::Column(k) => writeln!(text, "{indent}vector_out[{}] = v{value};", column(*k, 0, count))?,
+            Store::Jacobian(k) => writeln!(text, "{indent}jacobian[{}] = v{value};", column(*k, 0, count))?,
+            Store::Tile(k) => writeln!(text, "{indent}tile[{}] = v{value};", owner::tile_element(*k, "lane"))?,
         }
     }
-    writeln!(text, "}}")
+    Ok(())
 }
 
 /// The right side of an instruction's declaration.
-fn write_instruction(program: &Program, instruction: &Instruction, text: &mut String) -> std::fmt::Result {
+fn write_instruction(program: &Program, instruction: &Instruction, count: &str, text: &mut String) -> std::fmt::Result {
     match *instruction {
         Instruction::Const(value) if value.is_nan() => write!(text, "flagged()"),
         Instruction::Const(value) => write!(text, "{}", literal(value)),
@@ -93,8 +108,8 @@ fn write_instruction(program: &Program, instruction: &Instruction, text: &mut St
             Load::Arena { address, component } => write!(text, "arena[a{address} + {component}u]"),
             Load::Vector { address, component } => write!(text, "vector_in[a{address} + {component}u]"),
             Load::Shared(place) => write!(text, "data[{place}]"),
-            Load::Data(k) => write!(text, "data[{}]", column(k, program.shared)),
-            Load::Jacobian(k) => write!(text, "jacobian[{}]", column(k, 0)),
+            Load::Data(k) => write!(text, "data[{}]", column(k, program.shared, count)),
+            Load::Jacobian(k) => write!(text, "jacobian[{}]", column(k, 0, count)),
         },
         Instruction::Unary(operation, a) => match operation {
             Unary::Neg => write!(text, "-v{a}"),
@@ -121,15 +136,15 @@ fn write_instruction(program: &Program, instruction: &Instruction, text: &mut St
     }
 }
 
-/// Element i of a column that begins after `first` elements.
-fn column(number: u32, first: u32) -> String {
+/// Element i of a column of `count` that begins after `first` elements.
+fn column(number: u32, first: u32, count: &str) -> String {
     match (first, number) {
         (0, 0) => "i".into(),
-        (0, 1) => "params.count + i".into(),
-        (0, _) => format!("{number}u * params.count + i"),
+        (0, 1) => format!("{count} + i"),
+        (0, _) => format!("{number}u * {count} + i"),
         (_, 0) => format!("{first}u + i"),
-        (_, 1) => format!("{first}u + params.count + i"),
-        _ => format!("{first}u + {number}u * params.count + i"),
+        (_, 1) => format!("{first}u + {count} + i"),
+        _ => format!("{first}u + {number}u * {count} + i"),
     }
 }
 

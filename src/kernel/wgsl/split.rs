@@ -24,7 +24,13 @@ fn cost(instruction: &Instruction) -> usize {
     }
 }
 
-fn is_small(program: &Program) -> bool {
+/// What all instructions of a program cost: one for an addition.
+pub fn operations(program: &Program) -> usize {
+    program.instructions.iter().filter(|instruction| !is_cheap(instruction)).map(cost).sum()
+}
+
+/// Whether one shader is enough.
+pub fn is_small(program: &Program) -> bool {
     program.instructions.len() <= MOST && program.instructions.iter().map(cost).sum::<usize>() <= MOST
 }
 
@@ -48,7 +54,7 @@ pub fn columns(program: &Program) -> u32 {
 fn column_end(store: Store) -> u32 {
     match store {
         Store::Column(column) => column + 1,
-        Store::Jacobian(_) => 0,
+        Store::Jacobian(_) | Store::Tile(_) => 0,
     }
 }
 

@@ -1,12 +1,10 @@
 //! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks
 //! (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
 //!
-//! A product JᵀWJ·p takes two passes: every instance multiplies its stored J and stores its contributions, then every
-//! variable gathers them; where a residual sums over entries, a pass over these comes before and another one after it.
-//! Where something is fixed, its part of the product is dropped.
+//! How products JᵀWJ·p are computed, `product.rs` has.
 //! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
-use super::super::{Workspace, state, workspace::Gathered};
+use super::super::{Workspace, state};
 use crate::device::{Command, binding::*};
 use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
@@ -39,25 +37,11 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
     commands.push(Command::Repeat { body: iteration(work, problem), max, until: (work.state.buffer, state::SOLVED) });
 }
 
-/// q = (JᵀWJ + λD) p.
+/// q = (JᵀWJ + λD) p, where p = z + βp.
 pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
     let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
     commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
-    normal_product(work, problem, commands);
-}
-
-/// q += JᵀWJ p, without what may not move.
-pub fn normal_product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
-    work.clear_sums(problem, commands);
-    for batch in problem.enabled_batches() {
-        work.forward(batch, commands);
-        for chunk in &batch.chunks {
-            commands.push(work.generated(batch.kernels.product, chunk, work.step, work.p));
-            work.gather(chunk, Gathered::Vector(work.q), state::SOLVED, commands);
-        }
-        work.backward(batch, work.q, state::SOLVED, commands);
-    }
-    work.mask(work.q, state::SOLVED, problem, commands);
+    work.multiply(problem, commands);
 }
 
 fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {

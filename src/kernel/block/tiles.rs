@@ -1,0 +1,129 @@
+//! Products by owners, on the CPU: the programs of several tiles at a time, whose columns stay in the cache until the rows
+//! are added up.
+
+use super::BlockProgram;
+use super::interpreter::Bound;
+use super::parts::{self, Part};
+use crate::device::binding::*;
+use crate::device::cpu::{Bindings, Pieces, Work};
+use crate::kernel::{NEGATIVE, OwnSlot, OwnerProgram, Store};
+use crate::real::Real;
+use std::ops::Range;
+
+/// Instances of a part, about: their tiles fit the second-level cache.
+const PART: usize = 2048;
+
+pub struct TileProgram {
+    block: BlockProgram,
+    /// Words before the owners in the index buffer: the header, then so many columns.
+    header: usize,
+    column: usize,
+    tile: usize,
+    slots: Vec<OwnSlot>,
+}
+
+/// The instances of some tiles, what is stored for others, and the owners' parts of q.
+struct Rows<'a, R> {
+    items: Range<usize>,
+    crossing: Vec<Option<&'a mut [R]>>,
+    owned: Vec<&'a mut [R]>,
+}
+
+impl TileProgram {
+    pub fn new(owner: &OwnerProgram) -> Self {
+        Self {
+            block: BlockProgram::new(&owner.program),
+            header: owner.program.header as usize,
+            column: owner.column as usize,
+            tile: owner.tile as usize,
+            slots: owner.slots.clone(),
+        }
+    }
+
+    /// Computes the tiles of `work`, a workgroup each.
+    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
+        let groups = work.groups.start as usize..work.groups.end as usize;
+        if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
+            return;
+        }
+        let [count, tiles, ..] = work.params.words.map(|word| word as usize);
+        let (index, jacobian) = (bindings.index(), bindings.read(JACOBIAN));
+        let inputs = self.block.inputs(&mut bindings, index, jacobian, count);
+        let owners = &index[self.header + self.column * count..][..count];
+        let starts = &index[tiles + groups.start..=tiles + groups.end];
+        let items = starts[0] as usize..starts[groups.len()] as usize;
+        let mut columns: Vec<Pieces<R>> = bindings.write(VECTOR_OUT).chunks_mut(count.max(1)).map(Pieces::new).collect();
+        let mut owned = self.owned(bindings.write(PARTIALS), index, owners, &items);
+        let crossing = self.block.allocation.targets.iter().filter(|target| matches!(target, Store::Column(_))).count();
+        let mut tasks: Vec<Rows<R>> = Vec::new();
+        let mut first = items.start;
+        for &end in &starts[1..] {
+            let end = end as usize;
+            if end - first < PART && end < items.end || end == first {
+                continue;
+            }
+            let of = owners[first] as usize..owners[end - 1] as usize + 1;
+            let crossing = columns.iter_mut().take(crossing).map(|column| Some(column.take(first..end)));
+            let owned = owned.iter_mut().zip(&self.slots);
+            let owned = owned.map(|((start, pieces), slot)| {
+                let stride = slot.address.stride as usize;
+                pieces.take((of.start - *start) * stride..(of.end - *start) * stride)
+            });
+            tasks.push(Rows { crossing: crossing.collect(), owned: owned.collect(), items: first..end });
+            first = end;
+        }
+        parts::each(tasks, items.len() * self.block.allocation.steps.len(), |rows| {
+            let mut rows = rows;
+            let length = rows.items.len();
+            let mut tile = vec![R::ZERO; self.tile * length];
+            let mut columns: Vec<Option<&mut [R]>> = tile.chunks_mut(length).map(Some).collect();
+            let target = |target: &Store| match *target {
+                Store::Tile(column) => columns[column as usize].take(),
+                Store::Column(column) => rows.crossing[column as usize].take(),
+                Store::Jacobian(_) => None,
+            };
+            let targets = self.block.allocation.targets.iter().map(target);
+            let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
+            let part = Part { items: rows.items.clone(), targets };
+            self.block.instructions.run(Bound { program: &self.block, inputs: &inputs, part });
+            self.add_rows(&tile, &owners[rows.items], &mut rows.owned);
+        });
+    }
+
+    /// For every slot, the owners' stretch of q, beginning with the first owner.
+    fn owned<'a, R>(&self, q: &'a mut [R], index: &[u32], owners: &[u32], items: &Range<usize>) -> Vec<(usize, Pieces<'a, R>)> {
+        let (Some(&first), Some(&last)) = (owners.get(items.start), owners.get(items.end.wrapping_sub(1))) else { return Vec::new() };
+        let base = |slot: &OwnSlot| index[slot.address.base as usize] as usize;
+        let mut order: Vec<usize> = (0..self.slots.len()).collect();
+        order.sort_by_key(|&number| base(&self.slots[number]));
+        let mut pieces = Pieces::new(q);
+        let mut owned: Vec<Option<(usize, Pieces<R>)>> = self.slots.iter().map(|_| None).collect();
+        for number in order {
+            let (start, stride) = (base(&self.slots[number]), self.slots[number].address.stride as usize);
+            let stretch = pieces.take(start + first as usize * stride..start + (last as usize + 1) * stride);
+            owned[number] = Some((first as usize, Pieces::new(stretch)));
+        }
+        owned.into_iter().flatten().collect()
+    }
+
+    /// Adds every row up, in the order of its instances.
+    fn add_rows<R: Real>(&self, tile: &[R], owners: &[u32], owned: &mut [&mut [R]]) {
+        let (length, first) = (owners.len(), owners[0]);
+        let mut start = 0;
+        let mut sums = vec![R::ZERO; self.tile];
+        for row in owners.chunk_by(|a, b| a == b) {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let values = &tile[column * length + start..][..row.len()];
+                *sum = values.iter().fold(R::ZERO, |sum, value| sum + *value);
+            }
+            for (slot, q) in self.slots.iter().zip(owned.iter_mut()) {
+                let q = &mut q[(row[0] - first) as usize * slot.codes.len()..][..slot.codes.len()];
+                for (q, &code) in q.iter_mut().zip(&slot.codes).filter(|(_, code)| **code != 0) {
+                    let sum = sums[(code & !NEGATIVE) as usize - 1];
+                    *q += if code & NEGATIVE == 0 { sum } else { -sum };
+                }
+            }
+            start += row.len();
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Schedules of the product JᵀWJ·p, and which one a batch's products are computed in.
+//!
+//! The choice is a pure function of the kernels, the sizes, what kind of device it is, and a tuning table that
+//! measurements may have filled: the same problem on the same device is computed in the same way.
+
+use super::Table;
+use super::registry::Compiled;
+use crate::device::{Device, KernelId, KernelSource, Profile};
+use crate::error::Error;
+use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Signature, tiles, wgsl};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How products are computed. See `kernel/owner.rs` for owners.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Every instance stores its contributions Jᵀu, which every variable gathers.
+    TwoPass,
+    /// The same, but J's entries are computed from the variables instead of loaded.
+    Recompute,
+    /// The variables of one column add up their own part in the pass that forms u; only what belongs to others is stored.
+    OwnerComputes,
+    OwnerRecomputes,
+}
+
+impl Schedule {
+    pub const ALL: [Self; 4] = [Self::TwoPass, Self::Recompute, Self::OwnerComputes, Self::OwnerRecomputes];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TwoPass => "two-pass",
+            Self::Recompute => "recompute",
+            Self::OwnerComputes => "owner-computes",
+            Self::OwnerRecomputes => "owner-recomputes",
+        }
+    }
+
+    fn recomputes(self) -> bool {
+        matches!(self, Self::Recompute | Self::OwnerRecomputes)
+    }
+
+    fn has_owners(self) -> bool {
+        matches!(self, Self::OwnerComputes | Self::OwnerRecomputes)
+    }
+}
+
+/// Which schedule is the fastest, by the key of a product's kernel and its size; [`Tuning::ANY`] stands for every product.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Tuning {
+    pub products: BTreeMap<String, Schedule>,
+}
+
+impl Tuning {
+    pub const ANY: &str = "*";
+
+    /// The schedule for a product of so many instances.
+    pub fn schedule(&self, key: &str) -> Option<Schedule> {
+        self.products.get(key).or_else(|| self.products.get(Self::ANY)).copied()
+    }
+}
+
+/// The products of a batch.
+#[derive(Clone, Debug)]
+pub struct Product {
+    pub schedule: Schedule,
+    pub kernel: KernelId,
+    /// What the kernel is, where it has owners.
+    pub owner: Option<Arc<OwnerProgram>>,
+    /// By what the tuning table knows it.
+    pub key: String,
+}
+
+/// A column of the index table whose variables may own their instances: where tiles begin in every chunk.
+pub(super) struct Owners {
+    pub column: u32,
+    pub tiles: Vec<Vec<u32>>,
+}
+
+/// The columns whose variables may own the instances of these chunks.
+pub(super) fn owners(signature: &Signature, indices: &[Vec<u32>], chunks: &[Range<usize>], group_size: u32) -> Vec<Owners> {
+    let columns: BTreeSet<u32> = signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column).collect();
+    let of = |&column: &u32| {
+        let tiles = chunks.iter().map(|chunk| tiles(&indices[column as usize][chunk.clone()], group_size));
+        Some(Owners { column, tiles: tiles.collect::<Option<Vec<_>>>()? })
+    };
+    columns.iter().filter_map(of).collect()
+}
+
+/// What decides besides the kernels: instances, and the variables and constants that they reach.
+pub(super) struct Sizes<'a> {
+    pub instances: u32,
+    pub tables: &'a [&'a Table],
+}
+
+/// The best schedule for a product, and the place of its column among `owners`.
+pub(super) fn choose(
+    device: &mut Device,
+    compiled: &mut Compiled,
+    tuning: &Tuning,
+    owners: &[Owners],
+    sizes: &Sizes,
+) -> Result<(Product, Option<usize>), Error> {
+    let key = format!("{:016x}/{}", compiled.key(), sizes.instances.max(1).ilog2());
+    let (profile, real) = (device.profile(), device.precision().bytes() as f64);
+    let wanted = tuning.schedule(&key);
+    let mut best: Option<(f64, Schedule, Option<usize>)> = None;
+    for schedule in Schedule::ALL {
+        let forced = wanted == Some(schedule);
+        if !forced && !profile.suits(schedule) {
+            continue;
+        }
+        let columns: Vec<Option<usize>> = if schedule.has_owners() { (0..owners.len()).map(Some).collect() } else { vec![None] };
+        for column in columns {
+            let Some(costs) = costs(compiled, schedule, column.map(|place| owners[place].column), sizes, profile, real) else { continue };
+            // What was measured is the first choice, where it can be had.
+            let costs = if forced { -1.0 / (1.0 + costs) } else { costs };
+            if best.is_none_or(|(least, ..)| costs < least) {
+                best = Some((costs, schedule, column));
+            }
+        }
+    }
+    let (_, schedule, place) = best.unwrap_or((0.0, Schedule::TwoPass, None));
+    let column = place.map(|place| owners[place].column);
+    let (kernel, owner) = compiled.product(device, schedule, column)?;
+    Ok((Product { schedule, kernel, owner, key }, place))
+}
+
+impl Profile {
+    /// Whether a schedule is a choice at all without having been measured: where barriers are emulated, tiles are not.
+    fn suits(self, schedule: Schedule) -> bool {
+        self != Self::Software || schedule == Schedule::TwoPass
+    }
+
+    /// Bytes that could be moved in the time of an operation.
+    fn bytes_an_operation(self) -> f64 {
+        match self {
+            Self::Cpu => 2.0,
+            Self::Software => 8.0,
+            Self::Gpu => 0.1,
+        }
+    }
+}
+
+/// Bytes of an instance, operations included as the bytes that could be moved meanwhile. `None` where there is no such
+/// kernel.
+fn costs(compiled: &mut Compiled, schedule: Schedule, column: Option<u32>, sizes: &Sizes, profile: Profile, real: f64) -> Option<f64> {
+    let owner = match column {
+        Some(column) => Some(compiled.owner(schedule.recomputes(), column)?),
+        None => None,
+    };
+    let (programs, signature) = (&compiled.programs, &compiled.signature);
+    let program = program(programs, schedule, owner.as_deref())?;
+    let (handed, gathered) = handed_on(programs, signature, owner.as_deref());
+    let read = arena_bytes(program, signature, sizes, real) / f64::from(sizes.instances.max(1));
+    let bytes = columns_bytes(program, real) + 2.0 * f64::from(handed) * real + 4.0 * f64::from(gathered) + read;
+    Some(bytes + profile.bytes_an_operation() * wgsl::operations(program) as f64)
+}
+
+/// The program that runs in a schedule.
+fn program<'a>(programs: &'a ResidualPrograms, schedule: Schedule, owner: Option<&'a OwnerProgram>) -> Option<&'a Program> {
+    match (schedule, owner) {
+        (_, Some(owner)) => Some(&owner.program),
+        (Schedule::TwoPass, None) => Some(&programs.product),
+        (Schedule::Recompute, None) => programs.recompute.as_ref(),
+        _ => None,
+    }
+}
+
+/// Columns that a product's kernel stores, and how many slots gather them.
+fn handed_on(programs: &ResidualPrograms, signature: &Signature, owner: Option<&OwnerProgram>) -> (u32, u32) {
+    let moving = signature.slots.iter().filter(|slot| slot.vector.is_some());
+    match owner {
+        None => (programs.contributions, moving.count() as u32),
+        Some(owner) => (owner.crossing_columns(), moving.filter(|slot| slot.arena.column != owner.column).count() as u32),
+    }
+}
+
+/// Bytes of the columns that a program loads for an instance: of J and the data, and of the index table.
+fn columns_bytes(program: &Program, real: f64) -> f64 {
+    let columns = program.instructions.iter().filter_map(|instruction| match instruction {
+        Instruction::Load(Load::Jacobian(column)) => Some((true, *column)),
+        Instruction::Load(Load::Data(column)) => Some((false, *column)),
+        _ => None,
+    });
+    let columns: BTreeSet<(bool, u32)> = columns.collect();
+    let used = program.instructions.iter().filter_map(|instruction| match instruction {
+        Instruction::Load(Load::Arena { address, .. } | Load::Vector { address, .. }) => Some(program.addresses[*address as usize].column),
+        _ => None,
+    });
+    let indices: BTreeSet<u32> = used.collect();
+    columns.len() as f64 * real + indices.len() as f64 * 4.0
+}
+
+/// Bytes of the tables that a program reads, each once.
+fn arena_bytes(program: &Program, signature: &Signature, sizes: &Sizes, real: f64) -> f64 {
+    let used = program.instructions.iter().filter_map(|instruction| match instruction {
+        Instruction::Load(Load::Arena { address, .. }) => Some(program.addresses[*address as usize]),
+        _ => None,
+    });
+    let bases: BTreeSet<u32> = used.map(|address| address.base).collect();
+    let tables = (0..signature.slots.len()).filter(|&slot| bases.contains(&signature.slots[slot].arena.base));
+    let places: BTreeSet<u32> = tables.map(|slot| sizes.tables[slot].arena).collect();
+    let bytes = places.iter().map(|place| {
+        let table = sizes.tables.iter().find(|table| table.arena == *place);
+        table.map_or(0.0, |table| f64::from(table.elements().min(sizes.instances.saturating_mul(table.width))) * real)
+    });
+    bytes.sum()
+}
+
+impl Product {
+    /// Bytes that a product must move for a chunk, apart from vectors: what its kernel loads, and what is handed on both
+    /// ways. Lists come on top.
+    pub fn bytes(&self, programs: &ResidualPrograms, signature: &Signature, instances: u32, real: f64) -> f64 {
+        let Some(program) = program(programs, self.schedule, self.owner.as_deref()) else { return 0.0 };
+        let (handed, _) = handed_on(programs, signature, self.owner.as_deref());
+        f64::from(instances) * (columns_bytes(program, real) + 2.0 * f64::from(handed) * real)
+    }
+
+    /// Whether its kernel reads the variables.
+    pub fn recomputes(&self) -> bool {
+        self.schedule.recomputes()
+    }
+}
+
+impl Compiled {
+    /// What names the product's kernel in tuning tables: it is the same on every machine.
+    fn key(&self) -> u64 {
+        let text = format!("{:?}{:?}", self.programs.product.instructions, self.programs.gradient_maps);
+        // FNV-1a.
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// The product by the owners of a column; `None` where there is none.
+    fn owner(&mut self, recompute: bool, column: u32) -> Option<Arc<OwnerProgram>> {
+        let Self { programs, signature, owners, .. } = self;
+        let made = owners.entry((recompute, column)).or_insert_with(|| {
+            let product = if recompute { programs.recompute.as_ref()? } else { &programs.product };
+            OwnerProgram::new(product, programs, signature, column).map(Arc::new)
+        });
+        made.clone()
+    }
+
+    fn product(
+        &mut self,
+        device: &mut Device,
+        schedule: Schedule,
+        column: Option<u32>,
+    ) -> Result<(KernelId, Option<Arc<OwnerProgram>>), Error> {
+        let owner = column.and_then(|column| self.owner(schedule.recomputes(), column));
+        if let Some(&kernel) = self.products.get(&(schedule, column)) {
+            return Ok((kernel, owner));
+        }
+        let source = match &owner {
+            Some(owner) => KernelSource::of_owner(owner),
+            None => KernelSource::of(program(&self.programs, schedule, None).unwrap_or(&self.programs.product)),
+        };
+        let kernel = device.kernels(&[source])?[0];
+        self.products.insert((schedule, column), kernel);
+        Ok((kernel, owner))
+    }
+}

@@ -1,0 +1,40 @@
+//! Products JᵀWJ·p without a matrix, in the schedules of `problem/schedule.rs`.
+//!
+//! In *two passes*, every instance multiplies its stored (or recomputed) J and stores its contributions, which every variable
+//! gathers. By *owners*, the variables of one column add up their own part in the first pass, and only the others gather.
+//! Where a residual sums over entries, a pass over these comes before and another one after it. Where something is fixed,
+//! its part of the product is dropped.
+
+use super::workspace::{Gathered, dispatch};
+use super::{Workspace, state};
+use crate::device::{Command, binding::*};
+use crate::problem::{Batch, Chunk, Problem, Tiles};
+
+impl Workspace {
+    /// q += JᵀWJ·p for p and q of the workspace, J being that of the accepted point. Nothing is done where the system is solved.
+    pub fn multiply(&self, problem: &Problem, commands: &mut Vec<Command>) {
+        self.clear_sums(problem, commands);
+        for batch in problem.enabled_batches() {
+            self.forward(batch, commands);
+            for chunk in &batch.chunks {
+                match &chunk.tiles {
+                    Some(tiles) => self.multiply_by_owners(batch, chunk, tiles, commands),
+                    None => {
+                        commands.push(self.generated(batch.product.kernel, chunk, self.point, self.p));
+                        self.gather(chunk, Gathered::Vector(self.q), state::SOLVED, commands);
+                    }
+                }
+            }
+            self.backward(batch, self.q, state::SOLVED, commands);
+        }
+        self.mask(self.q, state::SOLVED, problem, commands);
+    }
+
+    fn multiply_by_owners(&self, batch: &Batch, chunk: &Chunk, tiles: &Tiles, commands: &mut Vec<Command>) {
+        let mut bindings = chunk.bindings().to_vec();
+        bindings.extend([(ARENA, self.point), (VECTOR_IN, self.p), (VECTOR_OUT, self.scratch), (STATE, self.state), (PARTIALS, self.q)]);
+        // A workgroup is a tile.
+        commands.push(dispatch(batch.product.kernel, tiles.count * self.group_size(), &[chunk.count, tiles.first], &bindings));
+        self.gather_lists(&tiles.crossing, chunk.count, Gathered::Vector(self.q), state::SOLVED, commands);
+    }
+}

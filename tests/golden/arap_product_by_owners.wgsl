@@ -1,0 +1,115 @@
+@group(0) @binding(2) var<storage, read> data: array<real>;
+@group(0) @binding(3) var<storage, read> index: array<u32>;
+@group(0) @binding(4) var<storage, read> vector_in: array<real>;
+@group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
+@group(0) @binding(6) var<storage, read> jacobian: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+@group(0) @binding(8) var<storage, read_write> partials: array<real>;
+
+var<workgroup> tile: array<real, 6u * group_size>;
+var<workgroup> owners: array<u32, group_size>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    if (state[11] != 0.0) {
+        return;
+    }
+    let count = params.words0.x;
+    let number = group_index(group);
+    if (number >= params.group_count) {
+        return;
+    }
+    let start = index[params.words0.y + number];
+    let lanes = index[params.words0.y + number + 1u] - start;
+    let i = start + lane;
+    if (lane < lanes) {
+        owners[lane] = index[10u + i];
+        let a0 = index[7] + index[10u + i] * 3u;
+        let a1 = index[6] + index[10u + count + i] * 3u;
+        let a2 = index[5] + index[10u + i] * 3u;
+        let v0: real = vector_in[a0 + 0u];
+        let v1: real = jacobian[3u * count + i];
+        let v2: real = v1 * v0;
+        let v3: real = vector_in[a1 + 0u];
+        let v4: real = vector_in[a2 + 0u];
+        let v5: real = v4 - v3;
+        let v6: real = v5 - v2;
+        let v7: real = vector_in[a0 + 1u];
+        let v8: real = jacobian[4u * count + i];
+        let v9: real = v8 * v7 + v6;
+        let v10: real = vector_in[a0 + 2u];
+        let v11: real = jacobian[5u * count + i];
+        let v12: real = v11 * v10 + v9;
+        let v13: real = data[0];
+        let v14: real = v13 * v12;
+        let v15: real = vector_in[a1 + 1u];
+        let v16: real = vector_in[a2 + 1u];
+        let v17: real = v16 - v15;
+        let v18: real = jacobian[6u * count + i];
+        let v19: real = v18 * v0 + v17;
+        let v20: real = jacobian[7u * count + i];
+        let v21: real = v20 * v7 + v19;
+        let v22: real = jacobian[8u * count + i];
+        let v23: real = v22 * v10;
+        let v24: real = v21 - v23;
+        let v25: real = v13 * v24;
+        let v26: real = vector_in[a1 + 2u];
+        let v27: real = vector_in[a2 + 2u];
+        let v28: real = v27 - v26;
+        let v29: real = jacobian[9u * count + i];
+        let v30: real = v29 * v0 + v28;
+        let v31: real = jacobian[10u * count + i];
+        let v32: real = v31 * v7 + v30;
+        let v33: real = v13 * v32;
+        let v34: real = v1 * v14;
+        let v35: real = v18 * v25;
+        let v36: real = v35 - v34;
+        let v37: real = v29 * v33 + v36;
+        let v38: real = v20 * v25;
+        let v39: real = v8 * v14 + v38;
+        let v40: real = v31 * v33 + v39;
+        let v41: real = v22 * v25;
+        let v42: real = v11 * v14;
+        let v43: real = v42 - v41;
+        tile[lane] = v14;
+        tile[group_size + lane] = v25;
+        tile[2u * group_size + lane] = v33;
+        tile[3u * group_size + lane] = v37;
+        tile[4u * group_size + lane] = v40;
+        tile[5u * group_size + lane] = v43;
+        vector_out[i] = v14;
+        vector_out[count + i] = v25;
+        vector_out[2u * count + i] = v33;
+    }
+    workgroupBarrier();
+    if (lane >= lanes) {
+        return;
+    }
+    // The first lane of a row adds it up.
+    let owner = owners[lane];
+    if (lane > 0u && owners[max(lane, 1u) - 1u] == owner) {
+        return;
+    }
+    var s0: real = 0.0;
+    var s1: real = 0.0;
+    var s2: real = 0.0;
+    var s3: real = 0.0;
+    var s4: real = 0.0;
+    var s5: real = 0.0;
+    for (var k = lane; k < lanes && owners[min(k, group_size - 1u)] == owner; k++) {
+        s0 += tile[k];
+        s1 += tile[group_size + k];
+        s2 += tile[2u * group_size + k];
+        s3 += tile[3u * group_size + k];
+        s4 += tile[4u * group_size + k];
+        s5 += tile[5u * group_size + k];
+    }
+    let q0 = index[5] + owner * 3u;
+    partials[q0 + 0u] += s0;
+    partials[q0 + 1u] += s1;
+    partials[q0 + 2u] += s2;
+    let q1 = index[7] + owner * 3u;
+    partials[q1 + 0u] += s3;
+    partials[q1 + 1u] += s4;
+    partials[q1 + 2u] += s5;
+}
