@@ -4,7 +4,7 @@
 // Trust-Region Methods, 2000, algorithm 10.1.2, in the form that Ceres has): costs are kept as differences to the present
 // one, so that nothing is lost to rounding. With a window of 0 steps, every accepted step is the reference.
 //
-// A first step that goes far beyond the values that it starts from is taken only where the model is as good there as here.
+// A first step that goes far beyond the values that it starts from is not taken, whatever it gains.
 //
 // words0: number of partials, distance between the sums and their low parts
 
@@ -26,7 +26,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             let since = (state[REFERENCE] - change) / (state[REFERENCE_MODEL] + model);
             gain = clamp(max(-change / model, since), real(-10.0), real(10.0));
         }
-        if (state[TOO_FAR] != 0.0 && gain < 0.99) {
+        if (state[TOO_FAR] != 0.0) {
             gain = 0.0;
         }
         state[TOO_FAR] = 0.0;

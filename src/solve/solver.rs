@@ -17,6 +17,7 @@ use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
+use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
 
 /// What a solver wants next.
@@ -61,7 +62,8 @@ pub struct Solver {
     /// λ and φ of the next step, as far as the host knows.
     damping: f64,
     floor: f64,
-    /// Whether a step was accepted since the solver was made, as far as the host knows: only first steps are bounded.
+    /// Whether a step was accepted since the solver was made, as far as the host knows, or the problem is linear: only
+    /// first steps are bounded.
     has_moved: bool,
     precision: Precision,
     phase: Phase,
@@ -116,7 +118,7 @@ impl Solver {
             returned: (0, 0),
             damping: settings.method.first_damping(precision),
             floor: FIRST_FLOOR,
-            has_moved: false,
+            has_moved: is_linear(problem),
             settings,
             precision,
             phase: Phase::Ready,
@@ -484,6 +486,14 @@ impl Solver {
         (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
         counters
     }
+}
+
+/// Whether the model of the cost is exact.
+fn is_linear(problem: &Problem) -> bool {
+    let known = |entry: &Entry| !matches!(entry, Entry::Stored { .. });
+    problem
+        .enabled_batches()
+        .all(|batch| batch.sums.is_none() && batch.signature().loss.is_none() && batch.programs.entries.iter().all(known))
 }
 
 fn needs(settings: &Settings) -> Needs {

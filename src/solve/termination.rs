@@ -65,7 +65,7 @@ impl Tests {
         } else if step.accepted && found <= tolerances.cost * step.cost {
             let relative = found / step.cost;
             converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost))
-        } else if step.accepted && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
+        } else if step.accepted && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
             let relative = step.step_norm / point_norm;
             converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", tolerances.step))
         } else if self.rejections == 1 && promised.max(found) <= tolerances.cost * step.cost {

@@ -114,7 +114,7 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         let since = (at(REFERENCE) - change) / (at(REFERENCE_MODEL) + model);
         gain = clamp(larger(-change / model, since), R::from_f64(-10.0), R::from_f64(10.0));
     }
-    if at(TOO_FAR) != R::ZERO && gain < R::from_f64(0.99) {
+    if at(TOO_FAR) != R::ZERO {
         gain = R::ZERO;
     }
     let accepted = gain > R::from_f64(1e-3);
