@@ -62,7 +62,7 @@ impl Error {
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
             Self::Device(error) => match error {
-                DeviceError::NoAdapter(_) => "no-adapter",
+                DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
                 DeviceError::Lost(_) => "device-lost",
                 DeviceError::UnknownBuffer(_) => "disposed",

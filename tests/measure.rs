@@ -3,6 +3,7 @@
 mod support;
 
 use leastwise::device::Precision;
+use leastwise::problem::{Schedule, Tuning};
 use leastwise::session::{Measured, Progress, Session, SolveMode};
 use leastwise::solve::Options;
 use support::*;
@@ -21,24 +22,36 @@ fn milliseconds(session: &mut Session, task: u32) -> f64 {
 #[test]
 fn the_bytes_are_those_of_the_buffers() {
     let (mesh, real) = (Mesh::icosphere(2).normalized(), 8.0);
-    let mut session = cpu(Precision::F64);
-    let (problem, _) = arap(&mut session, &mesh);
-    let solver = session.solver(problem, &Options::default()).unwrap();
-    let traffic = session.traffic(solver).unwrap();
-    let vertices = (mesh.positions.len() / 3) as f64;
-    let edges = mesh.directed_edges()[0].len() as f64;
-    let described = session.describe_term(problem, 0).unwrap();
-    let handles = traffic.jacobian / (3.0 * real) - edges * f64::from(described.residuals + described.jacobian_columns) / 3.0;
-    assert!(handles > 0.0 && handles < vertices && handles.fract() == 0.0, "{handles} handles, which have no stored J");
+    for schedule in [Schedule::TwoPass, Schedule::OwnerComputes] {
+        let mut session = cpu(Precision::F64);
+        session.set_tuning(Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() });
+        let (problem, _) = arap(&mut session, &mesh);
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        let traffic = session.traffic(solver).unwrap();
+        let vertices = (mesh.positions.len() / 3) as f64;
+        let edges = mesh.directed_edges()[0].len() as f64;
+        let described = session.describe_term(problem, 0).unwrap();
+        let handles = traffic.jacobian / (3.0 * real) - edges * f64::from(described.residuals + described.jacobian_columns) / 3.0;
+        assert!(handles > 0.0 && handles < vertices && handles.fract() == 0.0, "{handles} handles, which have no stored J");
 
-    // Per edge: J, two indices, what is handed on both ways, and an entry for each of three slots.
-    let [stored, handed] = [described.jacobian_columns, described.contribution_columns].map(f64::from);
-    let edge = stored * real + 2.0 * 4.0 + 2.0 * handed * real + 3.0 * 4.0;
-    // Per handle: one index, three columns both ways, one entry. Per vertex: six vectors of six.
-    let least = edges * edge + handles * (4.0 + 6.0 * real + 4.0) + vertices * 36.0 * real;
-    // The lists' row starts and ids, and alignment.
-    let rest = traffic.product - least;
-    assert!(rest > 0.0 && rest < vertices * 24.0 + 12_000.0, "{} bytes, of which {rest} are not accounted for", traffic.product);
+        // Per edge: J, two indices, what is handed on both ways, and an entry for each slot that gathers. To the owner, nothing.
+        let stored = f64::from(described.jacobian_columns);
+        let (handed, gathering) = match schedule {
+            Schedule::OwnerComputes => (3.0, 1.0),
+            _ => (f64::from(described.contribution_columns), 3.0),
+        };
+        let edge = stored * real + 2.0 * 4.0 + 2.0 * handed * real + gathering * 4.0;
+        // Per handle: one index and, unless it is its own owner, three columns both ways and one entry. Per vertex: six vectors of six.
+        let handle = if schedule == Schedule::OwnerComputes { 4.0 } else { 4.0 + 6.0 * real + 4.0 };
+        let least = edges * edge + handles * handle + vertices * 36.0 * real;
+        // The lists' row starts and ids, those of tiles, and alignment.
+        let rest = traffic.product - least;
+        assert!(
+            rest > 0.0 && rest < vertices * 24.0 + 12_000.0,
+            "{schedule:?}: {} bytes, of which {rest} are not accounted for",
+            traffic.product
+        );
+    }
 }
 
 #[test]

@@ -39,10 +39,10 @@ let tarball;
 let project;
 const stages = [
   ["set-up", () => setup()],
-  ["rustfmt", () => cargo("rustfmt", ["fmt", "--check"])],
-  ["clippy", () => cargo("clippy", ["clippy", "--all-targets", "--", "-D", "warnings"])],
+  ["rustfmt", () => cargo("rustfmt", ["fmt", "--all", "--check"])],
+  ["clippy", () => cargo("clippy", ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"])],
   ["clippy for wasm32", lintWasm],
-  ["Rust tests", () => cargo("cargo test", ["test"], gpuEnvironment())],
+  ["Rust tests", () => cargo("cargo test", ["test", "--workspace"], gpuEnvironment())],
   ["build", async () => { tarball = await build(); }],
   ["TypeScript, strict", typeCheck],
   ["install the tarball", async () => {

@@ -1,10 +1,12 @@
-//! Devices play recordings: buffers, kernels, and the two backends `cpu` and `wgpu`.
+//! Devices play recordings: buffers, kernels, and the backends `cpu`, `wgpu` and, with the feature of that name, `cuda`.
 //!
 //! A device is passive. It makes buffers and kernels, plays a [`Recording`] piece by piece
 //! ([`Device::resume`]) and says after each piece whether it finished, ran out of its time slice (CPU) or waits for
 //! the GPU. It knows no problem and no solver.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod recording;
 pub mod wgpu;
 
@@ -140,6 +142,8 @@ impl KernelSource {
 pub enum DeviceError {
     #[error("no WebGPU adapter: {0}")]
     NoAdapter(String),
+    #[error("CUDA can't be used: {0}")]
+    NoCuda(String),
     #[error("out of device memory: {what} needs {needed} bytes, {limit} can be had")]
     OutOfMemory { what: String, needed: u64, limit: u64 },
     #[error("the device was lost: {0}")]
@@ -200,6 +204,8 @@ pub enum Playing {
 pub enum Play {
     Cpu(cpu::Play),
     Wgpu(wgpu::Play),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Play),
 }
 
 /// What kind of device it is, as far as schedules are concerned.
@@ -215,6 +221,8 @@ pub enum Profile {
 pub enum Device {
     Cpu(cpu::CpuDevice),
     Wgpu(Box<wgpu::WgpuDevice>),
+    #[cfg(feature = "cuda")]
+    Cuda(Box<cuda::CudaDevice>),
 }
 
 impl Device {
@@ -222,6 +230,8 @@ impl Device {
         match self {
             Self::Cpu(device) => device.precision(),
             Self::Wgpu(_) => Precision::F32,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.precision(),
         }
     }
 
@@ -230,18 +240,37 @@ impl Device {
             Self::Cpu(_) => Profile::Cpu,
             Self::Wgpu(device) if device.is_software() => Profile::Software,
             Self::Wgpu(_) => Profile::Gpu,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => Profile::Gpu,
         }
     }
 
     /// Whether programs that are too large for one module run in pieces here.
     pub fn in_pieces(&self) -> bool {
-        matches!(self, Self::Wgpu(_))
+        !matches!(self, Self::Cpu(_))
+    }
+
+    /// What users call it.
+    pub fn backend(&self) -> &'static str {
+        match self {
+            Self::Cpu(_) => "cpu",
+            Self::Wgpu(_) => "webgpu",
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => "cuda",
+        }
+    }
+
+    /// Whether work is enqueued and done later: nothing is known of it before something is read back.
+    pub fn is_queue(&self) -> bool {
+        !matches!(self, Self::Cpu(_))
     }
 
     pub fn limits(&self) -> Limits {
         match self {
             Self::Cpu(device) => device.limits(),
             Self::Wgpu(device) => device.limits(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.limits(),
         }
     }
 
@@ -249,6 +278,8 @@ impl Device {
         match self {
             Self::Cpu(device) => device.counters(),
             Self::Wgpu(device) => device.counters(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.counters(),
         }
     }
 
@@ -258,6 +289,8 @@ impl Device {
         match self {
             Self::Cpu(device) => Ok(device.kernels(sources)),
             Self::Wgpu(device) => device.kernels(sources),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.kernels(sources),
         }
     }
 
@@ -266,6 +299,8 @@ impl Device {
         match self {
             Self::Cpu(_) => Ok(None),
             Self::Wgpu(device) => device.compiled(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => Ok(None),
         }
     }
 
@@ -274,6 +309,8 @@ impl Device {
         match self {
             Self::Cpu(device) => device.allocate(kind, len, label),
             Self::Wgpu(device) => device.allocate(kind, len, label),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.allocate(kind, len, label),
         }
     }
 
@@ -282,6 +319,8 @@ impl Device {
         match self {
             Self::Cpu(device) => device.free(buffer),
             Self::Wgpu(device) => device.free(buffer),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.free(buffer),
         }
     }
 
@@ -290,6 +329,8 @@ impl Device {
         match self {
             Self::Cpu(_) => Play::Cpu(cpu::Play::new(recording)),
             Self::Wgpu(device) => Play::Wgpu(wgpu::Play::new(device.in_parts(recording))),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => Play::Cuda(cuda::Play::new(recording)),
         }
     }
 
@@ -299,6 +340,8 @@ impl Device {
         match (self, play) {
             (Self::Cpu(device), Play::Cpu(play)) => device.resume(play, deadline_ms),
             (Self::Wgpu(device), Play::Wgpu(play)) => device.resume(play),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(device), Play::Cuda(play)) => device.resume(play),
             _ => Err(DeviceError::Invalid("it was started on another device".into())),
         }
     }
@@ -310,6 +353,8 @@ impl Device {
             Self::Cpu(_) => Err(DeviceError::Invalid("a CPU has no queue".into())),
             Self::Wgpu(device) if device.has_parts() => device.enqueue(&device.in_parts(recording.clone())),
             Self::Wgpu(device) => device.enqueue(recording),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.enqueue(recording),
         }
     }
 
@@ -335,6 +380,8 @@ impl Device {
         match self {
             Self::Cpu(_) => Ok(()),
             Self::Wgpu(device) => device.block_on(signal),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => Ok(()),
         }
     }
 }

@@ -109,6 +109,8 @@ impl Engine {
         match self.session.device() {
             Device::Cpu(_) => "cpu".into(),
             Device::Wgpu(device) => device.adapter().to_string(),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => device.adapter().to_string(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::task::{SolveMode, Task};
 use super::{Session, SolverEntry};
 use crate::clock::now_ms;
-use crate::device::{Device, Playing};
+use crate::device::Playing;
 use crate::error::Error;
 
 impl Session {
@@ -65,7 +65,7 @@ impl Session {
         let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         for _ in 0..iterations {
-            if let Device::Wgpu(_) = &self.device {
+            if self.device.is_queue() {
                 let recording = entry.solver.live_step(&mut owner.problem)?;
                 self.device.enqueue(&recording)?;
                 continue;

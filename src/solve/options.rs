@@ -63,8 +63,8 @@ impl Tolerances {
     const USUAL: Self = Self { max_iterations: 50, cost: 1e-6, gradient: 1e-10, step: 1e-8 };
     /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has.
     const OF_FEW_UNKNOWNS: [Self; 2] = [
-        Self { max_iterations: 1000, cost: 1e-15, gradient: 1e-20, step: 1e-15 },
-        Self { max_iterations: 1000, cost: 1e-9, gradient: 1e-20, step: 1e-9 },
+        Self { max_iterations: 2000, cost: 1e-15, gradient: 1e-20, step: 1e-15 },
+        Self { max_iterations: 2000, cost: 1e-9, gradient: 1e-20, step: 1e-9 },
     ];
 }
 

@@ -143,7 +143,7 @@ impl Solver {
             fresh_state: false,
             costs: TermCosts::default(),
             before,
-            backend: if matches!(device, Device::Cpu(_)) { "cpu" } else { "webgpu" },
+            backend: device.backend(),
             compile_ms: now_ms() - started,
         })
     }

@@ -60,8 +60,8 @@ pub fn compare(program: &Program, memory: &Memory, outputs: &Outputs, arithmetic
 fn precision(device: &Device) -> Arithmetic {
     match device {
         Device::Wgpu(_) => WEBGPU,
-        Device::Cpu(device) if device.precision() == Precision::F32 => Arithmetic::F32,
-        Device::Cpu(_) => Arithmetic::F64,
+        device if device.precision() == Precision::F32 => Arithmetic::F32,
+        _ => Arithmetic::F64,
     }
 }
 

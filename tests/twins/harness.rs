@@ -149,7 +149,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    fn new(name: &'static str, mut device: Device) -> Self {
+    pub fn new(name: &'static str, mut device: Device) -> Self {
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
         Self { name, device, kernels }

@@ -52,7 +52,7 @@ export interface SolveOptions {
    * and 0.1 unless told, from step to step by how well the model did.
    */
   forcing?: number;
-  /** Steps, accepted or not; 50 unless told, 1000 where the linear solver is `"dense"`: there a step costs next to nothing. */
+  /** Steps, accepted or not; 50 unless told, 2000 where the linear solver is `"dense"`: there a step costs next to nothing. */
   maxIterations?: number;
   timeLimitMs?: number;
   /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`. */

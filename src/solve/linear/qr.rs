@@ -76,6 +76,9 @@ impl Triangle {
             })
             .collect();
         let mut right = columns.pop()?;
+        // Columns of length 1: what depends on what is not to be a question of units.
+        let lengths: Vec<f64> = columns.iter().map(|column| norm(column)).map(|length| if length == 0.0 { 1.0 } else { length }).collect();
+        columns.iter_mut().zip(&lengths).for_each(|(column, length)| column.iter_mut().for_each(|entry| *entry /= length));
         let mut order: Vec<usize> = (0..n).collect();
         let mut rank = n;
         let mut largest = 0.0;
@@ -110,6 +113,7 @@ impl Triangle {
             let known: f64 = (step + 1..rank).map(|k| columns[k][step] * x[order[k]]).sum();
             x[order[step]] = (right[step] - known) / columns[step][step];
         }
+        x.iter_mut().zip(&lengths).for_each(|(x, length)| *x /= length);
         x.iter().all(|x| x.is_finite()).then_some(x)
     }
 }

@@ -1,0 +1,150 @@
+//! The CUDA backend: the kernels of WebGPU, written as CUDA C++ (`wgsl-cuda`), compiled by NVRTC and played on a stream.
+//!
+//! The driver and NVRTC are loaded when a device is opened, so a program that has this backend links and runs where there
+//! is neither; opening then says what was not found. Precision is a build of the kernels, not another set of them: in f64
+//! the line `alias real = f32;` says f64, and what is made for f32's bits and digits is replaced (`double`).
+//!
+//! * `open`: the driver, NVRTC, a GPU and its limits.
+//! * `compile`: WGSL to a loaded function, by way of a cache on disk.
+//! * `double`: a kernel's text in f64.
+//! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
+//!
+//! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
+
+mod compile;
+mod double;
+mod open;
+mod play;
+
+pub use open::{Found, found};
+pub use play::Play;
+
+use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision};
+use compile::Kernels;
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One user-visible buffer.
+struct Storage {
+    place: sys::CUdeviceptr,
+    kind: Kind,
+    len: u32,
+    bytes: u64,
+}
+
+pub struct CudaDevice {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    name: String,
+    precision: Precision,
+    limits: Limits,
+    /// By id, which is never used again: a stale id finds nothing.
+    buffers: HashMap<BufferId, Storage>,
+    next_buffer: u32,
+    kernels: Kernels,
+    graphs: play::Graphs,
+    /// Pinned memory through which flags and readbacks come.
+    landing: play::Landing,
+    counters: Counters,
+}
+
+impl CudaDevice {
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// `submissions` are launches of graphs and of single commands' runs; `dispatches` are kernels that were enqueued.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The GPU in words.
+    pub fn adapter(&self) -> &str {
+        &self.name
+    }
+
+    /// A buffer of `len` elements, all 0, from the stream's memory pool.
+    pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
+        let bytes = u64::from(len) * self.element_bytes(kind);
+        let refused = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
+        if bytes > self.limits.buffer_bytes {
+            return Err(refused(self.limits.buffer_bytes));
+        }
+        // What nothing is bound to must still be a place.
+        let size = bytes.max(32) as usize;
+        self.bind()?;
+        let stream = self.stream.cu_stream();
+        // SAFETY: the stream is alive, and the memory is written before anything else can be enqueued that reads it.
+        let place = match unsafe { result::malloc_async(stream, size) } {
+            Ok(place) => place,
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                let free = self.context.mem_get_info().map_or(0, |(free, _)| free as u64);
+                return Err(refused(free));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        // SAFETY: `place` holds `size` bytes.
+        unsafe { result::memset_d8_async(place, 0, size, stream) }.map_err(failed)?;
+        let id = BufferId(self.next_buffer);
+        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| refused(0))?;
+        self.buffers.insert(id, Storage { place, kind, len, bytes });
+        self.counters.buffers_created += 1;
+        self.counters.bytes_live += bytes;
+        self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
+        Ok(id)
+    }
+
+    pub fn free(&mut self, buffer: BufferId) {
+        let Some(storage) = self.buffers.remove(&buffer) else { return };
+        self.graphs.forget(buffer);
+        // SAFETY: the memory came from this stream's pool, and what was enqueued before may still use it: the stream keeps order.
+        // Where the context is lost there is nothing left to free.
+        let _ = self.bind().map(|()| unsafe { result::free_async(storage.place, self.stream.cu_stream()) });
+        self.counters.buffers_destroyed += 1;
+        self.counters.bytes_live -= storage.bytes;
+    }
+
+    /// Translates, compiles and loads kernels, those that are not in the cache on all cores at once.
+    pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
+        self.bind()?;
+        let before = self.kernels.len();
+        let ids = self.kernels.load(sources, self.precision, self.limits.group_size);
+        self.counters.kernels_created += (self.kernels.len() - before) as u64;
+        ids
+    }
+
+    /// A context belongs to a thread; a device may have been moved to another one.
+    fn bind(&self) -> Result<(), DeviceError> {
+        self.context.bind_to_thread().map_err(failed)
+    }
+
+    fn element_bytes(&self, kind: Kind) -> u64 {
+        if kind == Kind::Index { 4 } else { self.precision.bytes() }
+    }
+
+    fn storage(&self, buffer: BufferId) -> Result<&Storage, DeviceError> {
+        self.buffers.get(&buffer).ok_or(DeviceError::UnknownBuffer(buffer.0))
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        let all: Vec<BufferId> = self.buffers.keys().copied().collect();
+        all.into_iter().for_each(|buffer| self.free(buffer));
+        // What is enqueued refers to pinned memory and modules that go next; a lost context answers at once.
+        let _ = self.stream.synchronize();
+        self.landing.free();
+        self.kernels.unload();
+    }
+}
+
+/// An error that no later call recovers from: after a kernel's fault the context is gone.
+fn failed(error: DriverError) -> DeviceError {
+    let text = |of: Result<&std::ffi::CStr, DriverError>| of.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    DeviceError::Lost(format!("{} ({})", text(error.error_string()), text(error.error_name())))
+}

@@ -1,0 +1,436 @@
+//! A recording's way through the stream.
+//!
+//! Runs of commands that need no host (dispatches, copies, clears) are enqueued one by one the first time and become a CUDA
+//! graph the second: a solver's step is the same recording again and again. A `Repeat` is played in chunks of bodies, one
+//! chunk ahead of the flag that is being looked at, so that the GPU never waits for the host.
+
+use super::super::{BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Playing, Recording, Slice};
+use super::{CudaDevice, failed};
+use cudarc::driver::{CudaContext, CudaGraph, DriverError, result, sys};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::c_void;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use wgsl_cuda::Parameter;
+
+/// A recording that is to be played; it is played at once.
+pub struct Play {
+    recording: Recording,
+}
+
+impl Play {
+    pub fn new(recording: Recording) -> Self {
+        Self { recording }
+    }
+}
+
+/// Graphs that are kept; when there are more, all go and are made anew as needed.
+const MAX_GRAPHS: usize = 256;
+
+/// Kernels of a graph at most: a longer run of commands is several graphs.
+const MAX_GRAPH_COMMANDS: usize = 2048;
+
+/// Bodies of a `Repeat` in the first chunk; each further one has twice as many, up to the last.
+const FIRST_BODIES: u32 = 4;
+const MOST_BODIES: u32 = 32;
+
+/// Runs of commands that were played before.
+#[derive(Default)]
+pub(super) struct Graphs {
+    /// By the commands themselves: equality decides, not a hash.
+    known: HashMap<u64, Vec<Run>>,
+    count: usize,
+}
+
+struct Run {
+    commands: Vec<Command>,
+    bodies: u32,
+    graph: Option<CudaGraph>,
+    dispatches: u64,
+}
+
+impl Graphs {
+    /// Drops the graphs that use a buffer which is going to be freed.
+    pub fn forget(&mut self, buffer: BufferId) {
+        let uses = |slice: &Slice| slice.buffer == buffer;
+        let named = |command: &Command| match command {
+            Command::Dispatch(dispatch) => dispatch.bindings.iter().flatten().any(uses),
+            Command::Copy { from, to } => uses(from) || uses(to),
+            Command::Clear { slice } => uses(slice),
+            _ => false,
+        };
+        for runs in self.known.values_mut() {
+            runs.retain(|run| !run.commands.iter().any(named));
+        }
+        self.known.retain(|_, runs| !runs.is_empty());
+        self.count = self.known.values().map(Vec::len).sum();
+    }
+}
+
+/// Pinned memory: flags of chunks of a `Repeat` in turn, and readbacks.
+pub(super) struct Landing {
+    flags: *mut f64,
+    events: [sys::CUevent; 2],
+    reals: *mut c_void,
+    bytes: usize,
+}
+
+// SAFETY: it is used by its device alone, on the thread that the context is bound to.
+unsafe impl Send for Landing {}
+
+impl Landing {
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+        context.bind_to_thread()?;
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        // SAFETY: freed in `free`.
+        let flags = unsafe { result::malloc_host(2 * size_of::<f64>(), 0) }?.cast();
+        Ok(Self { flags, events: [event()?, event()?], reals: std::ptr::null_mut(), bytes: 0 })
+    }
+
+    /// Pinned memory of at least so many bytes, whose contents are not kept.
+    fn reals(&mut self, bytes: usize) -> Result<*mut c_void, DriverError> {
+        if bytes > self.bytes {
+            // SAFETY: the old memory is not used by anything enqueued: readbacks are waited for.
+            unsafe {
+                if !self.reals.is_null() {
+                    result::free_host(self.reals)?;
+                    (self.reals, self.bytes) = (std::ptr::null_mut(), 0);
+                }
+                self.reals = result::malloc_host(bytes.next_power_of_two(), 0)?;
+            }
+            self.bytes = bytes.next_power_of_two();
+        }
+        Ok(self.reals)
+    }
+
+    pub fn free(&mut self) {
+        // SAFETY: the device has synchronised; nothing writes here any more.
+        unsafe {
+            let _ = result::free_host(self.flags.cast());
+            if !self.reals.is_null() {
+                let _ = result::free_host(self.reals);
+            }
+            for event in self.events {
+                let _ = result::event::destroy(event);
+            }
+        }
+    }
+}
+
+/// What a kernel is launched with, in the order of its parameters.
+struct Launch {
+    function: sys::CUfunction,
+    grid: (u32, u32, u32),
+    block: (u32, u32, u32),
+    params: Params,
+    /// Place and number of elements of each bound slice.
+    bound: Vec<(sys::CUdeviceptr, u32)>,
+    parameters: Vec<Parameter>,
+}
+
+impl CudaDevice {
+    /// Plays the whole recording and waits for what it reads back.
+    pub fn resume(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
+        self.bind()?;
+        let recording = std::mem::take(&mut play.recording);
+        self.play(&recording.commands, true).map(Playing::Finished)
+    }
+
+    /// Enqueues the whole recording: a `Repeat` runs its body `max` times, and a `Read` is left out.
+    pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        self.bind()?;
+        self.play(&recording.commands, false).map(drop)
+    }
+
+    fn play(&mut self, commands: &[Command], waits: bool) -> Result<Vec<f64>, DeviceError> {
+        let mut read = Vec::new();
+        let mut rest = commands;
+        while let Some(command) = rest.first() {
+            let run = rest.iter().take_while(|command| is_enqueued(command)).count().min(MAX_GRAPH_COMMANDS);
+            if run > 0 {
+                self.run(&rest[..run], 1)?;
+                rest = &rest[run..];
+                continue;
+            }
+            match command {
+                Command::UploadReals { buffer, offset, data } => self.upload_reals(*buffer, *offset, data)?,
+                Command::UploadIndices { buffer, offset, data } => {
+                    let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
+                    self.upload(place, data)?;
+                }
+                Command::Repeat { body, max, until } if waits => self.repeat(body, *max, *until)?,
+                Command::Repeat { body, max, .. } => {
+                    let mut left = *max;
+                    while left > 0 {
+                        let bodies = left.min(MOST_BODIES);
+                        self.run(body, bodies)?;
+                        left -= bodies;
+                    }
+                }
+                Command::Read { slice } if waits => read = self.read(*slice)?,
+                Command::Read { .. } => {}
+                Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_) => unreachable!("enqueued in runs"),
+            }
+            rest = &rest[1..];
+        }
+        Ok(read)
+    }
+
+    fn repeat(&mut self, body: &[Command], max: u32, until: (BufferId, u32)) -> Result<(), DeviceError> {
+        if !body.iter().all(is_enqueued) {
+            return Err(DeviceError::Invalid("the body of a Repeat uploads, reads or repeats".into()));
+        }
+        let flag = self.place(until.0, until.1, 1, Kind::Real)?;
+        let bytes = self.precision.bytes() as usize;
+        let (mut played, mut chunk, mut bodies) = (0, 0, FIRST_BODIES);
+        let mut in_flight = 0;
+        while played < max || in_flight > 0 {
+            if played < max {
+                let now = bodies.min(max - played);
+                self.run(body, now)?;
+                (played, bodies) = (played + now, (2 * bodies).min(MOST_BODIES));
+                let slot = chunk % 2;
+                // SAFETY: the slot is one of two, and its last reader has waited for its event.
+                unsafe {
+                    let to = self.landing.flags.add(slot);
+                    to.write(0.0);
+                    let to = std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes);
+                    result::memcpy_dtoh_async(to, flag, self.stream.cu_stream()).map_err(failed)?;
+                    result::event::record(self.landing.events[slot], self.stream.cu_stream()).map_err(failed)?;
+                }
+                chunk += 1;
+                in_flight += 1;
+            }
+            if in_flight < 2 && played < max {
+                continue;
+            }
+            let slot = (chunk - in_flight) % 2;
+            // SAFETY: the event was recorded after the copy into this slot.
+            let is_set = unsafe {
+                result::event::synchronize(self.landing.events[slot]).map_err(failed)?;
+                let bits = self.landing.flags.add(slot).cast::<u64>().read();
+                bits != 0
+            };
+            in_flight -= 1;
+            if is_set {
+                // What is in flight still lands in its slot: it must have before the next Repeat uses it.
+                while in_flight > 0 {
+                    // SAFETY: as above.
+                    unsafe { result::event::synchronize(self.landing.events[(chunk - in_flight) % 2]) }.map_err(failed)?;
+                    in_flight -= 1;
+                }
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues `bodies` times the same commands, as a graph from the second time on.
+    fn run(&mut self, commands: &[Command], bodies: u32) -> Result<(), DeviceError> {
+        let mut hasher = DefaultHasher::new();
+        commands.iter().for_each(|command| hash(command, &mut hasher));
+        bodies.hash(&mut hasher);
+        let key = hasher.finish();
+        let runs = self.graphs.known.entry(key).or_default();
+        let known = runs.iter().position(|run| run.bodies == bodies && run.commands == commands);
+        self.counters.submissions += 1;
+        let Some(known) = known else {
+            if self.graphs.count >= MAX_GRAPHS {
+                self.graphs = Graphs::default();
+            }
+            let dispatches = self.enqueue_all(commands, bodies)?;
+            let run = Run { commands: commands.to_vec(), bodies, graph: None, dispatches };
+            self.graphs.known.entry(key).or_default().push(run);
+            self.graphs.count += 1;
+            self.counters.dispatches += dispatches;
+            return Ok(());
+        };
+        if runs[known].graph.is_none() {
+            self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
+            let enqueued = self.enqueue_all(commands, bodies);
+            let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+            let graph = self.stream.end_capture(flags).map_err(failed)?;
+            enqueued?;
+            if let Some(run) = self.graphs.known.get_mut(&key).and_then(|runs| runs.get_mut(known)) {
+                run.graph = graph;
+            }
+        }
+        let run = self.graphs.known.get(&key).and_then(|runs| runs.get(known));
+        let Some(Run { graph: Some(graph), dispatches, .. }) = run else {
+            return Err(DeviceError::Invalid("a recording of nothing".into()));
+        };
+        graph.launch().map_err(failed)?;
+        self.counters.dispatches += dispatches;
+        Ok(())
+    }
+
+    fn enqueue_all(&self, commands: &[Command], bodies: u32) -> Result<u64, DeviceError> {
+        let mut dispatches = 0;
+        for _ in 0..bodies {
+            for command in commands {
+                dispatches += self.enqueue_command(command)?;
+            }
+        }
+        Ok(dispatches)
+    }
+
+    /// Gives the number of kernels.
+    fn enqueue_command(&self, command: &Command) -> Result<u64, DeviceError> {
+        let stream = self.stream.cu_stream();
+        match command {
+            Command::Clear { slice } => {
+                let kind = self.storage(slice.buffer)?.kind;
+                let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
+                let bytes = u64::from(slice.len) * self.element_bytes(kind);
+                if bytes > 0 {
+                    // SAFETY: `place` checked that the slice is inside its buffer.
+                    unsafe { result::memset_d8_async(place, 0, bytes as usize, stream) }.map_err(failed)?;
+                }
+                Ok(0)
+            }
+            Command::Copy { from, to } => {
+                if from.buffer == to.buffer || from.len != to.len {
+                    return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
+                }
+                let kind = self.storage(from.buffer)?.kind;
+                let source = self.place(from.buffer, from.offset, from.len.into(), kind)?;
+                let target = self.place(to.buffer, to.offset, to.len.into(), kind)?;
+                let bytes = u64::from(from.len) * self.element_bytes(kind);
+                if bytes > 0 {
+                    // SAFETY: as above, for both.
+                    unsafe { result::memcpy_dtod_async(target, source, bytes as usize, stream) }.map_err(failed)?;
+                }
+                Ok(0)
+            }
+            Command::Dispatch(dispatch) => {
+                let launches = self.launches(dispatch)?;
+                let count = launches.len() as u64;
+                launches.into_iter().try_for_each(|launch| self.launch(launch))?;
+                Ok(count)
+            }
+            _ => Err(DeviceError::Invalid("a command that is not enqueued".into())),
+        }
+    }
+
+    /// The launches of a dispatch, one for each part of its kernel; none when there is nothing to do.
+    fn launches(&self, dispatch: &Dispatch) -> Result<Vec<Launch>, DeviceError> {
+        let Limits { group_size, groups_per_dimension, .. } = self.limits;
+        let groups = if dispatch.single_group { 1 } else { dispatch.count.div_ceil(group_size) };
+        let kernel = self.kernels.get(dispatch.kernel)?;
+        if groups == 0 {
+            return Ok(Vec::new());
+        }
+        let x = groups.min(groups_per_dimension);
+        let y = groups.div_ceil(x);
+        let last_item = u64::from(x) * u64::from(y) * u64::from(group_size) - 1;
+        if y > groups_per_dimension || last_item > u64::from(u32::MAX) {
+            return Err(DeviceError::Invalid(format!("kernel `{}` over {} items: too many for one dispatch", kernel.name, dispatch.count)));
+        }
+        let params = Params { count: dispatch.count, grid_width: x * group_size, zero: 0, group_count: groups, words: dispatch.words };
+        kernel
+            .parts
+            .iter()
+            .map(|part| {
+                let mut bound = Vec::new();
+                for parameter in &part.parameters {
+                    let Parameter::Storage { binding: slot, .. } = *parameter else { continue };
+                    let slot = slot as usize;
+                    let missing = || DeviceError::Invalid(format!("kernel `{}`: nothing is bound to slot {slot}", kernel.name));
+                    let slice = dispatch.bindings[slot].ok_or_else(missing)?;
+                    let kind = self.storage(slice.buffer)?.kind;
+                    // An empty slice is bound as one element: every buffer has room for that.
+                    bound.push((self.place(slice.buffer, slice.offset, slice.len.into(), kind)?, slice.len.max(1)));
+                }
+                let (grid, block) = ((x, y, 1), (group_size, 1, 1));
+                Ok(Launch { function: part.function, grid, block, params, bound, parameters: part.parameters.clone() })
+            })
+            .collect()
+    }
+
+    fn launch(&self, mut launch: Launch) -> Result<(), DeviceError> {
+        let mut arguments: Vec<*mut c_void> = Vec::new();
+        let mut bound = launch.bound.iter_mut();
+        for parameter in &launch.parameters {
+            match parameter {
+                Parameter::Uniform { .. } => arguments.push((&raw mut launch.params).cast()),
+                Parameter::Storage { .. } => {
+                    let Some((place, count)) = bound.next() else { continue };
+                    arguments.push((place as *mut sys::CUdeviceptr).cast());
+                    arguments.push((count as *mut u32).cast());
+                }
+            }
+        }
+        // SAFETY: the arguments are those that the kernel declares, in order, and the driver copies them before it returns; every
+        // slice was found to be inside its buffer.
+        unsafe { result::launch_kernel(launch.function, launch.grid, launch.block, 0, self.stream.cu_stream(), &mut arguments) }
+            .map_err(failed)
+    }
+
+    /// Where `len` elements begin in a buffer of this kind.
+    fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<sys::CUdeviceptr, DeviceError> {
+        let storage = self.storage(buffer)?;
+        if storage.kind != kind {
+            return Err(DeviceError::Invalid("a buffer holds the other kind of elements".into()));
+        }
+        if u64::from(offset) + len > u64::from(storage.len) {
+            return Err(DeviceError::Invalid("a slice goes beyond its buffer".into()));
+        }
+        Ok(storage.place + u64::from(offset) * self.element_bytes(kind))
+    }
+
+    fn upload_reals(&mut self, buffer: BufferId, offset: u32, data: &[f64]) -> Result<(), DeviceError> {
+        let place = self.place(buffer, offset, data.len() as u64, Kind::Real)?;
+        if self.element_bytes(Kind::Real) == 8 {
+            return self.upload(place, data);
+        }
+        let rounded: Vec<f32> = data.iter().map(|value| *value as f32).collect();
+        self.upload(place, &rounded)
+    }
+
+    /// From memory that is not pinned the driver has copied when the call returns.
+    fn upload<T>(&mut self, place: sys::CUdeviceptr, data: &[T]) -> Result<(), DeviceError> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: `place` checked that so many elements fit.
+        unsafe { result::memcpy_htod_async(place, data, self.stream.cu_stream()) }.map_err(failed)?;
+        self.counters.bytes_uploaded += size_of_val(data) as u64;
+        Ok(())
+    }
+
+    fn read(&mut self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
+        let place = self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real)?;
+        let (len, each) = (slice.len as usize, self.precision.bytes() as usize);
+        let landing = self.landing.reals(len * each).map_err(failed)?;
+        // SAFETY: the landing holds as many bytes, and is looked at after the stream has come so far.
+        unsafe {
+            let bytes = std::slice::from_raw_parts_mut(landing.cast::<u8>(), len * each);
+            result::memcpy_dtoh_async(bytes, place, self.stream.cu_stream()).map_err(failed)?;
+            result::stream::synchronize(self.stream.cu_stream()).map_err(failed)?;
+        }
+        self.counters.readbacks += 1;
+        self.counters.bytes_read_back += (len * each) as u64;
+        // SAFETY: as above; pinned memory is aligned to pages.
+        Ok(unsafe {
+            match each {
+                8 => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
+                _ => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
+            }
+        })
+    }
+}
+
+/// Whether a command needs nothing of the host.
+fn is_enqueued(command: &Command) -> bool {
+    matches!(command, Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_))
+}
+
+fn hash(command: &Command, hasher: &mut DefaultHasher) {
+    match command {
+        Command::Dispatch(dispatch) => dispatch.hash(hasher),
+        Command::Copy { from, to } => (from, to).hash(hasher),
+        Command::Clear { slice } => slice.hash(hasher),
+        _ => {}
+    }
+}

@@ -1,0 +1,131 @@
+//! The CUDA backend against the CPU: every static kernel, whole solves, and what it says where it can't be used.
+//!
+//! `cargo test --features cuda --test cuda` on a machine with an NVIDIA GPU; without one these tests fail.
+
+#[path = "../twins/cases/mod.rs"]
+mod cases;
+#[allow(dead_code)]
+#[path = "../twins/harness.rs"]
+mod harness;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../twins/value.rs"]
+mod value;
+
+use cases::cases;
+use harness::{Bench, judge};
+use leastwise::device::cuda::CudaDevice;
+use leastwise::device::{Device, DeviceError, Limits, Precision};
+use leastwise::kernel::Fixed;
+use leastwise::session::Session;
+use leastwise::solve::{Options, Report, Termination};
+use std::collections::BTreeMap;
+use support::{Mesh, arap, fresh_seed, read, solve};
+use value::Random;
+
+const SIZES: [usize; 9] = [0, 1, 63, 65, 255, 256, 257, 5003, 70_001];
+
+/// How far f64 kernels may be from the CPU's f64 twins: both round, in other orders.
+const DOUBLE_BOUND: f64 = 1e-11;
+
+fn device(precision: Precision) -> Device {
+    Device::Cuda(Box::new(CudaDevice::open(0, precision).unwrap_or_else(|error| panic!("{error}"))))
+}
+
+fn session(precision: Precision) -> Session {
+    Session::new(device(precision))
+}
+
+#[test]
+fn static_kernels_agree_with_their_twins() {
+    let seed = fresh_seed();
+    let (mut single, mut double) = (Bench::new("CUDA in f32", device(Precision::F32)), Bench::new("CUDA in f64", device(Precision::F64)));
+    let mut reference = Bench::cpu(Precision::F64, single.device.limits());
+    let group_size = single.group_size();
+    let mut worst: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    for kernel in Fixed::ALL {
+        for size in SIZES {
+            let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
+            for case in cases(*kernel, size, group_size, &mut random) {
+                let expected = reference.run(&case, false).0;
+                for (bench, bound) in [(&mut single, case.bound), (&mut double, DOUBLE_BOUND.min(case.bound))] {
+                    let what = format!("LEASTWISE_TEST_SEED={seed}, `{}`, {}, size {size}, {}", kernel.name(), case.name, bench.name);
+                    let outcome = bench.run(&case, false).0;
+                    let error = judge(&case, &outcome, Some(&expected)).unwrap_or_else(|error| panic!("{what}: {error}"));
+                    assert!(error <= bound, "{what}: an error of {error:e}, where {bound:e} is allowed");
+                    let entry = worst.entry((kernel.name(), bench.name)).or_insert((0.0, bound));
+                    entry.0 = entry.0.max(error);
+                }
+            }
+        }
+    }
+    for ((kernel, device), (error, bound)) in worst {
+        println!("{kernel:16} {device:12}: {error:8.1e} of {bound:e}");
+    }
+}
+
+fn tight() -> Options {
+    Options { cost_tolerance: Some(1e-7), max_iterations: Some(200.0), ..Options::default() }
+}
+
+fn solved(session: &mut Session, mesh: &Mesh) -> (Report, Vec<f64>) {
+    let (problem, x) = arap(session, mesh);
+    let report = solve(session, problem, &tight());
+    let positions = read(session, problem, x);
+    (report, positions)
+}
+
+#[test]
+fn a_solve_ends_where_the_cpus_does_and_repeats_to_the_bit() {
+    let mesh = Mesh::icosphere(4).normalized();
+    let (expected, positions) = solved(&mut support::cpu(Precision::F64), &mesh);
+    for (precision, bound) in [(Precision::F32, 1e-5), (Precision::F64, 1e-9)] {
+        let runs = [0, 1].map(|_| solved(&mut session(precision), &mesh));
+        for (report, found) in &runs {
+            assert_eq!(report.termination, Termination::Converged, "{precision:?}: {}", report.reason);
+            assert_eq!(report.backend, "cuda");
+            assert!((report.cost - expected.cost).abs() <= bound * expected.cost, "{precision:?}: {} and {}", report.cost, expected.cost);
+            assert_eq!(report.counters.readbacks, report.iterations.len() as u64 + 1, "{precision:?}");
+            let farthest = found.iter().zip(&positions).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(farthest < 2e-2, "{precision:?}: {farthest}");
+        }
+        let bits = |run: &(Report, Vec<f64>)| run.1.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert!(bits(&runs[0]) == bits(&runs[1]), "{precision:?}: two solves of the same differ");
+    }
+}
+
+#[test]
+fn live_steps_read_nothing_back() {
+    let mesh = Mesh::icosphere(3).normalized();
+    let mut session = session(Precision::F32);
+    let (problem, _) = arap(&mut session, &mesh);
+    let solver = session.solver(problem, &Options::default()).unwrap();
+    for _ in 0..30 {
+        session.advance(solver, 1, 0.0).unwrap();
+    }
+    assert_eq!(session.device().counters().readbacks, 0);
+    let task = session.report(solver).unwrap();
+    let leastwise::session::Progress::Report(report) = support::finish(&mut session, task, |_| {}) else { panic!("no report") };
+    let expected = solved(&mut support::cpu(Precision::F64), &mesh).0;
+    assert!(report.cost < 1.05 * expected.cost, "{} and {}", report.cost, expected.cost);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let Err(DeviceError::NoCuda(message)) = CudaDevice::open(99, Precision::F64) else { panic!("there are 100 GPUs") };
+    assert!(message.contains("no GPU 99"), "{message}");
+    let mut device = device(Precision::F64);
+    let limits: Limits = device.limits();
+    let most = (limits.buffer_bytes / 8) as u32;
+    let mut held = Vec::new();
+    let refused = loop {
+        match device.allocate(leastwise::device::Kind::Real, most, "too much") {
+            Ok(buffer) => held.push(buffer),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, DeviceError::OutOfMemory { .. }), "{refused}");
+    held.into_iter().for_each(|buffer| device.free(buffer));
+    // And goes on.
+    assert!(device.allocate(leastwise::device::Kind::Real, 1000, "a little").is_ok());
+}
