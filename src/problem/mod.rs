@@ -23,6 +23,7 @@ mod registry;
 mod retraction;
 mod row_tree;
 mod schedule;
+mod shape;
 mod spec;
 mod sum_batch;
 mod summed;

@@ -64,8 +64,8 @@ export interface NativeEngine {
   problem(): number;
   freeProblem(problem: number): void;
 
-  /** A table of `values.length / width` instances. `moving` tells variables from constants. */
-  table(problem: number, name: string, width: number, values: Float64Array | Float32Array, moving: boolean): number;
+  /** A table of instances of a shape, as `shape.ts` packs it. `moving` tells variables from constants. */
+  table(problem: number, name: string, shape: Uint32Array, values: Float64Array | Float32Array, moving: boolean): number;
   /** Overwrites instances (all, or those in `at`). */
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
   /** Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload. */
