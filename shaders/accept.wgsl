@@ -4,6 +4,8 @@
 // Trust-Region Methods, 2000, algorithm 10.1.2, in the form that Ceres has): costs are kept as differences to the present
 // one, so that nothing is lost to rounding. With a window of 0 steps, every accepted step is the reference.
 //
+// A first step that goes far beyond the values that it starts from is not taken, whatever it gains.
+//
 // words0: number of partials, distance between the sums and their low parts
 
 @group(0) @binding(7) var<storage, read_write> state: array<real>;
@@ -24,6 +26,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             let since = (state[REFERENCE] - change) / (state[REFERENCE_MODEL] + model);
             gain = clamp(max(-change / model, since), real(-10.0), real(10.0));
         }
+        if (state[TOO_FAR] != 0.0) {
+            gain = 0.0;
+        }
+        state[TOO_FAR] = 0.0;
         let accepted = gain > 1e-3;
         var leaving: real = 0.0;
         if (accepted) {

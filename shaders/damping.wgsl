@@ -1,9 +1,12 @@
-// D = the diagonal of JᵀWJ, clamped away from 0 and infinity (Marquardt's scaling).
+// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor so large that it overflows; 1 where
+// it was always 0. So D scales with the unknowns, and a column that vanishes for a while does not set its unknown free.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks
 
+@group(0) @binding(2) var<storage, read> peak: array<real>;
 @group(0) @binding(4) var<storage, read> blocks: array<real>;
 @group(0) @binding(5) var<storage, read_write> scale: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -15,5 +18,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let component = i % width;
     let packed = width * (width + 1u) / 2u;
     let diagonal = blocks[params.words0.z + (i / width) * packed + component * (component + 3u) / 2u];
-    scale[params.words0.x + i] = clamp(diagonal, 1e-6, 1e30);
+    let lowest = state[FLOOR] * peak[params.words0.x + i];
+    var value = lowest;
+    if (diagonal > lowest) {
+        value = diagonal;
+    }
+    // What hardware may take for 0 is 0.
+    if (value < 1e-36) {
+        value = 1.0;
+    }
+    scale[params.words0.x + i] = min(value, 1e30);
 }

@@ -15,6 +15,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     } else {
         damping *= state[GROWTH];
         state[GROWTH] = min(2.0 * state[GROWTH], 1e6);
+        // What the model left out may need damping where the diagonal has none any more: then D turns into that of Moré,
+        // the largest diagonal so far, which alone would damp too much (Moré 1978, section 4).
+        state[FLOOR] = min(3.0 * state[FLOOR], 1.0);
     }
     state[DAMPING] = clamp(damping, 1e-15, 1e15);
 }

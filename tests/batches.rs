@@ -71,7 +71,7 @@ fn a_hundred_springs_are_one_batch_of_one_structure() {
         let stats = session.stats();
         assert_eq!((stats.terms, stats.structures, stats.hits), (119, 1, 118), "{name}: {stats:?}");
         let before = session.device().counters();
-        let report = solve(&mut session, problem, &Options::default());
+        let report = solve(&mut session, problem, &Options { linear: Some("pcg".into()), ..Options::default() });
         assert!(report.cost < 1e-8, "{name}: {} {}", report.cost, report.reason);
         assert_eq!(report.cost_by_term.len(), 119);
         assert_eq!(report.cost_by_term[5].0, "spring 5");

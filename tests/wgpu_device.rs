@@ -213,6 +213,8 @@ fn counters_are_those_of_the_cpu() {
         dispatches: 2,
         readbacks: 1,
         bytes_read_back: 28,
+        matrix_readbacks: 0,
+        matrix_bytes_read_back: 0,
         bytes_uploaded: 400,
         buffers_created: 2,
         buffers_destroyed: 1,

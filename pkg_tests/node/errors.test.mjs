@@ -238,11 +238,11 @@ test("shapes that do not go together, for callers without types", async (t) => {
   refuses(() => problem.residuals("t", { of: [x, [1, 2]] }, ([a]) => a), "shape", 'term "t": slot 1 is an array, but must be a variable or constant, or its .at(…), .rows(…) or .each(…)', { term: "t", slot: 1 });
   refuses(() => problem.residuals("t", { of: [v2] }, ([a]) => a), "shape", '"t": no slot is a variable, so there is nothing to solve for');
   refuses(() => problem.residuals("t", { of: [x], data: { d: "text" } }, ([a]) => a), "shape",
-    'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, column(values, width) or perEntry(values)', { term: "t" });
-  refuses(() => problem.variables("v", { shape: 0, values: [1] }), "shape", '"v": the shape is the number of scalars an instance (1, 2, 3, …), not a number (0)');
+    'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, column(values, shape) or perEntry(values)', { term: "t" });
+  refuses(() => problem.variables("v", { shape: 0, values: [1] }), "shape", '"v": the shape is a number of scalars (1, 2, 3, …), a manifold such as quaternion or sphere(3), or a record of these such as { q: quaternion, t: 3 }, not 0');
   refuses(() => problem.variables("v", { shape: 2000, values: new Float32Array(2000) }), "shape", '"v": an instance has 1 to 1024 scalars, not 2000');
   refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
-  refuses(() => column([1, 2], 0), "shape", "column(values, 0): the second argument is the number of scalars an instance, 1 to 1024");
+  refuses(() => column([1, 2], 0), "shape", "column(values, shape): the shape is a number of scalars (1, 2, 3, …), a manifold such as quaternion or sphere(3), or a record of these such as { q: quaternion, t: 3 }, not 0");
   refuses(() => x.at(-1), "shape", '"x".at(-1): a column of `over` is 0, 1, 2, …');
   for (const [column, said] of [[undefined, "undefined"], [null, "null"], ["0", "a string"], [{}, "a Object"], [true, "a boolean"]]) {
     refuses(() => x.at(column), "shape", `"x".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${said}`);
@@ -254,11 +254,15 @@ test("options that cannot be", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
   await rejects(problem.solve({ method: "newton" }), "invalid-option", 'method: "newton" is not one of "lm", "gauss-newton", "dogleg"');
-  await rejects(problem.solve({ linear: "dense" }), "invalid-option", 'linear: "dense" is not one of "auto", "pcg"');
+  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "schur"');
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
-    'solve options have no "maxIteration" (they have: method, dogleg, linear, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+    'solve options have no "maxIteration" (they have: method, dogleg, linear, eliminate, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+  await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
+  await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
+  await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
+  await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
   await rejects(problem.solver({ maxIterations: 0 }).step(), "invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
   refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance({ iterations: -1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
   refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');

@@ -4,8 +4,6 @@ import { test } from "node:test";
 import { open } from "./support.mjs";
 import { AS_CERES, MORE_GARBOW_HILLSTROM, moreGarbowHillstrom, reaches } from "../problems/more-garbow-hillstrom.mjs";
 
-const OPTIONS = { maxIterations: 1000, costTolerance: 1e-16, stepTolerance: 1e-15, gradientTolerance: 0 };
-
 /** Names and scales of starts from which none of the known minima is reached. */
 async function missed(t, list, scales) {
   const lw = await open(t, { backend: "cpu" });
@@ -13,7 +11,7 @@ async function missed(t, list, scales) {
   for (const entry of list) {
     for (const scale of scales) {
       const { problem } = moreGarbowHillstrom(lw, entry, scale);
-      const cost = await problem.solve(OPTIONS).then((report) => report.cost, (error) => {
+      const cost = await problem.solve().then((report) => report.cost, (error) => {
         assert.equal(error.code, "non-finite");          // eˣ at a hundred times the start of 6
         return Infinity;
       });
@@ -37,11 +35,11 @@ test("derivatives agree with differences at every start", async (t) => {
 
 test("from the standard starts", async (t) => {
   const found = await missed(t, MORE_GARBOW_HILLSTROM, [1]);
-  assert.deepEqual(found.map((each) => each.split(",")[0]), ["16 Brown and Dennis", "23 penalty I", "23 penalty I", "24 penalty II"]);
+  assert.deepEqual(found, []);
 });
 
 // Ceres 2.1 with its own test program: 41 of 57.
 test("as Ceres poses them, from three starts each", async (t) => {
   const found = await missed(t, AS_CERES, [1, 10, 100]);
-  assert.ok(3 * AS_CERES.length - found.length >= 41, found.join("\n"));
+  assert.ok(3 * AS_CERES.length - found.length >= 42, found.join("\n"));
 });

@@ -14,17 +14,18 @@ const text = (name) => readFileSync(join(root, name), "utf8");
 const manifest = JSON.parse(text("package.json"));
 
 // 300 KB was the limit of the first solver, with few operations; losses, methods, manifolds and factorisations came on top.
-test("the module is under 400 KB, compressed", () => {
+test("the module is under 500 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
-  assert.ok(bytes < 400 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 500 * 1024, `${bytes} bytes`);
 });
 
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
-    "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp", "closestRotation", "column", "cos", "cosh", "cotangent", "cross", "cube",
-    "dihedralAngle", "distance", "dot", "eigenSymmetric", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "hypot", "init", "leakyRelu", "log", "log10", "log1p", "log2",
-    "logsumexp", "mat2", "mat3", "max", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "select", "sigmoid", "sign",
-    "sin", "sinh", "smoothstep", "softplus", "sqrt", "step", "sum", "sumOver", "tan", "tanh", "triangleArea", "triangleNormal", "vec", "vector",
+    "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "barron", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "cos",
+    "cosh", "cotangent", "cross", "cube", "dihedralAngle", "distance", "dot", "eigenSymmetric", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "huber", "hypot",
+    "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "mat2", "mat3", "max", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp",
+    "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
+    "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "vec", "vector", "welsch",
   ]);
   assert.deepEqual(Object.keys(mesh).sort(), ["edges", "stars", "weld"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./three", "./package.json"]);

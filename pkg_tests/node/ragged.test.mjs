@@ -143,7 +143,7 @@ test("rows may be empty, and the residual may have as many rows as its entries",
   assert.deepEqual([rows, columns, ...residuals], [2, 2, 5, 0, -5, 0, -5, -3]);
   assert.deepEqual([...jacobian], [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1]);
   assert.equal(await padded.cost(), (25 + 25 + 25 + 9) / 2);
-  refuses(() => column([1], 4096), "shape", "column(values, 4096): the second argument is the number of scalars an instance, 1 to 1024");
+  refuses(() => column([1], 4096), "shape", "column(values, shape): an instance has 1 to 1024 scalars, not 4096");
   refuses(() => problem.residuals("text", { of: [x], data: "abc" }, ([a]) => a), "invalid-option", 'term "text": data must be an object, not string', { term: "text" });
 });
 

@@ -31,6 +31,12 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
     method: "dogleg", dogleg: "subspace", nonmonotone: 5, maxInnerIterations: 100, forcing: 0.01, linear: "auto", maxIterations: 10, timeLimitMs: 100, costTolerance: 1e-6, gradientTolerance: 1e-10, stepTolerance: 1e-8, signal,
     onIteration: (it) => (it.cost < 1e-9 && it.accepted ? "stop" : undefined),
   });
+  const fixed = problem.constants("c", { shape: 1, values: [1, 2, 3] });
+  // @ts-expect-error constants are not solved for, so they can't be eliminated
+  await problem.solve({ linear: "schur", eliminate: [fixed] });
+  // @ts-expect-error there is no such linear solver
+  await problem.solve({ linear: "lu" });
+  await problem.solve({ linear: "schur", eliminate: [x] });
   await problem.solve({ onIteration: (it) => console.log(it.index, it.gainRatio) });
   is<Same<typeof report, Report>>();
   const f32 = await x.read(), f64 = await x.read(new Float64Array(3));

@@ -156,6 +156,9 @@ pub struct Counters {
     pub dispatches: u64,
     pub readbacks: u64,
     pub bytes_read_back: u64,
+    /// In reports: systems that came back to be solved on the host. They are not among the readbacks above.
+    pub matrix_readbacks: u64,
+    pub matrix_bytes_read_back: u64,
     pub bytes_uploaded: u64,
     pub buffers_created: u64,
     pub buffers_destroyed: u64,
@@ -172,6 +175,8 @@ impl Counters {
             dispatches: self.dispatches - earlier.dispatches,
             readbacks: self.readbacks - earlier.readbacks,
             bytes_read_back: self.bytes_read_back - earlier.bytes_read_back,
+            matrix_readbacks: self.matrix_readbacks - earlier.matrix_readbacks,
+            matrix_bytes_read_back: self.matrix_bytes_read_back - earlier.matrix_bytes_read_back,
             bytes_uploaded: self.bytes_uploaded - earlier.bytes_uploaded,
             buffers_created: self.buffers_created - earlier.buffers_created,
             buffers_destroyed: self.buffers_destroyed - earlier.buffers_destroyed,

@@ -11,7 +11,7 @@ use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
-use crate::problem::{Loss, Reals, Weight};
+use crate::problem::{Loss, Reals, Shape, Weight};
 use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
@@ -123,9 +123,11 @@ impl Engine {
         self.session.free_problem(problem);
     }
 
-    pub fn table(&mut self, problem: u32, name: &str, width: u32, values: JsValue, moving: bool) -> Result<u32, JsValue> {
+    /// `shape` is as `ts/src/shape.ts` packs it.
+    pub fn table(&mut self, problem: u32, name: &str, shape: &[u32], values: JsValue, moving: bool) -> Result<u32, JsValue> {
         let values = reals(&values)?;
-        self.session.table(problem, name, width, values.get(), moving).map_err(refuse)
+        let shapes = Shape::unpack(shape).map_err(refuse)?;
+        self.session.table_of(problem, name, shapes, values.get(), moving).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = writeTable)]

@@ -37,7 +37,8 @@ macro_rules! fixed {
 
 fixed! {
     Gather = gather [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
-    Damping = damping [VECTOR_IN: R, VECTOR_OUT: W];
+    Peak = peak [VECTOR_IN: R, VECTOR_OUT: W];
+    Damping = damping [DATA: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Mask = mask [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     MaskBlocks = mask_blocks [VECTOR_IN: R, VECTOR_OUT: W];
     ActiveSet = active_set [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
@@ -59,6 +60,8 @@ fixed! {
     Model = model [STATE: W, PARTIALS: R];
     Sum = sum [VECTOR_IN: R, PARTIALS: W];
     Cost = cost [STATE: W, PARTIALS: R];
+    Extent = extent [ARENA: R, DATA: R, VECTOR_IN: R, PARTIALS: W];
+    Reach = reach [STATE: W, PARTIALS: R];
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Nielsen = nielsen [STATE: W];

@@ -232,14 +232,10 @@ impl Table {
             return Err(shape(format!("component {component} is out of range: an instance has {} (0 to {last})", self.width)));
         }
         let Some(manifold) = &self.manifold else { return Ok(components.to_vec()) };
-        let held = components.iter().map(|&component| {
-            manifold.holding(component).ok_or_else(|| {
-                let what = "moves together with others on its manifold, so it can't be fixed alone";
-                shape(format!("component {component} {what}: leave the components out, and the whole instance is fixed"))
-            })
-        });
-        let held: Vec<Option<u32>> = held.collect::<Result<_, _>>()?;
-        Ok(held.into_iter().flatten().collect())
+        manifold.holding(components).map_err(|component| {
+            let what = "moves together with others on its manifold, so it can't be fixed without them";
+            shape(format!("component {component} {what}: name all of them, or leave the components out to fix the whole instance"))
+        })
     }
 
     /// Limits as one for each unknown.

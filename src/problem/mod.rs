@@ -17,11 +17,13 @@ mod constraints;
 mod incidence;
 mod layout;
 mod loss;
+mod pattern;
 mod ragged;
 mod registry;
 mod retraction;
 mod row_tree;
 mod schedule;
+mod shape;
 mod spec;
 mod sum_batch;
 mod summed;
@@ -33,7 +35,8 @@ pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use incidence::Incidence;
 pub use loss::Loss;
-pub use registry::{HessianKernel, Registry, Stats, TermKernels};
+pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
+pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
 pub use schedule::{Product, Schedule, Tuning};
@@ -50,6 +53,7 @@ use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
 use crate::kernel::Guards;
 use crate::solve::state;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use term::Values;
@@ -189,6 +193,26 @@ impl Problem {
     pub fn enabled_names(&self) -> BTreeMap<u32, String> {
         let named = |(number, term): (usize, &Option<Term>)| Some((number as u32, term.as_ref().filter(|term| term.enabled)?.name.clone()));
         self.terms.iter().enumerate().filter_map(named).collect()
+    }
+
+    /// The table of a batch's slot, and which of its instances those of the batch name.
+    pub fn slot_of(&self, batch: &Batch, slot: u32) -> (u32, Cow<'_, [u32]>) {
+        let column = batch.signature().slots[slot as usize].arena.column as usize;
+        let part = |member: &Member| {
+            &self.terms[member.term as usize].as_ref().expect("a batch is made of terms that are there").parts[member.part as usize]
+        };
+        let table = part(&batch.members[0]).tables[slot as usize];
+        match &batch.members[..] {
+            [only] => (table, Cow::Borrowed(&part(only).contents.indices[column][..])),
+            several => (table, several.iter().flat_map(|member| &part(member).contents.indices[column]).copied().collect()),
+        }
+    }
+
+    /// The programs of a batch's pairs, each of `most` columns at most, and their kernels.
+    pub fn pairs(&self, device: &mut Device, registry: &mut Registry, batch: &Batch, most: u32) -> Result<PairKernels, Error> {
+        let member = batch.members[0];
+        let part = &self.term(member.term)?.parts[member.part as usize];
+        registry.compiled(&part.reading.structure, &batch.signature().layout(), &batch.name).pairs(device, &batch.name, most)
     }
 
     pub fn has_enabled_terms(&self) -> bool {

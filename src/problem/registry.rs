@@ -9,7 +9,9 @@ use crate::clock::now_ms;
 use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
-use crate::kernel::{EnergyPrograms, Layout, LossKind, OwnerProgram, ResidualPrograms, Retraction, Signature, SlotKind, Structure};
+use crate::kernel::{
+    EnergyPrograms, Layout, LossKind, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure,
+};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -67,6 +69,15 @@ pub struct Compiled {
     pub(super) products: HashMap<(Schedule, Option<u32>), KernelId>,
     /// Second derivatives, once something asked for them.
     hessian: Option<HessianKernel>,
+    /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
+    pairs: Option<(u32, PairKernels)>,
+}
+
+/// Programs that store the blocks of pairs of slots, and their kernels.
+#[derive(Clone)]
+pub struct PairKernels {
+    pub programs: Arc<PairPrograms>,
+    pub kernels: Vec<KernelId>,
 }
 
 /// The kernel of the Hessians of ½ w ρ(‖r‖²), and what it stores.
@@ -305,7 +316,7 @@ impl Registry {
 
 impl Compiled {
     pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
-        Self { signature, programs, kernels: None, owners: HashMap::new(), products: HashMap::new(), hessian: None }
+        Self { signature, programs, kernels: None, owners: HashMap::new(), products: HashMap::new(), hessian: None, pairs: None }
     }
 
     /// The kernels of all programs; a GPU begins to compile them.
@@ -319,6 +330,19 @@ impl Compiled {
         let kernels = TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], diagonal: ids[4] };
         self.kernels = Some(kernels);
         Ok(kernels)
+    }
+
+    /// The kernels of the pairs of slots, each of which stores `most` columns at most; only assembling solvers ask for them.
+    pub fn pairs(&mut self, device: &mut Device, name: &str, most: u32) -> Result<PairKernels, Error> {
+        if let Some((known, pairs)) = &self.pairs
+            && (*known == most || pairs.programs.passes.len() == 1 && pairs.programs.passes[0].columns <= most)
+        {
+            return Ok(pairs.clone());
+        }
+        let programs = Arc::new(PairPrograms::new(name, &self.programs, &self.signature, most));
+        let sources: Vec<_> = programs.passes.iter().map(|pass| KernelSource::of(&pass.program)).collect();
+        let kernels = device.kernels(&sources)?;
+        Ok(self.pairs.insert((most, PairKernels { programs, kernels })).1.clone())
     }
 
     /// The kernel of second derivatives, which ordinary solves do without.

@@ -34,6 +34,9 @@ pub enum Dogleg {
 
 /// λ of the first step (Ceres' initial radius of 10⁴).
 const FIRST_DAMPING: f64 = 1e-4;
+/// φ at first, and after an edit: D is not to follow a column that vanishes farther than this (what Ceres'
+/// `min_lm_diagonal` is to columns that were scaled at the start).
+pub const FIRST_FLOOR: f64 = 1e-6;
 /// Δ of the first step (Ceres').
 const FIRST_RADIUS: f64 = 1e4;
 /// λ of dogleg's Gauss–Newton steps, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be felt at all.
@@ -59,7 +62,7 @@ impl Method {
 
     /// The state that the first step finds.
     pub fn start(self, precision: Precision) -> Vec<(u32, f64)> {
-        let mut start = vec![(state::DAMPING, self.first_damping(precision))];
+        let mut start = vec![(state::DAMPING, self.first_damping(precision)), (state::TOO_FAR, 0.0)];
         match self {
             Self::LevenbergMarquardt => start.push((state::GROWTH, 2.0)),
             Self::GaussNewton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
@@ -71,6 +74,11 @@ impl Method {
     /// Whether its steps are made of a solution that is kept, so that the step after a rejected one needs no other.
     pub fn keeps_solution(self) -> bool {
         self != Self::LevenbergMarquardt
+    }
+
+    /// Whether λ may be raised where a system has no solution without.
+    pub fn may_damp(self) -> bool {
+        self != Self::GaussNewton
     }
 
     /// Rejections in a row after which there is no progress to be had: λ grows faster than lengths and radii shrink.

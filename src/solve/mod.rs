@@ -3,6 +3,7 @@
 //! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
 
+pub mod assembly;
 mod constrained;
 pub mod linear;
 mod method;
@@ -19,6 +20,7 @@ mod trial;
 mod workspace;
 
 pub use linear::Inner;
+pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};
 pub use options::{Options, Settings};
 pub use report::{Iteration, Report, Termination};

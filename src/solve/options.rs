@@ -1,7 +1,8 @@
 //! What a caller may ask of a solve.
 
-use super::linear::Linear;
+use super::linear::{Linear, Wanted};
 use super::method::{Dogleg, Method};
+use crate::device::Precision;
 use crate::error::Error;
 use serde::Deserialize;
 
@@ -13,8 +14,11 @@ pub struct Options {
     pub method: Option<String>,
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
-    /// `"auto"` or `"pcg"`: conjugate gradients on JᵀWJ + λD, preconditioned by its diagonal blocks.
+    /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
+    /// JᵀWJ + λD, preconditioned by its diagonal blocks.
     pub linear: Option<String>,
+    /// The tables that `"schur"` eliminates; the best unless told.
+    pub eliminate: Option<Vec<u32>>,
     /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
     pub nonmonotone: Option<f64>,
     /// Iterations of an iterative linear solver in a step.
@@ -30,20 +34,54 @@ pub struct Options {
 }
 
 /// Options after validation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     pub method: Method,
-    /// What was asked for; the best for the problem where nothing was.
-    pub linear: Option<Linear>,
+    pub linear: Wanted,
     pub nonmonotone: u32,
     pub max_inner_iterations: Option<u32>,
     /// The least and the largest η.
     pub forcing: [f64; 2],
-    pub max_iterations: u32,
     pub time_limit_ms: f64,
-    pub cost_tolerance: f64,
-    pub gradient_tolerance: f64,
-    pub step_tolerance: f64,
+    max_iterations: Option<u32>,
+    cost_tolerance: Option<f64>,
+    gradient_tolerance: Option<f64>,
+    step_tolerance: Option<f64>,
+}
+
+/// When a solve ends at last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tolerances {
+    pub max_iterations: u32,
+    pub cost: f64,
+    pub gradient: f64,
+    pub step: f64,
+}
+
+impl Tolerances {
+    /// Ceres'.
+    const USUAL: Self = Self { max_iterations: 50, cost: 1e-6, gradient: 1e-10, step: 1e-8 };
+    /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has.
+    const OF_FEW_UNKNOWNS: [Self; 2] = [
+        Self { max_iterations: 2000, cost: 1e-15, gradient: 1e-20, step: 1e-15 },
+        Self { max_iterations: 2000, cost: 1e-9, gradient: 1e-20, step: 1e-9 },
+    ];
+}
+
+impl Settings {
+    /// What was asked for; else what suits the linear solver and the precision.
+    pub fn tolerances(&self, linear: Linear, precision: Precision) -> Tolerances {
+        let usual = match linear {
+            Linear::Dense => Tolerances::OF_FEW_UNKNOWNS[usize::from(precision == Precision::F32)],
+            _ => Tolerances::USUAL,
+        };
+        Tolerances {
+            max_iterations: self.max_iterations.unwrap_or(usual.max_iterations),
+            cost: self.cost_tolerance.unwrap_or(usual.cost),
+            gradient: self.gradient_tolerance.unwrap_or(usual.gradient),
+            step: self.step_tolerance.unwrap_or(usual.step),
+        }
+    }
 }
 
 /// η unless it is told: the inner solver is cheap to stop early, and what it leaves the next step finds.
@@ -64,13 +102,17 @@ impl Options {
             }
             other => other,
         };
-        let linear = one_of("linear", &self.linear, &[("auto", None), (Linear::Pcg.name(), Some(Linear::Pcg))])?;
-        let number = |what: &str, given: Option<f64>, default: f64| match given {
+        let known = Linear::ALL.map(|linear| (linear.name(), Some(linear)));
+        let mut linear = one_of("linear", &self.linear, &[&[("auto", None)], &known[..]].concat())?;
+        if self.eliminate.is_some() && *linear.get_or_insert(Linear::Schur) != Linear::Schur {
+            let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
+            return Err(Error::InvalidOption(message.into()));
+        }
+        let number = |what: &str, given: Option<f64>| match given {
             Some(value) if value.is_nan() || value < 0.0 => {
                 Err(Error::InvalidOption(format!("{what} must be a number that is not negative, not {value}")))
             }
-            Some(value) => Ok(value),
-            None => Ok(default),
+            given => Ok(given),
         };
         let forcing = match self.forcing {
             Some(eta) if eta > 0.0 && eta < 1.0 => [eta, eta],
@@ -85,15 +127,15 @@ impl Options {
         };
         Ok(Settings {
             method,
-            linear,
-            nonmonotone: number("nonmonotone", self.nonmonotone, 0.0)? as u32,
+            linear: Wanted { linear, eliminate: self.eliminate.clone() },
+            nonmonotone: number("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,
             forcing,
-            max_iterations: number("maxIterations", self.max_iterations, 50.0)? as u32,
-            time_limit_ms: number("timeLimitMs", self.time_limit_ms, f64::INFINITY)?,
-            cost_tolerance: number("costTolerance", self.cost_tolerance, 1e-6)?,
-            gradient_tolerance: number("gradientTolerance", self.gradient_tolerance, 1e-10)?,
-            step_tolerance: number("stepTolerance", self.step_tolerance, 1e-8)?,
+            time_limit_ms: number("timeLimitMs", self.time_limit_ms)?.unwrap_or(f64::INFINITY),
+            max_iterations: number("maxIterations", self.max_iterations)?.map(|most| most as u32),
+            cost_tolerance: number("costTolerance", self.cost_tolerance)?,
+            gradient_tolerance: number("gradientTolerance", self.gradient_tolerance)?,
+            step_tolerance: number("stepTolerance", self.step_tolerance)?,
         })
     }
 }

@@ -68,6 +68,8 @@ pub struct Report {
     pub precision: &'static str,
     pub method: &'static str,
     pub linear: &'static str,
+    /// Why it is this linear solver.
+    pub linear_reason: String,
     /// What the device did since the solver was made.
     pub counters: Counters,
 }

@@ -7,14 +7,17 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
-use super::linear::{self, Choice, Inner};
-use super::options::Settings;
+use super::linear::host::{Arrived, Host};
+use super::linear::{Choice, Inner, auto};
+use super::method::FIRST_FLOOR;
+use super::options::{Settings, Tolerances};
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
 use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
+use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
 
 /// What a solver wants next.
@@ -31,6 +34,8 @@ pub enum Next {
 enum Phase {
     /// Before a step, or after one was reported.
     Ready,
+    /// The system of a step is being assembled, for a linear solver on the host.
+    Assembling { started_ms: f64 },
     /// A step is being played.
     Stepping { started_ms: f64 },
     /// The costs of the terms are being summed for the report.
@@ -50,6 +55,16 @@ pub struct Solver {
     settings: Settings,
     work: Workspace,
     choice: Choice,
+    /// The linear solver, if it is on the host.
+    host: Option<Host>,
+    /// How often systems came back for hosts before it, and how many elements.
+    returned: (u64, u64),
+    /// λ and φ of the next step, as far as the host knows.
+    damping: f64,
+    floor: f64,
+    /// Whether a step was accepted since the solver was made, as far as the host knows, or the problem is linear: only
+    /// first steps are bounded.
+    has_moved: bool,
     precision: Precision,
     phase: Phase,
     iterations: Vec<Iteration>,
@@ -88,11 +103,23 @@ impl Solver {
         problem.lay_out(device, registry)?;
         let started = now_ms();
         let work = Workspace::new(device, problem, needs(&settings))?;
+        let (choice, host) = match auto::make(&settings.linear, device, registry, problem) {
+            Ok(made) => made,
+            Err(error) => {
+                work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+                return Err(error);
+            }
+        };
         let precision = device.precision();
         Ok(Self {
-            settings,
             work,
-            choice: linear::choose(settings.linear, problem),
+            choice,
+            host,
+            returned: (0, 0),
+            damping: settings.method.first_damping(precision),
+            floor: FIRST_FLOOR,
+            has_moved: is_linear(problem),
+            settings,
             precision,
             phase: Phase::Ready,
             iterations: Vec::new(),
@@ -127,7 +154,7 @@ impl Solver {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        self.work.buffers()
+        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).collect()
     }
 
     /// Ends the solve after the step that is being played.
@@ -146,10 +173,19 @@ impl Solver {
     pub fn advance(&mut self, problem: &mut Problem, device: &Device, readback: &[f64]) -> Result<Next, Error> {
         let started = *self.started_ms.get_or_insert_with(now_ms);
         match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Assembling { started_ms } => {
+                let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
+                let Arrived { cost, damping, floor } = host.take(&self.work, problem, readback);
+                if !cost.is_finite() {
+                    return Ok(Next::Blame);
+                }
+                (self.damping, self.floor) = (damping, floor);
+                self.finish(problem, Vec::new(), started_ms)
+            }
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
-                self.ending = self.tests.judge(&self.settings, &iteration, &scale);
+                self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
                 self.iterations.push(iteration);
                 Ok(Next::Iteration(iteration))
             }
@@ -162,12 +198,65 @@ impl Solver {
                     self.phase = Phase::Reporting(termination, reason);
                     return Ok(Next::Run(self.report_recording(problem)?));
                 }
-                self.phase = Phase::Stepping { started_ms: now_ms() };
-                let mut recording = self.record(problem, Kind::Whole)?;
-                recording.push(Command::Read { slice: self.work.state });
-                Ok(Next::Run(recording))
+                self.begin(problem)
             }
         }
+    }
+
+    /// A step, or its first half: the assembly of a system that the host is to solve.
+    fn begin(&mut self, problem: &mut Problem) -> Result<Next, Error> {
+        let started_ms = now_ms();
+        let mut commands = problem.take_uploads();
+        self.refresh_state(problem, &mut commands)?;
+        let again = self.again;
+        match &mut self.host {
+            Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
+            Some(host) if !again => {
+                self.work.differentiate(problem, &mut commands)?;
+                self.work.scale_damping(problem, &mut commands);
+                host.assemble(&self.work, problem, &mut commands)?;
+                self.phase = Phase::Assembling { started_ms };
+                Ok(Next::Run(Recording { commands }))
+            }
+            _ => {
+                self.record(problem, Kind::Whole, &mut commands)?;
+                commands.push(Command::Read { slice: self.work.state });
+                self.phase = Phase::Stepping { started_ms };
+                Ok(Next::Run(Recording { commands }))
+            }
+        }
+    }
+
+    /// The second half of a step whose system is solved on the host.
+    fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
+        let (work, method) = (&self.work, self.settings.method);
+        let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
+        let Some(step) = host.solve(&mut self.damping, self.floor, method.may_damp()) else {
+            let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
+            self.phase = Phase::Reporting(Termination::Singular, reason);
+            commands.extend(self.report_recording(problem)?.commands);
+            return Ok(Next::Run(Recording { commands }));
+        };
+        let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
+        commands.push(upload(work.step.buffer, 0, step.vector));
+        commands.push(Command::Clear { slice: work.residual });
+        for (element, value) in [(state::DAMPING, self.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, 1.0)] {
+            commands.push(upload(work.state.buffer, element, vec![value]));
+        }
+        if self.again && !method.keeps_solution() {
+            work.scale_damping(problem, &mut commands);
+        }
+        method.keep(work, problem, &mut commands)?;
+        method.combine(work, problem, &mut commands)?;
+        work.attempt(problem, &mut commands)?;
+        if !self.has_moved {
+            work.measure_reach(problem, &mut commands)?;
+        }
+        work.decide(method, problem, &mut commands)?;
+        commands.push(Command::Read { slice: work.state });
+        self.again = false;
+        self.phase = Phase::Stepping { started_ms };
+        Ok(Next::Run(Recording { commands }))
     }
 
     /// The commands of the report alone, for a solver that was advanced without readbacks.
@@ -179,13 +268,14 @@ impl Solver {
 
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        self.record(problem, Kind::Live)
-    }
-
-    /// The uploads that wait, and a step; one of kind `Whole` becomes `Again` where that is enough.
-    fn record(&mut self, problem: &mut Problem, kind: Kind) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
+        self.record(problem, Kind::Live, &mut commands)?;
+        Ok(Recording { commands })
+    }
+
+    /// Appends a step; one of kind `Whole` becomes `Again` where that is enough.
+    fn record(&mut self, problem: &mut Problem, kind: Kind, commands: &mut Vec<Command>) -> Result<(), Error> {
         if self.selection != problem.selection {
             self.selection = problem.selection;
             self.recordings = [None, None, None];
@@ -198,7 +288,7 @@ impl Solver {
         };
         commands.extend(cached.iter().cloned());
         self.recordings[kind as usize] = Some(cached);
-        Ok(Recording { commands })
+        Ok(())
     }
 
     /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
@@ -206,18 +296,27 @@ impl Solver {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        if self.is_of(problem.structure) {
+        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
         let work = Workspace::new(device, problem, needs(&self.settings))?;
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
-        self.structure = problem.structure;
-        self.choice = linear::choose(self.settings.linear, problem);
+        self.forget_host(device);
+        (self.choice, self.host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        (self.structure, self.selection) = (problem.structure, problem.selection);
+        self.damping = self.settings.method.first_damping(self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
+    }
+
+    /// Destroys what the linear solver on the host has on the device.
+    fn forget_host(&mut self, device: &mut Device) {
+        let Some(host) = self.host.take() else { return };
+        self.returned = (self.returned.0 + host.readbacks, self.returned.1 + host.elements);
+        host.buffers().into_iter().for_each(|buffer| device.free(buffer));
     }
 
     /// Whether its buffers were made for this structure of the problem.
@@ -240,7 +339,8 @@ impl Solver {
 
     /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
     fn upload_state(&mut self, commands: &mut Vec<Command>) {
-        let mut values = vec![(state::LINEARIZED, 0.0)];
+        let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
+        commands.push(Command::Clear { slice: self.work.peak });
         if !self.fresh_state {
             self.fresh_state = true;
             let [least, most] = self.settings.forcing;
@@ -263,12 +363,16 @@ impl Solver {
             work.differentiate(problem, &mut commands)?;
         }
         if !again || !method.keeps_solution() {
+            work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
             self.choice.linear.append(work, problem, inner, self.settings.max_inner_iterations, &mut commands);
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;
         work.attempt(problem, &mut commands)?;
+        if !self.has_moved && !matches!(kind, Kind::Live) {
+            work.measure_reach(problem, &mut commands)?;
+        }
         work.decide(method, problem, &mut commands)?;
         Ok(commands)
     }
@@ -285,8 +389,14 @@ impl Solver {
         self.initial_cost.get_or_insert(before);
         self.moved[0] = at(state::MOVED) as u32;
         self.again = !accepted;
+        (self.damping, self.floor) = (at(state::DAMPING), at(state::FLOOR));
+        if accepted && !self.has_moved {
+            self.has_moved = true;
+            self.recordings = [None, None, None];
+        }
         let method = self.settings.method;
-        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), epsilon: self.epsilon() };
+        let initial_cost = self.initial_cost.unwrap_or(before);
+        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), initial_cost, epsilon: self.epsilon() };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
             cost,
@@ -304,6 +414,10 @@ impl Solver {
         Some((iteration, scale))
     }
 
+    fn tolerances(&self) -> Tolerances {
+        self.settings.tolerances(self.choice.linear, self.precision)
+    }
+
     /// What the arithmetic resolves of 1.
     fn epsilon(&self) -> f64 {
         if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
@@ -314,8 +428,9 @@ impl Solver {
         if let Some(reason) = &self.stop {
             return Some((Termination::Stopped, reason.clone()));
         }
-        if self.tried >= self.settings.max_iterations {
-            return Some((Termination::MaxIterations, format!("maxIterations = {} steps were tried", self.settings.max_iterations)));
+        let most = self.tolerances().max_iterations;
+        if self.tried >= most {
+            return Some((Termination::MaxIterations, format!("maxIterations = {most} steps were tried")));
         }
         let elapsed = now_ms() - started;
         (elapsed >= self.settings.time_limit_ms)
@@ -356,9 +471,29 @@ impl Solver {
             precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
-            counters: device.counters().since(&self.before),
+            linear_reason: self.choice.why.clone(),
+            counters: self.counters(device),
         }
     }
+
+    /// What the device did since the solver was made; the systems that came back to be solved are counted apart.
+    fn counters(&self, device: &Device) -> Counters {
+        let mut counters = device.counters().since(&self.before);
+        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
+        let (readbacks, elements) = (self.returned.0 + readbacks, self.returned.1 + elements);
+        let bytes = elements * self.precision.bytes();
+        (counters.matrix_readbacks, counters.matrix_bytes_read_back) = (readbacks, bytes);
+        (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
+        counters
+    }
+}
+
+/// Whether the model of the cost is exact.
+fn is_linear(problem: &Problem) -> bool {
+    let known = |entry: &Entry| !matches!(entry, Entry::Stored { .. });
+    problem
+        .enabled_batches()
+        .all(|batch| batch.sums.is_none() && batch.signature().loss.is_none() && batch.programs.entries.iter().all(known))
 }
 
 fn needs(settings: &Settings) -> Needs {

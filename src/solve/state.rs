@@ -61,6 +61,8 @@ state! {
     RADIUS_BEFORE = 43, "… its Δ …";
     LENGTH_BEFORE = 44, "… and its b.";
     MOVED = 45, "Components that were moved into their limits.";
+    FLOOR = 46, "φ: the least part of the largest that an entry of D has been that it may be.";
+    TOO_FAR = 47, "1 when the first step goes farther than the values that it starts from say anything about.";
 }
 
 /// Elements of the state buffer.

@@ -8,7 +8,7 @@ use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
 
 impl Workspace {
-    /// r and J where the point moved, the cost, g = JᵀWr, the diagonal blocks of JᵀWJ, and D; without what is fixed.
+    /// r and J where the point moved, the cost, g = JᵀWr and the diagonal blocks of JᵀWJ, without what is fixed.
     pub fn differentiate(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let point = problem.arenas()?.0;
         problem.enabled_batches().for_each(|batch| self.linearize(batch, point, commands));
@@ -31,10 +31,34 @@ impl Workspace {
                 }
             }
         }
+        self.over_diagonal(Fixed::Peak, problem, &[(VECTOR_OUT, self.peak)], commands);
         self.constrain(problem, point, commands);
+        Ok(())
+    }
+
+    /// D, for the φ of the state.
+    pub fn scale_damping(&self, problem: &Problem, commands: &mut Vec<Command>) {
+        self.over_diagonal(Fixed::Damping, problem, &[(DATA, self.peak), (VECTOR_OUT, self.scale), (STATE, self.state)], commands);
+    }
+
+    /// A kernel over all unknowns that reads the diagonal of JᵀWJ.
+    fn over_diagonal(&self, kernel: Fixed, problem: &Problem, given: &[(usize, Slice)], commands: &mut Vec<Command>) {
         let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
-        let bindings = [(VECTOR_IN, self.blocks), (VECTOR_OUT, self.scale)];
-        self.over_tables(Fixed::Damping, problem, elements, &bindings, commands);
+        self.over_tables(kernel, problem, elements, &[&[(VECTOR_IN, self.blocks)], given].concat(), commands);
+    }
+
+    /// Whether the step of a first trial goes too far, as far as that can be said: degrees of freedom on manifolds have no
+    /// size of their own to be compared with.
+    pub fn measure_reach(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let bindings = [(ARENA, problem.arenas()?.0), (DATA, self.scale), (VECTOR_IN, self.step), (PARTIALS, self.partials)];
+        let mut first = 0;
+        for table in problem.moving().filter(|table| table.tangent == table.width) {
+            let words = [self.partial_distance, table.arena, table.vector, first, table.unknowns()];
+            let (command, partials) = self.partial(Fixed::Extent, table.unknowns(), &words, &bindings);
+            commands.push(command);
+            first += partials;
+        }
+        commands.push(self.reduce(Fixed::Reach, &[first, self.partial_distance]));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Why a solve ends: the tests that are made after every step.
 
-use super::options::Settings;
+use super::options::Tolerances;
 use super::{Iteration, Method, Termination};
 
 /// What a test sees of a step besides its [`Iteration`].
@@ -10,6 +10,8 @@ pub struct Scale {
     pub model: f64,
     /// ‖x‖ before the step.
     pub point_norm: f64,
+    /// The cost that the solve began with.
+    pub initial_cost: f64,
     /// What the arithmetic resolves of 1.
     pub epsilon: f64,
 }
@@ -19,48 +21,72 @@ pub struct Scale {
 pub struct Tests {
     /// Rejections in a row.
     rejections: u32,
+    /// Whether the first of them was of a step that was hardly damped, and yet promised next to nothing.
+    spent: bool,
+    /// Whether one of them was for a loss that was more than rounding: then it was the model that was wrong.
+    misjudged: bool,
 }
+
+/// A λ at which a step still is nearly that of Gauss and Newton.
+const SLIGHT_DAMPING: f64 = 1e-2;
+/// The part of the first cost that is as good as none.
+const NEXT_TO_NOTHING: f64 = 1e-14;
 
 impl Tests {
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
     /// not the model, refused them.
-    pub fn judge(&mut self, settings: &Settings, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
-        let max_rejections = settings.method.max_rejections();
-        let &Scale { model, point_norm, epsilon } = scale;
+    pub fn judge(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
+        let &Scale { model, point_norm, initial_cost, epsilon } = scale;
         // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
-        let promised = model.abs();
+        let (promised, found) = (model.abs(), step.cost_change.abs());
         let converged = |reason: String| Some((Termination::Converged, reason));
-        self.rejections = if step.accepted { 0 } else { self.rejections + 1 };
+        let is_slight = step.damping <= SLIGHT_DAMPING;
+        if step.accepted {
+            *self = Self::default();
+        } else {
+            self.rejections += 1;
+            // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.
+            let rounding = (epsilon.sqrt() * step.cost).max(100.0 * NEXT_TO_NOTHING * initial_cost);
+            self.misjudged |= !found.is_finite() || found > rounding;
+            let little = (1e-3 * epsilon.sqrt()).max(tolerances.cost) * step.cost;
+            self.spent |= self.rejections == 1 && is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
+        }
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
-        let noise = epsilon * step.cost.abs();
+        let is_noise = promised <= epsilon * step.cost;
+        let relative = model / step.cost;
         if !step.gradient_norm.is_finite() {
             let reason = "the residual is finite, but its derivative is not: guard the expression with select()";
             Some((Termination::NoProgress, reason.into()))
-        } else if step.gradient_norm <= settings.gradient_tolerance {
-            converged(format!("gradient: max |gᵢ| = {:.3e} ≤ gradientTolerance = {:e}", step.gradient_norm, settings.gradient_tolerance))
-        } else if settings.method == Method::GaussNewton && step.step_norm == 0.0 {
+        } else if step.gradient_norm <= tolerances.gradient {
+            converged(format!("gradient: max |gᵢ| = {:.3e} ≤ gradientTolerance = {:e}", step.gradient_norm, tolerances.gradient))
+        } else if method == Method::GaussNewton && step.step_norm == 0.0 {
             let reason = "JᵀWJ has no curvature along the gradient, so there is no Gauss–Newton step: use method \"lm\"";
             Some((Termination::Singular, reason.into()))
-        } else if step.accepted && step.cost_change.abs() <= settings.cost_tolerance * step.cost {
-            let relative = step.cost_change.abs() / step.cost;
-            converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", settings.cost_tolerance))
-        } else if step.accepted && step.step_norm <= settings.step_tolerance * (point_norm + settings.step_tolerance) {
+        } else if step.accepted && found <= tolerances.cost * step.cost {
+            let relative = found / step.cost;
+            converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost))
+        } else if step.accepted && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
             let relative = step.step_norm / point_norm;
-            converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", settings.step_tolerance))
-        } else if self.rejections == 1 && promised.max(step.cost_change.abs()) <= settings.cost_tolerance * step.cost {
+            converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", tolerances.step))
+        } else if self.rejections == 1 && promised.max(found) <= tolerances.cost * step.cost {
             // The damping was not raised yet, so the model's promise is that of a full step; what was found instead of
             // it is rounding. (After more rejections a small promise only says that the damping is large.)
-            let relative = model / step.cost;
             converged(format!(
                 "cost: predicted |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}, and what was found is within it",
-                settings.cost_tolerance
+                tolerances.cost
             ))
-        } else if !step.accepted && promised <= noise {
-            let reason =
-                format!("the predicted decrease of {model:.3e} is below what this precision resolves in a cost of {:.6e}", step.cost);
-            Some((Termination::Precision, reason))
-        } else if self.rejections >= max_rejections {
-            Some((Termination::NoProgress, format!("{max_rejections} steps in a row were rejected")))
+        } else if !step.accepted && (is_noise || self.rejections >= method.max_rejections()) {
+            let Self { rejections, spent, misjudged } = *self;
+            if spent {
+                return converged(format!("cost: what is left to be had is below what arithmetic resolves in a cost of {:.6e}", step.cost));
+            }
+            if !misjudged {
+                let reason =
+                    format!("the predicted decrease of {model:.3e} is below what this precision resolves in a cost of {:.6e}", step.cost);
+                return Some((Termination::Precision, reason));
+            }
+            let reason = format!("{rejections} steps in a row were rejected, the last one of length {:.3e}", step.step_norm);
+            Some((Termination::NoProgress, reason))
         } else {
             None
         }

@@ -21,8 +21,9 @@ pub struct Workspace {
     pub z: Slice,
     pub p: Slice,
     pub q: Slice,
-    /// D.
+    /// D, and the largest that the diagonal of JᵀWJ has been.
     pub scale: Slice,
+    pub peak: Slice,
     /// The diagonal blocks of JᵀWJ, and of the preconditioner.
     pub blocks: Slice,
     pub inverse: Slice,
@@ -112,6 +113,7 @@ impl Workspace {
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
+            ("largest diagonal", vector),
         ];
         let mut optional = |wanted: bool, label, len| {
             wanted.then(|| {
@@ -149,6 +151,7 @@ impl Workspace {
             scratch: slice(9),
             partials: slice(10),
             state: slice(11),
+            peak: slice(12),
             constraints,
             free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
@@ -175,6 +178,7 @@ impl Workspace {
             self.p,
             self.q,
             self.scale,
+            self.peak,
             self.blocks,
             self.inverse,
             self.scratch,

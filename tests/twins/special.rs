@@ -168,6 +168,7 @@ fn a_step_without_a_finite_gain_is_rejected() {
                 // At rest nothing is promised, and the damping stays.
                 (TELLING, if model == 0.0 { 0.0 } else { 1.0 }.into()),
                 (LEAVING, Value::default()),
+                (TOO_FAR, Value::default()),
                 (CHANGE, sum),
                 (GAIN, Value::default()),
                 (FORCING, 0.01875.into()),

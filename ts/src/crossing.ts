@@ -34,7 +34,7 @@ export function writeTerm(words: Words, term: TermCrossing, traces: number): voi
   words.push2(loss ? loss.words.length : 0, loss ? loss.reals.length : 0);
   if (loss) words.append(loss.words);
   for (const slot of slots) words.push2(slot.table, slot.column);
-  for (const { plain } of columns) words.push3(plain.width, plain.shared ? 1 : 0, plain.values.length);
+  for (const { plain } of columns) words.push3(plain.form.width, plain.shared ? 1 : 0, plain.values.length);
   for (const slot of ragged) words.push2(slot.table.handle, slot.rows.indices.length);
   for (const { plain } of entries) words.push(plain.values.length);
   for (const column of indices) words.append(column);

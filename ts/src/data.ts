@@ -1,10 +1,11 @@
 /**
  * Data of a term: a typed array is one scalar an instance, a number or an array literal is shared by all instances,
- * {@link column} is one vector an instance, {@link perEntry} one scalar for every entry of a ragged slot.
+ * {@link column} is one vector, quaternion or record an instance, {@link perEntry} one scalar for every entry of a ragged slot.
  */
 import { floats, type Floats } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import type { Scalar, Value } from "./expression.js";
+import { form, formOf, type Element, type Form, type Shape } from "./shape.js";
 import type { Slot } from "./slots.js";
 import type { Each } from "./sums.js";
 
@@ -14,15 +15,16 @@ export interface Data<V> { readonly data: V }
 /** @internal */
 export class ColumnData<V> implements Data<V> {
   declare readonly data: V;
-  constructor(readonly values: ArrayLike<number>, readonly width: number) {}
+  constructor(readonly values: ArrayLike<number>, readonly form: Form) {}
 }
 
-/** One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …). */
-export function column<const S extends number>(values: ArrayLike<number>, each: S): Data<Value<S>> {
-  if (!Number.isInteger(each) || each < 1 || each > 1024) {
-    throw new LeastwiseError("shape", `column(values, ${each}): the second argument is the number of scalars an instance, 1 to 1024`);
-  }
-  return new ColumnData<Value<S>>(values, each);
+/**
+ * One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …), or whatever the shape says: `column(frames,
+ * quaternion)`, `column(edges, { q: quaternion, t: 3 })`. The numbers are taken as they are: quaternions and directions must be
+ * of unit length where the residual relies on it.
+ */
+export function column<const S extends Shape>(values: ArrayLike<number>, each: S): Data<Element<S>> {
+  return new ColumnData<Element<S>>(values, form("column(values, shape)", each));
 }
 
 declare const perEntryTag: unique symbol;
@@ -60,13 +62,13 @@ export type Row<D, O = readonly []> = { readonly [K in keyof D]: ColumnValue<D[K
 export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
 
 /** A column as the engine takes it. @internal */
-export interface PlainColumn { readonly width: number; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean }
+export interface PlainColumn { readonly form: Form; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean }
 
 /** @internal */
 export function plain(given: unknown, term: string, name: string): PlainColumn {
-  if (typeof given === "number") return { width: 1, shared: true, values: Float64Array.of(given) };
-  if (given instanceof Float32Array || given instanceof Float64Array) return { width: 1, shared: false, values: given };
-  if (given instanceof ColumnData) return { width: given.width, shared: false, values: floats(given.values) };
-  if (Array.isArray(given)) return { width: given.length, shared: true, values: Float64Array.from(given) };
-  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, column(values, width) or perEntry(values)`, { term });
+  if (typeof given === "number") return { form: formOf(1), shared: true, values: Float64Array.of(given) };
+  if (given instanceof Float32Array || given instanceof Float64Array) return { form: formOf(1), shared: false, values: given };
+  if (given instanceof ColumnData) return { form: given.form, shared: false, values: floats(given.values) };
+  if (Array.isArray(given)) return { form: formOf(given.length), shared: true, values: Float64Array.from(given) };
+  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, column(values, shape) or perEntry(values)`, { term });
 }

@@ -18,12 +18,15 @@ export {
 } from "./expression.js";
 export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
 export { arctan, barron, cauchy, composed, gemanMcClure, huber, loss, scaled, softL1, tolerant, trivial, tukey, welsch, type Loss, type LossParameters } from "./loss.js";
+export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Retraction } from "./manifolds.js";
+export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Problem, Residual } from "./problem.js";
 export type { Counters, Iteration, Report, Termination } from "./report.js";
+export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
-export type { Bounds, Constants, Element, Shape, Table, Variables } from "./table.js";
+export type { Bounds, Constants, Table, Variables } from "./table.js";
 export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { WasmSource } from "./wasm.js";

@@ -24,12 +24,12 @@ export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
   readonly movedIntoBounds: number;
-  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string;
+  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
   readonly counters: NativeCounters;
 }
 
 export interface NativeCounters {
-  readonly submissions: number; readonly dispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly bytesUploaded: number;
+  readonly submissions: number; readonly dispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;
   readonly buffersCreated: number; readonly buffersDestroyed: number; readonly kernelsCreated: number; readonly bytesLive: number; readonly bytesPeak: number;
 }
 
@@ -43,7 +43,7 @@ export interface NativeDescription { readonly residuals: number; readonly inputs
 export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly compileMs: number }
 
 export interface NativeOptions {
-  readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
+  readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 
@@ -64,8 +64,8 @@ export interface NativeEngine {
   problem(): number;
   freeProblem(problem: number): void;
 
-  /** A table of `values.length / width` instances. `moving` tells variables from constants. */
-  table(problem: number, name: string, width: number, values: Float64Array | Float32Array, moving: boolean): number;
+  /** A table of instances of a shape, as `shape.ts` packs it. `moving` tells variables from constants. */
+  table(problem: number, name: string, shape: Uint32Array, values: Float64Array | Float32Array, moving: boolean): number;
   /** Overwrites instances (all, or those in `at`). */
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
   /** Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload. */

@@ -7,7 +7,8 @@ import { describe, type Output } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
-import { TableOf, type Constants, type Element, type Shape, type Variables } from "./table.js";
+import { form as formOfShape, type Element, type Shape } from "./shape.js";
+import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { TermOf, type Term, type TermOptions } from "./term.js";
@@ -23,7 +24,10 @@ function checkName(of: string, name: unknown): void {
 
 /** A least-squares problem: minimise ½ Σ w ρ(‖r‖²) over the variables, where ρ(s) = s unless a term has a loss. */
 export interface Problem extends Disposable {
-  /** Unknowns: `values.length / shape` instances, which begin at `values` (flat). */
+  /**
+   * Unknowns: instances of a {@link Shape}, which begin at `values` (flat: instance by instance, a record's fields one after
+   * the other).
+   */
   variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>>;
   /** Values that residuals look up by index and that never move. */
   constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
@@ -68,13 +72,14 @@ export class ProblemOf implements Problem {
     mustBeObject(options, `"${name}": options`);
     const { shape, values, count } = options;
     checkName("a variable or constant", name);
-    if (!Number.isInteger(shape) || shape < 1) throw new LeastwiseError("shape", `"${name}": the shape is the number of scalars an instance (1, 2, 3, …), not ${describe(shape)}${typeof shape === "number" ? ` (${shape})` : ""}`);
+    const form = formOfShape(`"${name}"`, shape);
+    const { width } = form;
     if (typeof values !== "object" || values === null || typeof values.length !== "number") throw new LeastwiseError("shape", `"${name}": values must be an array of numbers, not ${describe(values)}`);
-    if (count !== undefined && count * shape !== values.length) {
-      throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * shape} are needed (${count} instances of ${shape})`);
+    if (count !== undefined && count * width !== values.length) {
+      throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * width} are needed (${count} instances of ${width})`);
     }
-    const handle = this.tasks.call((native) => native.table(problem, name, shape, floats(values), !constant));
-    return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, shape, values.length / shape, constant);
+    const handle = this.tasks.call((native) => native.table(problem, name, Uint32Array.from(form.words), floats(values), !constant));
+    return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, form, values.length / width, constant);
   }
 
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D> {
@@ -106,7 +111,12 @@ export class ProblemOf implements Problem {
   }
 
   solver(options: SolveOptions = {}): Solver {
-    return new SolverOf(this.tasks, this.#alive, options, () => this.#traceMs);
+    const tableOf = (variables: unknown, what: string): number => {
+      if (!(variables instanceof TableOf)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
+      if (variables.problem !== this) throw new LeastwiseError("foreign-variable", `${what} is "${variables.name}" of another problem`);
+      return variables.handle;
+    };
+    return new SolverOf(this.tasks, this.#alive, options, tableOf, () => this.#traceMs);
   }
 
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */

@@ -29,7 +29,10 @@ export interface Iteration {
 /** Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors. */
 export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular";
 
-/** What the device did during a solve. */
+/**
+ * What the device did during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,
+ * `matrixBytesReadBack`) are not among the other readbacks.
+ */
 export interface Counters extends NativeCounters {}
 
 /** The account of a whole solve. The best accepted values are in the variables, however it ended. */
@@ -51,7 +54,9 @@ export interface Report {
   readonly backend: string;
   readonly precision: string;
   readonly method: string;
+  /** The linear solver, and why it is that one. */
   readonly linear: string;
+  readonly linearReason: string;
   readonly counters: Counters;
   /** The table that people know from Ceres. */
   toString(): string;
@@ -73,6 +78,7 @@ export class SolveReport implements Report {
   readonly precision: string;
   readonly method: string;
   readonly linear: string;
+  readonly linearReason: string;
   readonly counters: Counters;
 
   constructor(native: NativeReport, traceMs: number) {
@@ -89,6 +95,7 @@ export class SolveReport implements Report {
     this.precision = native.precision;
     this.method = native.method;
     this.linear = native.linear;
+    this.linearReason = native.linearReason;
     this.counters = native.counters;
   }
 
@@ -102,7 +109,7 @@ export class SolveReport implements Report {
     const { traceMs, compileMs, solveMs } = this.time;
     const moved = this.movedIntoBounds > 0 ? [`Bounds: ${this.movedIntoBounds} components were outside and were moved to the nearest point inside`] : [];
     return [
-      `Leastwise: ${this.method} + ${this.linear} on ${this.backend}, ${this.precision}`,
+      `Leastwise: ${this.method} + ${this.linear} (${this.linearReason}) on ${this.backend}, ${this.precision}`,
       head,
       ...rows,
       ...rejected,

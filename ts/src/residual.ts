@@ -6,10 +6,11 @@ import { floats, isArrayLike, type Floats } from "./arrays.js";
 import { writeTerm, type TermCrossing } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe, wrap, writeOutputs } from "./expression.js";
+import { describe, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { packedLoss } from "./loss.js";
 import { Opcode } from "./opcodes.js";
+import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
 import { TableOf } from "./table.js";
@@ -89,16 +90,16 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
   words.push3(length, 0, 0);
   const tracing = new Trace(name, words);
   const bare = layout.slots.length;
-  const input = (source: number, width: number) => wrap(tracing, tracing.write1(Opcode.Input, source), width);
+  const input = (source: number, form: Form) => form.element(tracing, tracing.write1(Opcode.Input, source));
   const [first, each] = [bare + columns.length, ragged.length + entries.length];
-  const array = (offset: number, width: number) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, width)));
-  const row = (offset: number, width: number) => (summed ? new Each(tracing, input(first + offset, width)) : array(offset, width));
+  const array = (offset: number, form: Form) => Object.freeze(Array.from({ length }, (_, entry) => input(first + entry * each + offset, form)));
+  const row = (offset: number, form: Form) => (summed ? new Each(tracing, input(first + offset, form)) : array(offset, form));
   let [nextBare, nextRagged] = [0, 0];
-  const values = slots.map((slot) => (slot instanceof SlotOf ? input(nextBare++, slot.table.width) : row(nextRagged++, slot.table.width)));
+  const values = slots.map((slot) => (slot instanceof SlotOf ? input(nextBare++, slot.table.form) : row(nextRagged++, slot.table.form)));
   const of = keys ? Object.fromEntries(keys.map((key, k) => [key, values[k]])) : values;
   const data = columns.length + entries.length === 0 ? {} : Object.fromEntries([
-    ...columns.map((column, k) => [column.name, input(bare + k, column.plain.width)] as const),
-    ...entries.map((column, k) => [column.name, row(ragged.length + k, 1)] as const),
+    ...columns.map((column, k) => [column.name, input(bare + k, column.plain.form)] as const),
+    ...entries.map((column, k) => [column.name, row(ragged.length + k, column.plain.form)] as const),
   ]);
   kept.values = values;
   const returned = tracing.run(residual, of as never, data as never);
@@ -129,7 +130,7 @@ function dataColumns(name: string, data: Columns): readonly [readonly NamedColum
   }
   const [columns, entries]: [NamedColumn[], NamedColumn[]] = [[], []];
   for (const [column, values] of Object.entries(data)) {
-    if (values instanceof EntryData) entries.push({ name: column, plain: { width: 1, shared: false, entries: true, values: values.values } });
+    if (values instanceof EntryData) entries.push({ name: column, plain: { form: formOf(1), shared: false, entries: true, values: values.values } });
     else columns.push({ name: column, plain: plain(values, name, column) });
   }
   return [columns, entries];

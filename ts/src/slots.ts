@@ -1,6 +1,7 @@
 /** Slots: how a term reaches the instances of variables and constants. */
 import { firstNonIndex, isArrayLike, type IndexTable } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import type { Form } from "./shape.js";
 import type { Each } from "./sums.js";
 
 /** One argument of a residual function: a variable or constant, and which of its instances. */
@@ -57,4 +58,4 @@ export function rowsOf(name: string, ragged: Ragged, how: "rows" | "each" = "row
 }
 
 /** What a slot knows of its table. @internal */
-export interface TableIdentity { readonly problem: object; readonly handle: number; readonly width: number; readonly name: string; readonly count: number }
+export interface TableIdentity { readonly problem: object; readonly handle: number; readonly form: Form; readonly name: string; readonly count: number }

@@ -3,6 +3,7 @@ import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeOptions } from "./native.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
+import type { Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
 /** How to solve. */
@@ -18,28 +19,47 @@ export interface SolveOptions {
    * told), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
    */
   dogleg?: "traditional" | "subspace";
-  /** `"pcg"`, matrix-free conjugate gradients with a block-Jacobi preconditioner, is what there is; `"auto"` takes it. */
-  linear?: "auto" | "pcg";
+  /**
+   * What solves (JᵀWJ + λD) s = −g in every step:
+   *
+   * - `"auto"` (unless told): chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
+   * - `"dense"`: all unknowns at once, for up to some hundreds of them: a QR factorisation of √W J up to 64 unknowns without a
+   *   robust loss, whose digits the condition of J decides and not its square; else a Cholesky factor of JᵀWJ.
+   * - `"sparse-cholesky"`: a sparse Cholesky factor, ordered by approximate minimum degree; its structure is found once.
+   * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
+   *   what is left is factorised; see {@link SolveOptions.eliminate}.
+   * - `"pcg"`: matrix-free conjugate gradients on the device, preconditioned by the diagonal blocks of JᵀWJ.
+   *
+   * All but `"pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
+   * a linearisation (`counters.matrixReadbacks`). They refuse terms made by `sumOver`, whose Jacobian is never stored.
+   * `advance()` never reads back, so its steps are solved by `"pcg"` always.
+   */
+  linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "schur";
+  /**
+   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Unless told, those that
+   * leave the fewest unknowns.
+   */
+  eliminate?: readonly Variables<any>[];
   /**
    * How many steps in a row may end above the lowest cost so far, as long as the model's promises since a reference point
    * are kept; 0 unless told, 5 is usual. The best values are what remains at the end.
    */
   nonmonotone?: number;
-  /** Iterations of `"pcg"` in one step at most. */
+  /** Iterations of `"pcg"` in one step at most; twice the number of unknowns unless told, but no less than 10 and no more than 500. */
   maxInnerIterations?: number;
   /**
    * η: `"pcg"` stops when what is left of the linear system is this part of it, in the preconditioner's norm. Between 0.001
    * and 0.1 unless told, from step to step by how well the model did.
    */
   forcing?: number;
-  /** Steps, accepted or not; 50 unless told. */
+  /** Steps, accepted or not; 50 unless told, 2000 where the linear solver is `"dense"`: there a step costs next to nothing. */
   maxIterations?: number;
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told. */
+  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`. */
   costTolerance?: number;
-  /** Converged when max |gᵢ| is at most this; 1e-10 unless told. */
+  /** Converged when max |gᵢ| is at most this; 1e-10 unless told, 1e-20 where the linear solver is `"dense"`. */
   gradientTolerance?: number;
-  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told. */
+  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`. */
   stepTolerance?: number;
   /** Ends the solve after the current iteration; the report says `"stopped"`. */
   signal?: AbortSignal;
@@ -73,20 +93,22 @@ export class SolverOf implements Solver {
   readonly #handle: number;
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, private readonly traceMs: () => number) {
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
     if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
-    const { signal, onIteration, ...rest } = options;
+    const { signal, onIteration, eliminate, ...rest } = options;
     // A task that can't be listened to would never be ended, and its problem busy for ever.
     if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
     if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
     const numbers = ["nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-    const known = ["method", "dogleg", "linear", ...numbers];
+    const known = ["method", "dogleg", "linear", "eliminate", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
     if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
     const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
     const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
     if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
-    this.#handle = tasks.call((native) => native.solver(problem(), given));
+    if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
+    const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
+    this.#handle = tasks.call((native) => native.solver(problem(), tables ? { ...given, eliminate: tables } : given));
   }
 
   #alive(): number {

@@ -1,15 +1,11 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
 import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices, type Mask } from "./arrays.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe, type Value } from "./expression.js";
+import { describe } from "./expression.js";
+import type { Form } from "./shape.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
 import type { Tasks } from "./tasks.js";
-
-/** What one instance is: its number of scalars. */
-export type Shape = number;
-/** What an instance of that shape is in a residual function: a scalar, a vector. */
-export type Element<S> = S extends number ? Value<S> : never;
 
 /**
  * Many instances of one variable or constant. As a slot it stands for "column k of `over`", k being its position among
@@ -31,9 +27,9 @@ export interface Table<V> extends Slot<V>, Disposable {
    * lengths there are.
    */
   each(ragged: Ragged): Slot<Each<V>>;
-  /** Overwrites all instances, or those in `at`. */
+  /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
   write(values: ArrayLike<number>, options?: { at?: Indices }): void;
-  /** The accepted values, flat. */
+  /** The accepted values, flat: `count` × all scalars of an instance. */
   read(): Promise<F32>;
   read<A extends Floats>(out: A): Promise<A>;
   /** The GPU buffer that holds the accepted values, tightly packed; stable for the variable's life. Undefined on the CPU. */
@@ -58,11 +54,12 @@ export interface Variables<V> extends Table<V> {
   readonly constant: false;
   /**
    * Fixes instances: those in `which` (a list, or a `Uint8Array` that is not 0 where an instance is meant), or all of them.
-   * With `components`, only these of an instance's scalars (0, 1, …). What is fixed keeps its value to the bit, whatever
+   * With `components`, only these of an instance's scalars (0, 1, …), a record's counted field after field; scalars that
+   * move together on a {@link Manifold}, as the four of a quaternion, are fixed together. What is fixed keeps its value to the bit, whatever
    * else moves; {@link write} still sets it. May be called at any time, also between the steps of a live solver: it
    * costs one upload, and nothing is compiled anew.
    *
-   * @throws `index-out-of-range` for an instance, `shape` for a component that is not there, `data-length` for a mask of another length
+   * @throws `index-out-of-range` for an instance, `shape` for a component that is not there, or that is to be fixed without those that it moves with, `data-length` for a mask of another length
    */
   fix(which?: Indices | Mask, components?: readonly number[]): void;
   /** Lets instances (all, or those in `which`) move again, with all of their components. */
@@ -73,7 +70,7 @@ export interface Variables<V> extends Table<V> {
    * begins are moved to the nearest point inside, and the report says how many were; what is fixed is not moved. May be called
    * at any time, as {@link fix}.
    *
-   * @throws `bounds` for limits that are NaN or leave nothing between them, with the `instance`; `data-length` for an array of another length; `shape` on a manifold
+   * @throws `bounds` for limits that are NaN or leave nothing between them, with the `instance`; `data-length` for an array of another length; `shape` where the {@link Shape} has a manifold
    */
   bound(limits: Bounds): void;
 }
@@ -88,10 +85,13 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     private readonly problemHandle: () => number,
     readonly handle: number,
     readonly name: string,
-    readonly width: number,
+    readonly form: Form,
     readonly count: number,
     readonly constant: C,
   ) {}
+
+  /** Scalars of an instance. */
+  get width(): number { return this.form.width; }
 
   at(column: number | IndexTable): Slot<V> {
     if (typeof column === "number" && !(Number.isInteger(column) && column >= 0)) {

@@ -5,6 +5,7 @@ import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
+import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
 
 /** The largest finite f32. */
@@ -28,7 +29,7 @@ export interface Term<D> extends Disposable {
   worst(count: number): Promise<{ instance: number; cost: number }[]>;
   /**
    * r and J of every instance at the accepted values, as the device computes them: to look at, or for a method of your
-   * own; of a ragged term whose rows of r differ in number, shorter ones end with 0. Columns of J are the scalars of the term's variables, slot by slot (of ragged slots, entry by entry; of slots
+   * own; of a ragged term whose rows of r differ in number, shorter ones end with 0. Columns of J are the scalars (on a {@link Manifold}, the degrees of freedom) of the term's variables, slot by slot (of ragged slots, entry by entry; of slots
    * of `each`, none: J is the whole derivative with respect to the row's own).
    */
   evaluate(): Promise<Evaluation>;
@@ -58,7 +59,7 @@ export interface GradientCheck {
   readonly error: number;
   readonly instance: number;
   readonly row: number;
-  /** Which slot (of ragged ones, plain slots first, then entry by entry), and which of its scalars. */
+  /** Which slot (of ragged ones, plain slots first, then entry by entry), and which of its scalars or degrees of freedom. */
   readonly slot: number;
   readonly component: number;
   readonly derivative: number;
@@ -135,8 +136,8 @@ export class TermOf<D> implements Term<D> {
       const isFlat = values instanceof Float32Array || values instanceof Float64Array;
       const flat = values instanceof EntryData && column.plain.entries ? values.values : isFlat && !column.plain.shared ? values : undefined;
       const next = flat ? { ...column.plain, values: flat } : plain(values, this.name, name);
-      if (next.shared !== column.plain.shared || next.width !== column.plain.width) {
-        const was = column.plain.shared ? `${column.plain.width} shared by all instances` : `${column.plain.width} an instance`;
+      if (next.shared !== column.plain.shared || next.form.width !== column.plain.form.width) {
+        const was = column.plain.shared ? `${column.plain.form.width} shared by all instances` : `${column.plain.form.width} an instance`;
         throw new LeastwiseError("invalid-option", `term "${this.name}": data column "${name}" was made as ${was}; another layout would be another kernel: make a new term`, { term: this.name });
       }
       this.#check(`data column "${name}"`, next);
@@ -152,7 +153,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   /** The engine's own checks of a column, in its words. */
-  #check(what: string, { width, shared, entries, values }: PlainColumn): void {
+  #check(what: string, { form: { width }, shared, entries, values }: PlainColumn): void {
     const needed = shared ? width : entries ? this.entries : this.count * width;
     if (values.length !== needed) {
       const expected = shared ? `${width} (shared by all instances)` : entries ? `${needed} (one an entry)` : `${needed} (${this.count} instances of ${width})`;
@@ -174,7 +175,7 @@ export class TermOf<D> implements Term<D> {
     const values = isEach ? weight : Float64Array.of(weight);
     const negative = values.findIndex((value) => value < 0);
     if (negative >= 0) throw new LeastwiseError("invalid-option", `term "${this.name}": weight must not be negative, but value ${negative} is`, { term: this.name });
-    this.#check("weight", { width: 1, shared: !isEach, values });
+    this.#check("weight", { form: formOf(1), shared: !isEach, values });
   }
 
   async #costs(): Promise<Float64Array> {

@@ -11,7 +11,7 @@ mod part;
 pub use part::{MAX_WIDTH, Part};
 
 use super::tape::TapeError;
-use super::{Expr, Graph, Leaf, Node};
+use super::{Expr, Graph, Leaf};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -168,39 +168,53 @@ impl Manifold {
         self.plus.iter().map(|column| column.iter().map(|entry| entry.0).zip(&mut slopes).collect()).collect()
     }
 
-    /// The degree of freedom whose fixing holds a scalar where it is; none if it never moves. `None` where the scalar
-    /// moves together with others.
-    pub fn holding(&self, component: u32) -> Option<Option<u32>> {
-        let needed = self.graph.reachable(&[self.moved[component as usize]]);
-        let leaves = (0..needed.len()).filter(|&index| needed[index]).map(|index| self.graph.node(Expr(index as u32)));
-        let steps = leaves.filter_map(|node| match node {
-            Node::Leaf(Leaf::Step { component, .. }) => Some(component),
-            _ => None,
-        });
-        match steps.collect::<Vec<u32>>()[..] {
-            [] => Some(None),
-            [along] if self.plus[along as usize].len() == 1 => Some(Some(along)),
-            _ => None,
+    /// The degrees of freedom whose fixing holds these scalars where they are, and nothing else: those that move no other
+    /// scalar. An error names a scalar that would still move.
+    pub fn holding(&self, components: &[u32]) -> Result<Vec<u32>, u32> {
+        let within = |along: &u32| self.plus[*along as usize].iter().all(|(scalar, _)| components.contains(scalar));
+        let held: Vec<u32> = (0..self.tangent).filter(within).collect();
+        let mut graph = self.graph.clone();
+        match components.iter().find(|component| !self.rests(&mut graph, **component, &held)) {
+            Some(&component) => Err(component),
+            None => Ok(held),
         }
+    }
+
+    /// Whether a scalar stays where it is if these components of a step are 0, whatever the others are.
+    fn rests(&self, graph: &mut Graph, scalar: u32, held: &[u32]) -> bool {
+        let moved = [self.moved[scalar as usize]];
+        let zero = graph.constant(0.0);
+        let is_held = |leaf| matches!(leaf, Leaf::Step { component, .. } if held.contains(&component));
+        graph.substitute(&moved, |leaf| is_held(leaf).then_some(zero)) == graph.at_rest(&moved)
     }
 
     /// What a kernel stores as the trial point, in a graph of its own; flagged where it is not defined. What does not
     /// move keeps its bits.
     pub fn retraction(&self) -> (Graph, Vec<Expr>) {
         let mut graph = self.graph.clone();
+        let mut kept = Vec::new();
+        for (scalar, &moved) in (0..).zip(&self.renewed) {
+            let x = graph.leaf(Leaf::Slot { slot: 0, component: scalar });
+            let still = self.still(&mut graph, scalar);
+            kept.push(graph.select(still, x, moved));
+        }
+        let roots = graph.flagged(&kept);
+        (graph, roots)
+    }
+
+    /// Whether a step leaves a scalar where it is: of the components that move it at x all are 0, or of all if it takes more.
+    fn still(&self, graph: &mut Graph, scalar: u32) -> Expr {
         let (zero, one) = (graph.constant(0.0), graph.constant(1.0));
-        let still = (0..self.tangent).fold(one, |still, component| {
+        let moves = |along: &u32| self.plus[*along as usize].iter().any(|entry| entry.0 == scalar);
+        let mut movers: Vec<u32> = (0..self.tangent).filter(moves).collect();
+        if !self.rests(graph, scalar, &movers) {
+            movers = (0..self.tangent).collect();
+        }
+        movers.into_iter().fold(one, |still, component| {
             let step = graph.leaf(Leaf::Step { slot: 0, component });
             let at_rest = graph.equal(step, zero);
             graph.and(still, at_rest)
-        });
-        let kept = (0..).zip(&self.renewed).map(|(component, &moved)| {
-            let x = graph.leaf(Leaf::Slot { slot: 0, component });
-            graph.select(still, x, moved)
-        });
-        let kept: Vec<Expr> = kept.collect();
-        let roots = graph.flagged(&kept);
-        (graph, roots)
+        })
     }
 
     /// x ⊕ δ in numbers, for a step along one degree of freedom.

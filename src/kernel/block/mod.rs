@@ -26,7 +26,7 @@ mod power;
 mod tiles;
 mod trig;
 
-pub use instructions::Instructions;
+pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;
 

@@ -5,13 +5,25 @@
 //! - *On the device*: [`Linear::append`] appends commands that leave s in `work.step` and what is left of the system,
 //!   −g − (JᵀWJ + λD)s, in `work.residual`. λ is `state[DAMPING]`, which only the device knows when the commands are
 //!   recorded. Nothing is read back.
-//! - *On the host*: a step is two recordings. The first one ends after [`Workspace::differentiate`] and the assembly of the
-//!   system, which it reads back (`Phase::Assembling` of the solver); the second one uploads s and its residual in place
-//!   of the commands above and goes on with [`Workspace::attempt`]. After a rejected step the values are still there:
-//!   only λ differs, which the host has from the state that every step reads back. A system that cannot be solved ends
-//!   the solve as `Termination::Singular`. Live steps, which read nothing back, need a solver on the device.
+//! - *On the host* ([`host`]): a step is two recordings. The first one ends after [`Workspace::differentiate`] and the
+//!   assembly of the system, which it reads back (`Phase::Assembling` of the solver); the second one uploads s in place of
+//!   the commands above and goes on with [`Workspace::attempt`]. After a rejected step the values are still there: only λ
+//!   differs, which the host has from the state that every step reads back. A system that cannot be solved raises λ, or
+//!   ends the solve as `Termination::Singular`. Live steps, which read nothing back, are solved on the device.
+//!
+//! Which one a problem gets is decided in [`auto`]; docs/SOLVERS.md says what each is for.
 
+pub mod auto;
+pub mod dense;
+pub mod elimination;
+pub mod host;
+pub mod matrix;
+mod parallel;
 pub mod pcg;
+pub mod qr;
+mod rows;
+pub mod schur;
+pub mod sparse;
 
 use super::Workspace;
 use crate::device::Command;
@@ -33,41 +45,55 @@ pub enum Inner {
 pub enum Linear {
     /// Matrix-free preconditioned conjugate gradients, on the device.
     Pcg,
+    /// On the host: a QR factorisation of J where that is small, else a Cholesky factor of the whole matrix.
+    Dense,
+    /// On the host: a sparse Cholesky factor.
+    SparseCholesky,
+    /// On the host: the elimination of a block-diagonal part, and a factor of what is left.
+    Schur,
+}
+
+/// What a caller asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// The best for the problem where nothing was.
+    pub linear: Option<Linear>,
+    /// Tables that a Schur complement eliminates; those that are found where nothing was.
+    pub eliminate: Option<Vec<u32>>,
 }
 
 /// The solver of a problem, and why it is that one.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
     pub linear: Linear,
     pub why: String,
 }
 
-/// What solves this problem's systems: what was asked for, else the best for its structure and size. A pure function.
-pub fn choose(wanted: Option<Linear>, _problem: &Problem) -> Choice {
-    match wanted {
-        Some(linear) => Choice { linear, why: "it was asked for".into() },
-        None => Choice { linear: Linear::Pcg, why: "it works at any size, without a matrix".into() },
-    }
-}
-
 impl Linear {
+    pub const ALL: [Self; 4] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::Schur];
+
     /// The name that options and reports have for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pcg => "pcg",
+            Self::Dense => "dense",
+            Self::SparseCholesky => "sparse-cholesky",
+            Self::Schur => "schur",
         }
     }
 
-    /// Appends the solve of one step's system, in so many iterations at most, if it is told and there are any.
+    /// Whether systems come back to be solved.
+    pub fn is_on_host(self) -> bool {
+        self != Self::Pcg
+    }
+
+    /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told. Live steps come
+    /// here whatever the solver.
     pub fn append(self, work: &Workspace, problem: &Problem, inner: Inner, most: Option<u32>, commands: &mut Vec<Command>) {
-        match self {
-            Self::Pcg => {
-                let usual = match inner {
-                    Inner::ToTolerance => pcg::max_iterations(problem),
-                    Inner::Live => LIVE_ITERATIONS,
-                };
-                pcg::solve(work, problem, most.unwrap_or(usual), commands);
-            }
-        }
+        let usual = match inner {
+            Inner::ToTolerance => pcg::max_iterations(problem),
+            Inner::Live => LIVE_ITERATIONS,
+        };
+        pcg::solve(work, problem, most.unwrap_or(usual), commands);
     }
 }

@@ -5,26 +5,6 @@ use leastwise::device::binding::{ARENA, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::DAMPING;
 
-pub fn damping(tables: &Tables, random: &mut Random) -> Case {
-    // Also what is clamped: nothing, too little, too much, and what cannot be.
-    let odd = [0.0, 1e-9, 1e33, -1.0];
-    let blocks: Vec<f64> = (0..tables.blocks_len)
-        .map(|_| if random.below(5) == 0 { f64::from(odd[random.below(4) as usize] as f32) } else { random.signed() })
-        .collect();
-    let mut case = Case::new(Fixed::Damping, "");
-    case.reals(VECTOR_IN, blocks.clone());
-    case.poisoned(VECTOR_OUT, tables.vector_len);
-    for table in &tables.list {
-        case.dispatch(table.items as u32, &table.words());
-        for i in 0..table.items {
-            let (variable, component) = (i / table.width, i % table.width);
-            let diagonal = entry(&blocks, table.block + variable * table.packed(), component, component);
-            case.expect(VECTOR_OUT, table.vector + i, diagonal.clamp(1e-6, 1e30));
-        }
-    }
-    case
-}
-
 /// λ of the cases below.
 const LAMBDA: f64 = 0.0625;
 

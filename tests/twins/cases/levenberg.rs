@@ -128,16 +128,18 @@ struct History {
     reference: [f64; 2],
     candidate: [f64; 2],
     above_best: f64,
+    /// The first step is a long one.
+    too_far: bool,
 }
 
 pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
     // The gain ratio that is wanted, the sign of the model, and what was before.
     let case = |name: &str, gain: f64, sign: f64, epsilon: f64, before: History, random: &mut Random| {
+        let History { window, uphill, reference, candidate, above_best, too_far } = before;
         let high: Vec<f64> = random.positive(size).iter().map(|value| -gain.signum() * value).collect();
         let (partials, change) = compensated(&high, random);
         let model = f64::from((sign * change.value.abs().max(0.5) / gain.abs()) as f32);
         let scaled = |share: f64| f64::from((share * change.value.abs().max(0.5)) as f32);
-        let History { window, uphill, reference, candidate, above_best } = before;
         let (reference, candidate, above_best) = (reference.map(scaled), candidate.map(scaled), scaled(above_best));
         let known = [
             (MODEL, model),
@@ -152,6 +154,7 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
             (CANDIDATE, candidate[0]),
             (CANDIDATE_MODEL, candidate[1]),
             (ABOVE_BEST, above_best),
+            (TOO_FAR, f64::from(u8::from(too_far))),
         ];
         let state = random_state(random, &known);
         let at = |element: u32| Value::from(state[element as usize]);
@@ -167,6 +170,7 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
             Value::default()
         };
         let ratio = if ratio.value.abs() > 10.0 { (10.0 * ratio.value.signum()).into() } else { ratio };
+        let ratio = if too_far { Value::default() } else { ratio };
         let accepted = ratio.value > 1e-3;
         let flag = |set: bool| Value::from(f64::from(u8::from(set)));
         let mut leaving = false;
@@ -194,7 +198,13 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         };
         case.expect_state(&[(CHANGE, change), (GAIN, ratio), (STEPS, steps + 1.0.into()), (FORCING, forcing.into())]);
         let telling = accepted || model.abs() > epsilon * cost.value.abs();
-        case.expect_state(&[(ACCEPTED, flag(accepted)), (LINEARIZED, flag(!accepted)), (TELLING, flag(telling)), (LEAVING, flag(leaving))]);
+        case.expect_state(&[
+            (ACCEPTED, flag(accepted)),
+            (LINEARIZED, flag(!accepted)),
+            (TELLING, flag(telling)),
+            (LEAVING, flag(leaving)),
+            (TOO_FAR, flag(false)),
+        ]);
         case.expect_state(&[(DAMPING_BEFORE, damping), (RADIUS_BEFORE, radius), (LENGTH_BEFORE, length)]);
         case
     };
@@ -206,11 +216,12 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         case("hardly a gain", 1e-5, 1.0, 0.0, none, random),
         case("a step uphill", -1.0, 1.0, 0.0, none, random),
         case("a model that promises nothing", 0.9, -1.0, 0.0, none, random),
+        case("a long first step", 0.9, 1.0, 0.0, History { too_far: true, ..none }, random),
         case("at rest", -1e6, 1.0, 1e9, none, random),
     ];
     // Nothing at all would be as good as the best.
     if size > 0 {
-        let window = |uphill, reference, candidate, above_best| History { window: 3.0, uphill, reference, candidate, above_best };
+        let window = |uphill, reference, candidate, above_best| History { window: 3.0, uphill, reference, candidate, above_best, ..none };
         cases.extend([
             case("uphill from the best, below the reference", -0.5, 1.0, 0.0, window(0.0, [4.0, 6.0], [0.0, 0.0], 0.0), random),
             case("uphill above the reference", -0.5, 1.0, 0.0, window(1.0, [0.5, 6.0], [0.0, 0.0], 0.0), random),
@@ -232,19 +243,22 @@ fn rule(kernel: Fixed, name: &str, known: &[(u32, f64)], random: &mut Random) ->
 }
 
 pub fn nielsen(random: &mut Random) -> Vec<Case> {
-    // The outcome, its gain ratio, λ and ν, and what becomes of them.
+    // The outcome, its gain ratio, λ and ν, and what becomes of them; then φ.
     let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-49), 2f64.powi(46));
     let outcomes = [
-        ("as good as the model", 1.0, 0.96875, [usual, 8.0], [usual / 3.0, 2.0]),
-        ("a fair gain", 1.0, 0.25, [usual, 8.0], [1.125 * usual, 2.0]),
-        ("better than the model", 1.0, 10.0, [tiny, 8.0], [1e-15, 2.0]),
-        ("rejected", 0.0, -3.0, [usual, 8.0], [8.0 * usual, 16.0]),
-        ("rejected at the limit", 0.0, 0.0, [huge, 8e5], [1e15, 1e6]),
+        ("as good as the model", 1.0, 0.96875, [usual, 8.0], [usual / 3.0, 2.0], [0.125, 0.125]),
+        ("a fair gain", 1.0, 0.25, [usual, 8.0], [1.125 * usual, 2.0], [1.0, 1.0]),
+        ("better than the model", 1.0, 10.0, [tiny, 8.0], [1e-15, 2.0], [0.5, 0.5]),
+        ("rejected", 0.0, -3.0, [usual, 8.0], [8.0 * usual, 16.0], [0.125, 0.375]),
+        ("rejected at the limit", 0.0, 0.0, [huge, 8e5], [1e15, 1e6], [0.5, 1.0]),
     ];
-    let case = |(name, accepted, gain, [damping, growth], next): (&str, f64, f64, [f64; 2], [f64; 2])| {
-        let known = [(ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth)];
+    let case = |(name, accepted, gain, [damping, growth], next, floor): (&str, f64, f64, [f64; 2], [f64; 2], [f64; 2])| {
+        let known = [(ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth), (FLOOR, floor[0])];
         let mut case = rule(Fixed::Nielsen, name, &known, random);
         case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
+        if floor[1] != floor[0] {
+            case.expect_state(&[(FLOOR, floor[1].into())]);
+        }
         case
     };
     outcomes.map(case).into()

@@ -3,6 +3,7 @@
 pub mod blocks;
 mod bounds;
 mod copy;
+mod damping;
 mod dogleg;
 mod gather;
 mod levenberg;
@@ -31,7 +32,8 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
     };
     match kernel {
         Fixed::Gather => widths.iter().map(|&width| gather::gather(size, width, random)).collect(),
-        Fixed::Damping => wide(random, &blocks::damping, Items::Elements),
+        Fixed::Peak => wide(random, &damping::peak, Items::Elements),
+        Fixed::Damping => wide(random, &damping::damping, Items::Elements),
         Fixed::Mask => vec![mask::mask(size, random)],
         Fixed::MaskBlocks => wide(random, &mask::mask_blocks, Items::Variables),
         Fixed::ActiveSet => vec![bounds::active_set(&Tables::new(size, 3, group, Items::Elements, random), random)],
@@ -53,6 +55,8 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Model => vec![levenberg::model(size, random)],
         Fixed::Sum => vec![levenberg::sum(size, group, random)],
         Fixed::Cost => vec![levenberg::cost(size, random)],
+        Fixed::Extent => vec![damping::extent(&Tables::new(size, 3, group, Items::Elements, random), random)],
+        Fixed::Reach => damping::reach(size, random),
         Fixed::Accept => levenberg::accept(size, random),
         Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
         Fixed::Nielsen => levenberg::nielsen(random),

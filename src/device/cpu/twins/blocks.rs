@@ -1,4 +1,4 @@
-//! Twins of `shaders/damping.wgsl` and `shaders/invert_blocks.wgsl`.
+//! The twin of `shaders/invert_blocks.wgsl`.
 
 use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
@@ -9,22 +9,6 @@ use crate::solve::state::DAMPING;
 /// Where row r of a lower triangle begins in packed storage.
 pub fn row_start(r: usize) -> usize {
     r * (r + 1) / 2
-}
-
-/// D = the diagonal of JᵀWJ, clamped away from 0 and infinity.
-pub fn damping<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [vector, width, first, ..] = work.params.words.map(|word| word as usize);
-    let (blocks, mut scale) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
-    let (lowest, highest) = (R::from_f64(1e-6), R::from_f64(1e30));
-    let tasks = threads::cut(work.items()).map(|items| (scale.take(vector + items.start..vector + items.end), items));
-    threads::each(tasks.collect(), work.items().len(), |(scale, items)| {
-        for (scale, i) in scale.iter_mut().zip(items) {
-            let (variable, component) = (i / width, i % width);
-            let value = blocks[first + variable * row_start(width) + row_start(component) + component];
-            let raised = if value > lowest { value } else { lowest };
-            *scale = if raised < highest { raised } else { highest };
-        }
-    });
 }
 
 /// M⁻¹: the inverses of the diagonal blocks of JᵀWJ + λD.

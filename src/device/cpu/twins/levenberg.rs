@@ -114,6 +114,9 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         let since = (at(REFERENCE) - change) / (at(REFERENCE_MODEL) + model);
         gain = clamp(larger(-change / model, since), R::from_f64(-10.0), R::from_f64(10.0));
     }
+    if at(TOO_FAR) != R::ZERO {
+        gain = R::ZERO;
+    }
     let accepted = gain > R::from_f64(1e-3);
     let mut leaving = false;
     if accepted {
@@ -155,6 +158,7 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     for (before, now) in [(DAMPING_BEFORE, DAMPING), (RADIUS_BEFORE, RADIUS), (LENGTH_BEFORE, ALONG_NEWTON)] {
         state[before as usize] = state[now as usize];
     }
+    state[TOO_FAR as usize] = R::ZERO;
     state[LEAVING as usize] = flag(leaving);
     state[CHANGE as usize] = change;
     state[GAIN as usize] = gain;
@@ -177,6 +181,7 @@ pub fn nielsen<R: Real>(_: &Work, mut bindings: Bindings<R>) {
     } else {
         damping = damping * state[GROWTH as usize];
         state[GROWTH as usize] = smaller(state[GROWTH as usize] + state[GROWTH as usize], R::from_f64(1e6));
+        state[FLOOR as usize] = smaller(R::from_f64(3.0) * state[FLOOR as usize], R::ONE);
     }
     state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
 }

@@ -6,6 +6,7 @@
 mod blocks;
 mod bounds;
 mod copy;
+mod damping;
 mod dogleg;
 mod gather;
 mod levenberg;
@@ -14,9 +15,10 @@ mod pcg;
 mod project;
 mod reduce;
 
-pub use blocks::{damping, invert_blocks};
+pub use blocks::invert_blocks;
 pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
 pub use copy::copy;
+pub use damping::{damping, extent, peak, reach};
 pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, steepest, trust_region};
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial};

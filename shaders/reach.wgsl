@@ -1,0 +1,25 @@
+// Whether a first step goes farther than the values that it starts from say anything about: √(sᵀDs) > 10 √(xᵀDx).
+// Values that are all 0 say nothing. One workgroup.
+//
+// words0: number of partials of a kind, distance of the two kinds
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+fn total(lane: u32, kind: u32) -> real {
+    var sum: real = 0.0;
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        sum += partials[kind * params.words0.y + i];
+    }
+    return group_sum(lane, sum);
+}
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    let of_step = total(lane, 0u);
+    let of_point = total(lane, 1u);
+    if (lane == 0u) {
+        let too_far = of_point > 0.0 && of_step > 100.0 * of_point;
+        state[TOO_FAR] = select(real(0.0), real(1.0), too_far);
+    }
+}

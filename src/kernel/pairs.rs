@@ -1,0 +1,118 @@
+//! What a term adds to JᵀWJ off its diagonal: the blocks JₐᵀWJ_b of every two of its slots that move.
+//!
+//! Only solvers that assemble the matrix ask for these programs. As with the diagonal blocks, each distinct value (up to
+//! its sign) is stored once, in a column; a map says which column, with which sign, an entry of a block is. A device
+//! holds so many columns of a chunk at most: where there are more, they are stored in several *passes*.
+
+use super::residual::Columns;
+use super::robust::Weighting;
+use super::{ColumnMap, Entry, NEGATIVE, Program, ResidualPrograms, Signature, Store};
+use crate::expr::{Expr, Graph, Leaf};
+use std::ops::Range;
+
+/// Two slots whose block JₐᵀWJ_b is stored: rows are components of `a`, columns those of `b`, and a > b.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    pub a: u32,
+    pub b: u32,
+    /// Degrees of freedom of either.
+    pub rows: u32,
+    pub columns: u32,
+}
+
+impl Pair {
+    /// Every two slots that have inputs, given as slot and component, slot by slot.
+    pub fn all(inputs: &[(u32, u32)]) -> Vec<Self> {
+        let mut slots: Vec<(u32, u32)> = Vec::new();
+        for &(slot, _) in inputs {
+            match slots.last_mut() {
+                Some((last, width)) if *last == slot => *width += 1,
+                _ => slots.push((slot, 1)),
+            }
+        }
+        let below = |(number, &(a, rows)): (usize, &(u32, u32))| {
+            let of = move |&(b, columns): &(u32, u32)| Self { a, b, rows, columns };
+            slots[..number].iter().map(of).collect::<Vec<_>>()
+        };
+        slots.iter().enumerate().flat_map(below).collect()
+    }
+}
+
+/// Columns that one program stores.
+#[derive(Clone, Debug)]
+pub struct PairPass {
+    pub program: Program,
+    pub columns: u32,
+    /// For every pair, row by row, where the entries of its block are; 0 for those of other passes.
+    pub maps: Vec<ColumnMap>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PairPrograms {
+    pub pairs: Vec<Pair>,
+    pub passes: Vec<PairPass>,
+}
+
+impl PairPrograms {
+    /// The programs of a residual that was differentiated already, each of which stores `most` columns at most.
+    pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, most: u32) -> Self {
+        let mut graph = Graph::new();
+        let jacobian = jacobian(&mut graph, programs);
+        let mut weighting = Weighting::new(&mut graph, programs.rows, signature.loss.as_ref());
+        let pairs = Pair::all(&programs.inputs);
+        let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
+        let mut distinct = Columns::new(0);
+        let mut blocks = Vec::new();
+        for pair in &pairs {
+            let (a, b) = (first(pair.a), first(pair.b));
+            let mut codes = Vec::with_capacity((pair.rows * pair.columns) as usize);
+            for i in a..a + pair.rows as usize {
+                for j in b..b + pair.columns as usize {
+                    let entry = weighting.pair(&mut graph, &jacobian[i], &jacobian[j]);
+                    codes.push(distinct.code(&graph, entry));
+                }
+            }
+            blocks.push(codes);
+        }
+        let most = most.max(1) as usize;
+        let passes = distinct.list.chunks(most).zip((0..).step_by(most)).map(|(list, first)| {
+            let stores: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(list.iter().copied()).collect();
+            let columns = first..first + list.len() as u32;
+            let map = |codes: &Vec<u32>| ColumnMap {
+                width: codes.len() as u32,
+                codes: codes.iter().map(|&code| within(code, &columns)).collect(),
+            };
+            let program = signature.program(&format!("{name}: pairs"), &graph, &stores, None);
+            PairPass { program, columns: list.len() as u32, maps: blocks.iter().map(map).collect() }
+        });
+        let passes = passes.collect();
+        Self { pairs, passes }
+    }
+}
+
+/// A code among these columns only, numbered from the first of them.
+fn within(code: u32, columns: &Range<u32>) -> u32 {
+    let column = (code & !NEGATIVE).wrapping_sub(1);
+    if columns.contains(&column) { (column - columns.start + 1) | (code & NEGATIVE) } else { 0 }
+}
+
+/// The Jacobian as `linearize` stored it, column by column: the rows whose entry is not 0, in ascending order.
+fn jacobian(graph: &mut Graph, programs: &ResidualPrograms) -> Vec<Vec<(usize, Expr)>> {
+    let width = programs.inputs.len();
+    let mut columns = vec![Vec::new(); width];
+    for (place, entry) in programs.entries.iter().enumerate() {
+        let signed = |graph: &mut Graph, leaf: Leaf, negative: bool| {
+            let value = graph.leaf(leaf);
+            if negative { graph.neg(value) } else { value }
+        };
+        let value = match *entry {
+            Entry::Constant(value) => graph.constant(value),
+            Entry::Stored { column, negative } => signed(graph, Leaf::Stored(column), negative),
+            Entry::Data { column, negative } => signed(graph, Leaf::Data { column, component: 0 }, negative),
+        };
+        if graph.value(value) != Some(0.0) {
+            columns[place % width].push((place / width, value));
+        }
+    }
+    columns
+}

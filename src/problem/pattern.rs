@@ -1,0 +1,298 @@
+//! The block-sparse structure of JᵀWJ: which variables meet in an instance, and which instances add to which block.
+//!
+//! Rows of blocks are the variables of all moving tables, numbered table by table. Of the symmetric matrix the strict
+//! lower triangle is kept, in *parts*: the blocks between the variables of two tables, which all have one size. The
+//! diagonal blocks lie where those of block-Jacobi do. An instance that names one variable in two slots adds
+//! JₐᵀWJ_b + J_bᵀWJ_a to a diagonal block.
+//!
+//! Everything here is sorted by counting, in time linear in instances, pairs of slots and variables.
+
+use super::Table;
+use std::borrow::Cow;
+
+/// A table that is solved for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockRows {
+    pub name: String,
+    /// The problem's number of the table.
+    pub table: u32,
+    /// Its first row of blocks, and how many there are.
+    pub first: u32,
+    pub count: u32,
+    /// Degrees of freedom of a variable.
+    pub width: u32,
+    /// Its first scalar among all unknowns without gaps; in the device's vectors; among the packed diagonal blocks.
+    pub scalar: u32,
+    pub vector: u32,
+    pub block: u32,
+}
+
+/// The blocks in the rows of one table and the columns of another, or of the same: then below the diagonal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PatternPart {
+    /// Numbers of [`Pattern::tables`], row ≥ column.
+    pub row: u32,
+    pub column: u32,
+    /// For every variable of the row table, its first block; and one past the last.
+    pub starts: Vec<u32>,
+    /// For every block, its variable of the column table; ascending within a row.
+    pub columns: Vec<u32>,
+    /// The first value of its blocks, each of which is stored row by row.
+    pub base: u64,
+    pub rows: u32,
+    pub width: u32,
+}
+
+impl PatternPart {
+    pub fn blocks(&self) -> u32 {
+        self.columns.len() as u32
+    }
+
+    /// Scalars of a block.
+    pub fn size(&self) -> u32 {
+        self.rows * self.width
+    }
+
+    /// The blocks of a row: their numbers and columns.
+    pub fn row(&self, variable: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let range = self.starts[variable as usize]..self.starts[variable as usize + 1];
+        range.clone().zip(self.columns[range.start as usize..range.end as usize].iter().copied())
+    }
+}
+
+/// The structure of JᵀWJ.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pattern {
+    pub tables: Vec<BlockRows>,
+    pub parts: Vec<PatternPart>,
+    /// Values of all blocks below the diagonal.
+    pub values: u64,
+    /// All unknowns.
+    pub scalars: u32,
+    /// Elements of a device's vector, and of its packed diagonal blocks.
+    pub vector_len: u32,
+    pub blocks_len: u32,
+}
+
+/// Where what one chunk stores belongs: an incidence list whose rows are blocks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockList {
+    /// The batch and its chunk.
+    pub batch: u32,
+    pub chunk: u32,
+    pub target: Target,
+    /// Blocks that the chunk adds to, ascending: their numbers in the part, or variables of the table.
+    pub ids: Vec<u32>,
+    /// Where their entries begin; and one past the last.
+    pub starts: Vec<u32>,
+    /// `instance << bits | 2 · pair | turned`, instances counted within the chunk.
+    pub entries: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Target {
+    /// A number of [`Pattern::parts`].
+    Part(u32),
+    /// The diagonal blocks of a number of [`Pattern::tables`], where an instance names a variable twice.
+    Diagonal(u32),
+}
+
+/// A batch as the structure sees it: the pairs of its slots, and the index columns that lead to either.
+pub struct PatternBatch<'a> {
+    pub batch: u32,
+    /// For every slot that moves, its number in the pattern of the table, and which variable each instance names.
+    pub slots: Vec<Option<(u32, Cow<'a, [u32]>)>>,
+    /// The slots of every pair.
+    pub pairs: Vec<(u32, u32)>,
+    /// First instance and count of every chunk.
+    pub chunks: Vec<(u32, u32)>,
+}
+
+impl PatternBatch<'_> {
+    /// Tables and variables of the pairs' slots, with the pairs' numbers.
+    fn pairs(&self) -> impl Iterator<Item = (u32, [(u32, &[u32]); 2])> {
+        let slot = |number: u32| self.slots[number as usize].as_ref().map(|(table, variables)| (*table, &variables[..]));
+        (0..).zip(&self.pairs).filter_map(move |(number, &(a, b))| Some((number, [slot(a)?, slot(b)?])))
+    }
+}
+
+/// Bits that number the entries of an instance in a [`BlockList`]: every pair, either way.
+pub fn pair_bits(pairs: usize) -> u32 {
+    super::incidence::slot_bits(2 * pairs)
+}
+
+/// A block that an instance adds to.
+#[derive(Clone, Copy, Default)]
+struct Touch {
+    row: u32,
+    column: u32,
+    /// Chunk (counted over all batches) and entry.
+    chunk: u32,
+    entry: u32,
+}
+
+impl Pattern {
+    /// The tables of a problem, without any block yet.
+    pub fn of_tables(tables: &[Table]) -> Self {
+        let mut pattern = Self::default();
+        for (number, table) in (0..).zip(tables).filter(|(_, table)| table.moving) {
+            pattern.push(&table.name, number, table.count, table.tangent);
+            let last = pattern.tables.last_mut().expect("just pushed");
+            (last.vector, last.block) = (table.vector, table.block);
+            pattern.vector_len = table.vector + table.unknowns();
+            pattern.blocks_len = table.block + table.count * table.packed();
+        }
+        pattern
+    }
+
+    /// One more table, without gaps after those before.
+    pub fn push(&mut self, name: &str, table: u32, count: u32, width: u32) {
+        self.tables.push(BlockRows {
+            name: name.into(),
+            table,
+            first: self.variables(),
+            count,
+            width,
+            scalar: self.scalars,
+            vector: self.vector_len,
+            block: self.blocks_len,
+        });
+        self.scalars += count * width;
+        self.vector_len += count * width;
+        self.blocks_len += count * (width * (width + 1) / 2);
+    }
+
+    /// Rows of blocks.
+    pub fn variables(&self) -> u32 {
+        self.tables.last().map_or(0, |last| last.first + last.count)
+    }
+
+    /// The number (in `tables`) of the table that a row of blocks belongs to.
+    pub fn table_of(&self, row: u32) -> usize {
+        self.tables.partition_point(|table| table.first + table.count <= row)
+    }
+
+    /// Adds the blocks of these batches; gives, for every chunk, where its values go.
+    pub fn add(&mut self, batches: &[PatternBatch]) -> Vec<BlockList> {
+        let chunks: Vec<(u32, u32)> =
+            batches.iter().flat_map(|batch| (0..batch.chunks.len() as u32).map(|chunk| (batch.batch, chunk))).collect();
+        let mut lists = Vec::new();
+        for target in self.targets(batches) {
+            let touches = self.touches(batches, target);
+            let (rows, columns) = match target {
+                (row, Some(column)) => (row, column),
+                (row, None) => (row, row),
+            };
+            let [rows, columns] = [rows, columns].map(|number| &self.tables[number as usize]);
+            let touches = counted(&counted(&touches, columns.count, |touch| touch.column), rows.count, |touch| touch.row);
+            let named = match target {
+                (_, Some(_)) => Target::Part(self.parts.len() as u32),
+                (table, None) => Target::Diagonal(table),
+            };
+            let mut part = PatternPart {
+                row: target.0,
+                column: target.1.unwrap_or(target.0),
+                starts: vec![0; rows.count as usize + 1],
+                columns: Vec::new(),
+                base: self.values,
+                rows: rows.width,
+                width: columns.width,
+            };
+            let mut of_chunk: Vec<BlockList> = chunks
+                .iter()
+                .map(|&(batch, chunk)| BlockList { batch, chunk, target: named, ids: Vec::new(), starts: vec![0], entries: Vec::new() })
+                .collect();
+            let mut last = None;
+            for touch in touches {
+                if last != Some((touch.row, touch.column)) {
+                    last = Some((touch.row, touch.column));
+                    part.columns.push(touch.column);
+                    part.starts[touch.row as usize + 1] += 1;
+                }
+                let id = if target.1.is_some() { part.columns.len() as u32 - 1 } else { touch.row };
+                let list = &mut of_chunk[touch.chunk as usize];
+                if list.ids.last() != Some(&id) {
+                    list.ids.push(id);
+                    list.starts.push(list.entries.len() as u32);
+                }
+                list.entries.push(touch.entry);
+                *list.starts.last_mut().expect("a list begins with a start") = list.entries.len() as u32;
+            }
+            for row in 0..rows.count as usize {
+                part.starts[row + 1] += part.starts[row];
+            }
+            lists.extend(of_chunk.into_iter().filter(|list| !list.ids.is_empty()));
+            if target.1.is_some() {
+                self.values += u64::from(part.blocks()) * u64::from(part.size());
+                self.parts.push(part);
+            }
+        }
+        lists
+    }
+
+    /// What there are blocks of: two tables, or (without the second) the diagonal of one.
+    fn targets(&self, batches: &[PatternBatch]) -> Vec<(u32, Option<u32>)> {
+        let mut targets: Vec<(u32, Option<u32>)> = Vec::new();
+        for (_, [a, b]) in batches.iter().flat_map(PatternBatch::pairs) {
+            targets.push((a.0.max(b.0), Some(a.0.min(b.0))));
+            if a.0 == b.0 && a.1.iter().zip(b.1).any(|(i, j)| i == j) {
+                targets.push((a.0, None));
+            }
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    fn touches(&self, batches: &[PatternBatch], target: (u32, Option<u32>)) -> Vec<Touch> {
+        let mut touches = Vec::new();
+        let mut before = 0;
+        for batch in batches {
+            let bits = pair_bits(batch.pairs.len());
+            for (number, [a, b]) in batch.pairs() {
+                if (a.0.max(b.0), a.0.min(b.0)) != (target.0, target.1.unwrap_or(target.0)) {
+                    continue;
+                }
+                for (chunk, &(first, count)) in (before..).zip(&batch.chunks) {
+                    for instance in 0..count {
+                        let place = (first + instance) as usize;
+                        let (i, j) = (a.1[place], b.1[place]);
+                        let same = a.0 == b.0 && i == j;
+                        if same != target.1.is_none() {
+                            continue;
+                        }
+                        let mut touch = |row: u32, column: u32, turned: u32| {
+                            touches.push(Touch { row, column, chunk, entry: (instance << bits) | (2 * number) | turned });
+                        };
+                        if same {
+                            touch(i, i, 0);
+                            touch(i, i, 1);
+                        } else if (a.0, i) > (b.0, j) {
+                            touch(i, j, 0);
+                        } else {
+                            touch(j, i, 1);
+                        }
+                    }
+                }
+            }
+            before += batch.chunks.len() as u32;
+        }
+        touches
+    }
+}
+
+/// Sorted by a key below `keys`; equal ones stay in their order.
+fn counted(touches: &[Touch], keys: u32, key: impl Fn(&Touch) -> u32) -> Vec<Touch> {
+    let mut next = vec![0u32; keys as usize + 1];
+    touches.iter().for_each(|touch| next[key(touch) as usize + 1] += 1);
+    for place in 0..keys as usize {
+        next[place + 1] += next[place];
+    }
+    let mut sorted = vec![Touch::default(); touches.len()];
+    for touch in touches {
+        let place = &mut next[key(touch) as usize];
+        sorted[*place as usize] = *touch;
+        *place += 1;
+    }
+    sorted
+}

@@ -1,0 +1,339 @@
+//! JᵀWJ as a matrix: assembled on the device, block by block, and brought back where a solver on the host needs it.
+//!
+//! Every instance stores its blocks JₐᵀWJ_b in columns, which are gathered along lists whose rows are the matrix's blocks:
+//! as the diagonal blocks are, with which the matrix shares its buffer. What a host needs besides — the state, g, D and
+//! what may move — is copied next to it, so that one readback brings all.
+
+use super::workspace::{dispatch, evaluate};
+use super::{Workspace, state};
+use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::{Fixed, Pair, PairPass, PairPrograms, wgsl};
+use crate::problem::{Batch, BlockList, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
+use std::sync::Arc;
+
+/// One pass of a batch's pairs over one of its chunks.
+struct Pass {
+    batch: usize,
+    chunk: usize,
+    kernel: KernelId,
+    lists: Vec<List>,
+}
+
+/// Where the parts of a list begin in its buffer, and what it adds to.
+#[derive(Clone, Copy)]
+struct List {
+    buffer: BufferId,
+    len: u32,
+    rows: u32,
+    width: u32,
+    map: u32,
+    starts: u32,
+    ids: u32,
+    entries: u32,
+    bits: u32,
+    /// The first element of the part's or table's blocks.
+    base: u32,
+    on_diagonal: bool,
+}
+
+/// The matrix of a problem's systems, while its structure stays.
+pub struct Assembly {
+    pub pattern: Arc<Pattern>,
+    /// Everything, to be read at once; and its pieces.
+    pub whole: Slice,
+    layout: Layout,
+    scratch: Slice,
+    passes: Vec<Pass>,
+    /// The lists, until they are on the device.
+    uploads: Vec<Command>,
+    buffers: Vec<BufferId>,
+}
+
+/// Where the pieces of the readback begin.
+#[derive(Clone, Copy, Default)]
+struct Layout {
+    gradient: u32,
+    scale: u32,
+    peak: u32,
+    free: u32,
+    diagonal: u32,
+    lower: u32,
+    len: u32,
+}
+
+/// What an assembly brought back, in f64.
+pub struct Assembled<'a> {
+    pub state: &'a [f64],
+    pub gradient: &'a [f64],
+    pub scale: &'a [f64],
+    pub peak: &'a [f64],
+    /// 1 for what may move, 0 for what may not; none while everything may.
+    pub free: Option<&'a [f64]>,
+    pub diagonal: &'a [f64],
+    pub lower: &'a [f64],
+}
+
+/// The structure of a problem's JᵀWJ, and where each chunk's values go; none where there are sums over entries, whose
+/// Jacobian is never stored.
+pub fn structure(problem: &Problem) -> Option<(Pattern, Vec<BlockList>)> {
+    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+        return None;
+    }
+    let mut pattern = Pattern::of_tables(problem.tables());
+    let place = |table: u32| pattern.tables.iter().position(|rows| rows.table == table).map(|number| number as u32);
+    let batches = problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled).map(|(number, batch)| {
+        let slot = |slot: u32| {
+            let (table, variables) = problem.slot_of(batch, slot);
+            Some((place(table)?, variables))
+        };
+        PatternBatch {
+            batch: number as u32,
+            slots: (0..batch.signature().slots.len() as u32).map(slot).collect(),
+            pairs: Pair::all(&batch.programs.inputs).iter().map(|pair| (pair.a, pair.b)).collect(),
+            chunks: batch.chunks.iter().map(|chunk| (chunk.first, chunk.count)).collect(),
+        }
+    });
+    let batches: Vec<PatternBatch> = batches.collect();
+    let lists = pattern.add(&batches);
+    Some((pattern, lists))
+}
+
+impl Assembly {
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, found: (Pattern, Vec<BlockList>)) -> Result<Self, Error> {
+        let mut made = Vec::new();
+        let assembly = Self::make(device, registry, problem, found, &mut made);
+        if assembly.is_err() {
+            made.into_iter().for_each(|buffer| device.free(buffer));
+        }
+        assembly
+    }
+
+    fn make(
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &Problem,
+        (pattern, lists): (Pattern, Vec<BlockList>),
+        made: &mut Vec<BufferId>,
+    ) -> Result<Self, Error> {
+        let limits = device.limits();
+        let bytes = limits.binding_bytes.min(limits.buffer_bytes);
+        let elements = bytes / device.precision().bytes();
+        let layout = Layout::new(&pattern, problem, |len| len.next_multiple_of(u64::from(limits.offset_alignment)))
+            .filter(|layout| u64::from(layout.len) <= elements);
+        let layout = layout.ok_or_else(|| {
+            Error::Limits(format!(
+                "JᵀWJ has {} values off its diagonal, more than a buffer of this device holds ({bytes} bytes): use linear: \"pcg\", which needs no matrix",
+                pattern.values
+            ))
+        })?;
+        let (mut passes, mut uploads) = (Vec::new(), Vec::new());
+        let mut scratch = 1;
+        for (number, batch) in problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled) {
+            let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
+            let most = (elements / u64::from(longest)).min(1 << 16) as u32;
+            let PairKernels { programs, kernels } = problem.pairs(device, registry, batch, most)?;
+            let widest = programs.passes.iter().map(|pass| if device.in_pieces() { wgsl::columns(&pass.program) } else { pass.columns });
+            let widest = u64::from(widest.max().unwrap_or(0)) * u64::from(longest);
+            if widest > elements {
+                return Err(Error::Limits(format!(
+                    "term \"{}\": the products of its Jacobian's columns need more than a buffer binding ({bytes} bytes): use linear: \"pcg\"",
+                    batch.name
+                )));
+            }
+            scratch = scratch.max(widest as u32);
+            for chunk in 0..batch.chunks.len() {
+                let mine: Vec<&BlockList> =
+                    lists.iter().filter(|list| (list.batch as usize, list.chunk as usize) == (number, chunk)).collect();
+                for (pass, &kernel) in programs.passes.iter().zip(&kernels) {
+                    let mut pieces = Vec::new();
+                    for list in &mine {
+                        let maps = maps(&programs, pass, &pattern, list.target);
+                        let bits = pair_bits(programs.pairs.len());
+                        if u64::from(batch.chunks[chunk].count) << bits > 1 << 32 {
+                            return Err(Error::Limits(format!("term \"{}\" has too many pairs of slots to assemble", batch.name)));
+                        }
+                        for (mut piece, words) in pieces_of(list, &maps, (bytes / 4) as usize) {
+                            (piece.bits, piece.base, piece.on_diagonal) = match list.target {
+                                Target::Part(part) => (bits, pattern.parts[part as usize].base as u32, false),
+                                Target::Diagonal(table) => (bits, pattern.tables[table as usize].block, true),
+                            };
+                            piece.buffer = device.allocate(Kind::Index, piece.len, "blocks of JᵀWJ")?;
+                            made.push(piece.buffer);
+                            uploads.push(Command::UploadIndices { buffer: piece.buffer, offset: 0, data: words });
+                            pieces.push(piece);
+                        }
+                    }
+                    passes.push(Pass { batch: number, chunk, kernel, lists: pieces });
+                }
+            }
+        }
+        let mut slice = |len: u32, label: &str| {
+            let buffer = device.allocate(Kind::Real, len, label)?;
+            made.push(buffer);
+            Ok::<_, Error>(Slice { buffer, offset: 0, len })
+        };
+        let (scratch, whole) = (slice(scratch, "columns of pairs")?, slice(layout.len, "JᵀWJ")?);
+        Ok(Self { pattern: Arc::new(pattern), whole, layout, scratch, passes, uploads, buffers: made.clone() })
+    }
+
+    /// What must be uploaded before the first [`assemble`](Self::assemble).
+    pub fn take_uploads(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.uploads)
+    }
+
+    pub fn buffers(&self) -> &[BufferId] {
+        &self.buffers
+    }
+
+    fn piece(&self, offset: u32, len: u32) -> Slice {
+        Slice { buffer: self.whole.buffer, offset, len }
+    }
+
+    /// The diagonal blocks, and those below.
+    pub fn diagonal(&self) -> Slice {
+        self.piece(self.layout.diagonal, self.layout.lower - self.layout.diagonal)
+    }
+
+    pub fn lower(&self) -> Slice {
+        self.piece(self.layout.lower, self.layout.len - self.layout.lower)
+    }
+
+    /// Appends what makes the matrix, after [`Workspace::differentiate`].
+    pub fn assemble(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let point = problem.arenas()?.0;
+        let copied = |from: Slice, len: u32, at: u32| Command::Copy { from: Slice { len, ..from }, to: self.piece(at, len) };
+        commands.push(copied(work.blocks, problem.blocks_len(), self.layout.diagonal));
+        commands.push(Command::Clear { slice: self.lower() });
+        for pass in &self.passes {
+            let batch: &Batch = &problem.batches()[pass.batch];
+            let chunk = &batch.chunks[pass.chunk];
+            let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, self.scratch), (STATE, work.state)];
+            commands.push(evaluate(pass.kernel, chunk, &bindings));
+            for list in &pass.lists {
+                let words = [list.width, list.map, list.starts, list.ids, list.entries, list.bits, chunk.count, list.base, state::ALWAYS];
+                let total = if list.on_diagonal { self.diagonal() } else { self.lower() };
+                let index = Slice { buffer: list.buffer, offset: 0, len: list.len };
+                let bindings = [(INDEX, index), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, work.state)];
+                commands.push(dispatch(work.kernel(Fixed::Gather), list.rows * list.width, &words, &bindings));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the readback of the matrix and of all that a solver on the host needs besides.
+    pub fn read(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        let vector = problem.vector_len();
+        let Layout { gradient, scale, peak, free, .. } = self.layout;
+        let copies = [
+            (Some(work.state), state::STATE_LEN, 0),
+            (Some(work.gradient), vector, gradient),
+            (Some(work.scale), vector, scale),
+            (Some(work.peak), vector, peak),
+            (work.free(), vector, free),
+        ];
+        for (from, len, at) in copies {
+            let Some(from) = from else { continue };
+            commands.push(Command::Copy { from: Slice { len, ..from }, to: self.piece(at, len) });
+        }
+        commands.push(Command::Read { slice: self.whole });
+    }
+
+    /// What [`read`](Self::read) brought.
+    pub fn assembled<'a>(&self, work: &Workspace, readback: &'a [f64]) -> Assembled<'a> {
+        let Layout { gradient, scale, peak, free, diagonal, lower, .. } = self.layout;
+        let vector = self.pattern.vector_len as usize;
+        let at = |offset: u32, len: usize| &readback[offset as usize..][..len];
+        Assembled {
+            state: at(0, state::STATE_LEN as usize),
+            gradient: at(gradient, vector),
+            scale: at(scale, vector),
+            peak: at(peak, vector),
+            free: work.free().map(|_| at(free, vector)),
+            diagonal: at(diagonal, self.pattern.blocks_len as usize),
+            lower: at(lower, self.pattern.values as usize),
+        }
+    }
+}
+
+impl Layout {
+    fn new(pattern: &Pattern, problem: &Problem, align: impl Fn(u64) -> u64) -> Option<Self> {
+        let (mut next, mut starts) = (0, Vec::new());
+        let vector = u64::from(problem.vector_len());
+        let lens = [state::STATE_LEN.into(), vector, vector, vector, vector, u64::from(problem.blocks_len()), pattern.values];
+        for len in lens {
+            starts.push(u32::try_from(next).ok()?);
+            next = align(next + len.max(1));
+        }
+        let len = u32::try_from(next).ok()?;
+        Some(Self { gradient: starts[1], scale: starts[2], peak: starts[3], free: starts[4], diagonal: starts[5], lower: starts[6], len })
+    }
+}
+
+/// The column maps of a list: of every pair, as it is and turned; 0 throughout for pairs of other tables.
+fn maps(programs: &PairPrograms, pass: &PairPass, pattern: &Pattern, target: Target) -> (u32, Vec<u32>) {
+    let (rows, columns, on_diagonal) = match target {
+        Target::Part(part) => (pattern.parts[part as usize].rows, pattern.parts[part as usize].width, false),
+        Target::Diagonal(table) => (pattern.tables[table as usize].width, pattern.tables[table as usize].width, true),
+    };
+    let width = if on_diagonal { rows * (rows + 1) / 2 } else { rows * columns };
+    let places: Vec<(u32, u32)> = (0..rows).flat_map(|r| (0..if on_diagonal { r + 1 } else { columns }).map(move |c| (r, c))).collect();
+    let mut words = Vec::new();
+    for (pair, map) in programs.pairs.iter().zip(&pass.maps) {
+        for turned in [false, true] {
+            let shape = if turned { (pair.columns, pair.rows) } else { (pair.rows, pair.columns) };
+            if shape != (rows, columns) {
+                words.resize(words.len() + width as usize, 0);
+                continue;
+            }
+            words.extend(places.iter().map(|&(r, c)| {
+                let (r, c) = if turned { (c, r) } else { (r, c) };
+                map.codes[(r * pair.columns + c) as usize]
+            }));
+        }
+    }
+    (width, words)
+}
+
+/// A list as index buffers of so many words at most. A row's entries may be in several: what they add is added up.
+fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> Vec<(List, Vec<u32>)> {
+    let room = most.saturating_sub(maps.len() + 1).max(3);
+    let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
+    while row < list.ids.len() {
+        let (mut ids, mut starts, first) = (Vec::new(), vec![0u32], entry);
+        // A row takes two words, an entry one.
+        while row < list.ids.len() && 2 * (ids.len() + 1) + (entry - first) < room {
+            ids.push(list.ids[row]);
+            let end = list.starts[row + 1] as usize;
+            let taken = (end - entry).min(room - 2 * ids.len() - (entry - first));
+            entry += taken;
+            starts.push((entry - first) as u32);
+            if entry < end {
+                break;
+            }
+            row += 1;
+        }
+        let mut words = maps.clone();
+        let starts_at = words.len() as u32;
+        words.extend(starts);
+        let ids_at = words.len() as u32;
+        words.extend(&ids);
+        let entries_at = words.len() as u32;
+        words.extend(&list.entries[first..entry]);
+        let piece = List {
+            buffer: BufferId(u32::MAX),
+            len: words.len() as u32,
+            rows: ids.len() as u32,
+            width: *width,
+            map: 0,
+            starts: starts_at,
+            ids: ids_at,
+            entries: entries_at,
+            bits: 0,
+            base: 0,
+            on_diagonal: false,
+        };
+        pieces.push((piece, words));
+    }
+    pieces
+}

@@ -1,0 +1,134 @@
+//! Which linear solver a problem gets: a pure function of its structure, its sizes and a table of thresholds.
+
+use super::super::assembly::structure;
+use super::elimination;
+use super::host::Host;
+use super::sparse::Ordering;
+use super::{Choice, Linear, Wanted};
+use crate::device::Device;
+use crate::error::Error;
+use crate::problem::{Batch, Pattern, Problem, Registry};
+
+/// Thresholds between linear solvers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Thresholds {
+    /// Unknowns of a whole matrix.
+    pub dense: u32,
+    /// Unknowns and rows of a QR factorisation of J.
+    pub qr: u32,
+    pub qr_rows: u32,
+    /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
+    pub host: u32,
+    pub host_of_gpu: u32,
+    /// Entries of a sparse factor.
+    pub fill: f64,
+    /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
+    pub reduced: u32,
+    pub eliminated: f64,
+    pub products: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            dense: 200,
+            qr: 64,
+            qr_rows: 100_000,
+            host: 2_000_000,
+            host_of_gpu: 20_000,
+            fill: 2e6,
+            reduced: 3000,
+            eliminated: 0.6,
+            products: 2e7,
+        }
+    }
+}
+
+/// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, and no loss bends W.
+pub fn has_rows(problem: &Problem) -> bool {
+    let rows: u64 = problem.enabled_batches().map(|batch| u64::from(batch.count()) * u64::from(batch.programs.rows)).sum();
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    let thresholds = Thresholds::default();
+    let plain = |batch: &Batch| batch.sums.is_none() && batch.signature().loss.is_none();
+    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(plain)
+}
+
+/// The tables to eliminate, by their numbers in the pattern: those that were given, else those that are found.
+pub fn eliminated(pattern: &Pattern, wanted: &Wanted) -> Result<Vec<u32>, Error> {
+    let Some(given) = &wanted.eliminate else {
+        let found = elimination::detect(pattern);
+        if found.is_empty() {
+            let message = "linear \"schur\": nothing can be eliminated: residuals touch two instances of every variable. Use \"sparse-cholesky\" or \"pcg\"";
+            return Err(Error::InvalidOption(message.into()));
+        }
+        return Ok(found);
+    };
+    let mut tables = Vec::new();
+    for &number in given {
+        let place = pattern.tables.iter().position(|rows| rows.table == number);
+        let message = "eliminate: only variables of this problem can be eliminated, not constants";
+        tables.push(place.ok_or_else(|| Error::InvalidOption(message.into()))? as u32);
+    }
+    tables.sort_unstable();
+    tables.dedup();
+    if tables.is_empty() || tables.len() == pattern.tables.len() {
+        return Err(Error::InvalidOption("eliminate: name some of the problem's variables, but not all".into()));
+    }
+    Ok(tables)
+}
+
+/// The problem's linear solver: where none was asked for and the best does not fit the device, the one that always does.
+pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<(Choice, Option<Host>), Error> {
+    let choice = choose(wanted, problem, device);
+    if !choice.linear.is_on_host() {
+        return Ok((choice, None));
+    }
+    match Host::new(device, registry, problem, choice.linear, wanted) {
+        Ok(host) => Ok((choice, Some(host))),
+        Err(Error::Limits(why)) if wanted.linear.is_none() => Ok((Choice { linear: Linear::Pcg, why }, None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// What solves this problem's systems: what was asked for, else the best for its structure and size.
+pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
+    let chosen = |linear: Linear, why: String| Choice { linear, why };
+    if let Some(linear) = wanted.linear {
+        return chosen(linear, "it was asked for".into());
+    }
+    let limits = Thresholds::default();
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+        return chosen(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into());
+    }
+    if unknowns <= limits.dense {
+        return chosen(Linear::Dense, format!("{unknowns} unknowns"));
+    }
+    let on_gpu = matches!(device, Device::Wgpu(_));
+    let most = if on_gpu { limits.host_of_gpu } else { limits.host };
+    if unknowns > most {
+        return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
+    }
+    let Some((pattern, _)) = structure(problem) else {
+        return chosen(Linear::Pcg, "JᵀWJ can't be assembled".into());
+    };
+    let elements = device.limits().binding_bytes / device.precision().bytes();
+    if pattern.values > elements / 2 {
+        return chosen(Linear::Pcg, format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64));
+    }
+    let groups = elimination::detect(&pattern);
+    let of_groups: u32 = groups.iter().map(|&table| pattern.tables[table as usize].count * pattern.tables[table as usize].width).sum();
+    let left = unknowns - of_groups;
+    let worth = f64::from(of_groups) >= limits.eliminated * f64::from(unknowns) && left <= limits.reduced;
+    if worth && elimination::work(&pattern, &groups) <= limits.products {
+        let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
+        return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
+    }
+    match Ordering::new(&pattern) {
+        Ok(ordering) if ordering.fill <= limits.fill => {
+            chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
+        }
+        Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill)),
+        Err(_) => chosen(Linear::Pcg, "a factor would be too large".into()),
+    }
+}

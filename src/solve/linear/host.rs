@@ -1,0 +1,220 @@
+//! Linear solvers on the host: what the device assembled comes back once a linearisation, and steps for any λ are made of
+//! it in f64.
+
+use super::super::assembly::{Assembled, Assembly, structure};
+use super::super::{Workspace, state};
+use super::dense::DenseCholesky;
+use super::elimination::Linked;
+use super::matrix::{BlockMatrix, Singular, System};
+use super::qr::Triangle;
+use super::rows::Rows;
+use super::schur::{Refused, Schur};
+use super::sparse::SparseCholesky;
+use super::{Linear, Wanted};
+use crate::device::{BufferId, Command, Device};
+use crate::error::Error;
+use crate::problem::{Pattern, Problem, Registry};
+
+/// A linear solver on the host, and what it knows of the current point.
+pub struct Host {
+    source: Source,
+    known: Option<Known>,
+    /// What it brought back so far, and how often.
+    pub readbacks: u64,
+    pub elements: u64,
+}
+
+enum Source {
+    Rows(Box<Rows>),
+    Matrix(Box<Assembly>, Factor),
+}
+
+/// What solves with an assembled matrix.
+enum Factor {
+    Dense,
+    Sparse(Box<SparseCholesky>),
+    Schur(Box<Schur>),
+}
+
+/// The linearisation at the current point: over all unknowns, without gaps.
+struct Known {
+    /// −g, D, and the largest that the diagonal has been.
+    right: Vec<f64>,
+    scale: Vec<f64>,
+    peak: Vec<f64>,
+    /// max |gᵢ|
+    gradient_max: f64,
+    system: Linearised,
+}
+
+enum Linearised {
+    Triangle(Triangle),
+    Matrix(BlockMatrix),
+}
+
+/// What came back at the start of a step: the cost there, λ and φ.
+pub struct Arrived {
+    pub cost: f64,
+    pub damping: f64,
+    pub floor: f64,
+}
+
+/// A step, as a vector of the device.
+pub struct Step {
+    pub vector: Vec<f64>,
+    /// max |gᵢ|; NaN where one is not a number. Then the step is 0.
+    pub gradient_max: f64,
+}
+
+/// λ at most: beyond it a matrix that has no factor is not for want of damping.
+const MOST_DAMPING: f64 = 1e15;
+
+impl Host {
+    /// The solver of this name for the problem as it is now.
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, linear: Linear, wanted: &Wanted) -> Result<Self, Error> {
+        let source = if linear == Linear::Dense && super::auto::has_rows(problem) {
+            Source::Rows(Box::new(Rows::new(device, problem)?))
+        } else {
+            let (pattern, lists) = structure(problem).ok_or_else(|| not_assembled(linear))?;
+            let too_large = || Error::Limits(format!("linear \"{}\": the factor of JᵀWJ is too large: use \"pcg\"", linear.name()));
+            let factor = match linear {
+                Linear::Schur => {
+                    let tables = super::auto::eliminated(&pattern, wanted)?;
+                    let schur = Schur::new(&pattern, &tables).map_err(|refused| match refused {
+                        Refused::Linked(Linked(a, b)) => linked(&pattern, a, b),
+                        Refused::TooLarge => too_large(),
+                    })?;
+                    Factor::Schur(Box::new(schur))
+                }
+                Linear::SparseCholesky => Factor::Sparse(Box::new(SparseCholesky::new(&pattern).map_err(|_| too_large())?)),
+                _ => Factor::Dense,
+            };
+            Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
+        };
+        Ok(Self { source, known: None, readbacks: 0, elements: 0 })
+    }
+
+    pub fn buffers(&self) -> Vec<BufferId> {
+        match &self.source {
+            Source::Rows(rows) => vec![rows.buffer()],
+            Source::Matrix(assembly, _) => assembly.buffers().to_vec(),
+        }
+    }
+
+    fn pattern(&self) -> &Pattern {
+        match &self.source {
+            Source::Rows(rows) => &rows.pattern,
+            Source::Matrix(assembly, _) => &assembly.pattern,
+        }
+    }
+
+    /// Appends the assembly and its readback, after [`Workspace::differentiate`].
+    pub fn assemble(&mut self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        match &mut self.source {
+            Source::Rows(rows) => rows.read(work, problem, commands),
+            Source::Matrix(assembly, _) => {
+                commands.extend(assembly.take_uploads());
+                assembly.assemble(work, problem, commands)?;
+                assembly.read(work, problem, commands);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what [`assemble`](Self::assemble) brought.
+    pub fn take(&mut self, work: &Workspace, problem: &Problem, readback: &[f64]) -> Arrived {
+        self.readbacks += 1;
+        self.elements += readback.len() as u64;
+        let pattern = self.pattern();
+        let Assembled { state, gradient, scale, peak, free, diagonal, lower } = match &self.source {
+            Source::Rows(rows) => rows.assembled(work, readback),
+            Source::Matrix(assembly, _) => assembly.assembled(work, readback),
+        };
+        let mut right = pattern.compact(gradient);
+        right.iter_mut().for_each(|value| *value = -*value);
+        let gradient_max = right.iter().fold(0.0, |top: f64, g| if g.is_finite() && top.is_finite() { top.max(g.abs()) } else { f64::NAN });
+        let free = free.map(|free| pattern.compact(free));
+        let system = match &self.source {
+            Source::Rows(rows) => Linearised::Triangle(rows.triangle(problem, readback, free.as_deref())),
+            Source::Matrix(assembly, _) => {
+                let mut matrix = BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
+                if let Some(free) = &free {
+                    matrix.mask(free);
+                }
+                Linearised::Matrix(matrix)
+            }
+        };
+        let [cost, damping, floor] = [state::COST, state::DAMPING, state::FLOOR].map(|element| state[element as usize]);
+        let arrived = Arrived { cost, damping, floor };
+        self.known = Some(Known { right, scale: pattern.compact(scale), peak: pattern.compact(peak), gradient_max, system });
+        arrived
+    }
+
+    /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
+    pub fn solve(&mut self, damping: &mut f64, floor: f64, may_raise: bool) -> Option<Step> {
+        let known = self.known.as_mut()?;
+        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(floor * peak));
+        let gradient_max = known.gradient_max;
+        if !gradient_max.is_finite() {
+            return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], gradient_max });
+        }
+        loop {
+            match self.step(*damping) {
+                Ok(vector) => return Some(Step { vector, gradient_max }),
+                Err(Singular) if may_raise && *damping < MOST_DAMPING => *damping = (10.0 * *damping).max(1e-15),
+                Err(Singular) => return None,
+            }
+        }
+    }
+
+    /// The step for a damping λ, as a vector of the device.
+    fn step(&mut self, damping: f64) -> Result<Vec<f64>, Singular> {
+        let known = self.known.as_mut().ok_or(Singular)?;
+        let damping: Vec<f64> = known.scale.iter().map(|scale| damping * scale).collect();
+        let step = match (&mut known.system, &mut self.source) {
+            (Linearised::Triangle(triangle), _) => triangle.solve(&damping).ok_or(Singular)?,
+            (Linearised::Matrix(matrix), Source::Matrix(_, factor)) => {
+                let system = System { matrix, damping: &damping, right: &known.right };
+                let mut x = known.right.clone();
+                match factor {
+                    Factor::Dense => DenseCholesky::new(&system)?.solve(&mut x),
+                    Factor::Sparse(sparse) => {
+                        sparse.factorize(&system)?;
+                        sparse.solve(&mut x);
+                    }
+                    Factor::Schur(schur) => schur.solve(&system, &mut x)?,
+                }
+                x
+            }
+            _ => return Err(Singular),
+        };
+        if step.iter().any(|value| !value.is_finite()) {
+            return Err(Singular);
+        }
+        Ok(self.pattern().spread(&step))
+    }
+
+    /// The matrix at the current point, where one was assembled.
+    pub fn matrix(&self) -> Option<&BlockMatrix> {
+        match &self.known.as_ref()?.system {
+            Linearised::Matrix(matrix) => Some(matrix),
+            Linearised::Triangle(_) => None,
+        }
+    }
+}
+
+fn not_assembled(linear: Linear) -> Error {
+    Error::InvalidOption(format!(
+        "linear \"{}\": a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ can't be assembled: use \"pcg\"",
+        linear.name()
+    ))
+}
+
+fn linked(pattern: &Pattern, a: u32, b: u32) -> Error {
+    let name = |table: u32| &pattern.tables[table as usize].name;
+    Error::InvalidOption(if a == b {
+        format!("linear \"schur\": \"{}\" can't be eliminated: a residual touches two of its instances", name(a))
+    } else {
+        format!("linear \"schur\": \"{}\" and \"{}\" can't be eliminated together: a residual touches both", name(a), name(b))
+    })
+}

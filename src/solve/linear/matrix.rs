@@ -1,0 +1,166 @@
+//! JᵀWJ on the host, in f64, block by block.
+
+use crate::problem::{BlockRows, Pattern};
+use std::sync::Arc;
+
+/// A symmetric matrix of the structure of a [`Pattern`]: its diagonal blocks as packed lower triangles, and the blocks
+/// below the diagonal row by row.
+#[derive(Clone, Debug)]
+pub struct BlockMatrix {
+    pub pattern: Arc<Pattern>,
+    pub diagonal: Vec<f64>,
+    pub lower: Vec<f64>,
+}
+
+/// (H + diag(damping)) x = right.
+#[derive(Clone, Copy)]
+pub struct System<'a> {
+    pub matrix: &'a BlockMatrix,
+    /// λD, and the right-hand side: over all unknowns, without gaps.
+    pub damping: &'a [f64],
+    pub right: &'a [f64],
+}
+
+/// A matrix that no factorisation could be had of: it is not positive definite in f64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Singular;
+
+/// Entry (row, column ≤ row) of a packed lower triangle.
+pub fn packed(row: usize, column: usize) -> usize {
+    row * (row + 1) / 2 + column
+}
+
+impl BlockMatrix {
+    pub fn zero(pattern: Arc<Pattern>) -> Self {
+        let (diagonal, lower) = (vec![0.0; pattern.blocks_len as usize], vec![0.0; pattern.values as usize]);
+        Self { pattern, diagonal, lower }
+    }
+
+    /// The packed diagonal block of a variable.
+    pub fn diagonal(&self, table: &BlockRows, variable: u32) -> &[f64] {
+        let size = packed(table.width as usize, 0);
+        &self.diagonal[table.block as usize + variable as usize * size..][..size]
+    }
+
+    /// Rows and columns of unknowns that are not free (0) become those of the identity.
+    pub fn mask(&mut self, free: &[f64]) {
+        let Self { pattern, diagonal, lower } = self;
+        for table in &pattern.tables {
+            let width = table.width as usize;
+            for variable in 0..table.count as usize {
+                let free = &free[table.scalar as usize + variable * width..][..width];
+                let block = &mut diagonal[table.block as usize + variable * packed(width, 0)..];
+                for r in 0..width {
+                    for c in 0..=r {
+                        if free[r] == 0.0 || free[c] == 0.0 {
+                            block[packed(r, c)] = f64::from(u8::from(r == c));
+                        }
+                    }
+                }
+            }
+        }
+        for part in &pattern.parts {
+            let [rows, columns] = [part.row, part.column].map(|number| &pattern.tables[number as usize]);
+            let (height, width) = (part.rows as usize, part.width as usize);
+            for variable in 0..rows.count {
+                let above = &free[rows.scalar as usize + variable as usize * height..][..height];
+                for (block, column) in part.row(variable) {
+                    let across = &free[columns.scalar as usize + column as usize * width..][..width];
+                    let values = &mut lower[part.base as usize + block as usize * height * width..][..height * width];
+                    for (place, value) in values.iter_mut().enumerate() {
+                        if above[place / width] == 0.0 || across[place % width] == 0.0 {
+                            *value = 0.0;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// y = Hx, over all unknowns without gaps.
+    pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
+        for table in &self.pattern.tables {
+            let width = table.width as usize;
+            for variable in 0..table.count {
+                let at = table.scalar as usize + variable as usize * width;
+                let block = self.diagonal(table, variable);
+                for r in 0..width {
+                    let entry = |c: usize| block[packed(r.max(c), r.min(c))];
+                    y[at + r] = (0..width).map(|c| entry(c) * x[at + c]).sum();
+                }
+            }
+        }
+        for part in &self.pattern.parts {
+            let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
+            let (height, width) = (part.rows as usize, part.width as usize);
+            for variable in 0..rows.count {
+                let i = rows.scalar as usize + variable as usize * height;
+                for (block, column) in part.row(variable) {
+                    let j = columns.scalar as usize + column as usize * width;
+                    let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
+                    for (r, row) in values.chunks_exact(width).enumerate() {
+                        for (c, value) in row.iter().enumerate() {
+                            y[i + r] += value * x[j + c];
+                            y[j + c] += value * x[i + r];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The whole matrix plus `damping` on its diagonal, column by column; the lower triangle is filled.
+    pub fn dense(&self, damping: &[f64]) -> Vec<f64> {
+        let n = self.pattern.scalars as usize;
+        let mut dense = vec![0.0; n * n];
+        for table in &self.pattern.tables {
+            let width = table.width as usize;
+            for variable in 0..table.count {
+                let at = table.scalar as usize + variable as usize * width;
+                let block = self.diagonal(table, variable);
+                for c in 0..width {
+                    for r in c..width {
+                        dense[(at + c) * n + at + r] = block[packed(r, c)];
+                    }
+                    dense[(at + c) * n + at + c] += damping[at + c];
+                }
+            }
+        }
+        for part in &self.pattern.parts {
+            let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
+            let (height, width) = (part.rows as usize, part.width as usize);
+            for variable in 0..rows.count {
+                let i = rows.scalar as usize + variable as usize * height;
+                for (block, column) in part.row(variable) {
+                    let j = columns.scalar as usize + column as usize * width;
+                    let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
+                    for (place, value) in values.iter().enumerate() {
+                        dense[(j + place % width) * n + i + place / width] = *value;
+                    }
+                }
+            }
+        }
+        dense
+    }
+}
+
+impl Pattern {
+    /// A device's vector without its gaps.
+    pub fn compact(&self, vector: &[f64]) -> Vec<f64> {
+        let part = |table: &BlockRows| {
+            let len = (table.count * table.width) as usize;
+            &vector[table.vector as usize..][..len]
+        };
+        self.tables.iter().flat_map(part).copied().collect()
+    }
+
+    /// The same vector as a device has it.
+    pub fn spread(&self, scalars: &[f64]) -> Vec<f64> {
+        let mut vector = vec![0.0; self.vector_len as usize];
+        for table in &self.tables {
+            let len = (table.count * table.width) as usize;
+            vector[table.vector as usize..][..len].copy_from_slice(&scalars[table.scalar as usize..][..len]);
+        }
+        vector
+    }
+}

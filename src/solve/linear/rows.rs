@@ -1,0 +1,171 @@
+//! The rows of J, brought back from where `linearize` left them: for problems so small that orthogonal transformations
+//! of J itself can be afforded.
+
+use super::super::{Workspace, assembly::Assembled, state};
+use super::qr::Triangle;
+use crate::device::{BufferId, Command, Device, Kind, Slice};
+use crate::error::Error;
+use crate::kernel::{Entry, Signature};
+use crate::problem::{Batch, Pattern, Problem};
+
+/// Where J's rows are in one readback, while the problem's structure stays.
+pub struct Rows {
+    pub pattern: Pattern,
+    whole: Slice,
+    /// First elements of g, D, the largest diagonal and what may move.
+    vectors: [u32; 4],
+    chunks: Vec<RowsOfChunk>,
+}
+
+struct RowsOfChunk {
+    batch: usize,
+    chunk: usize,
+    /// First elements of r and J, and of the data.
+    jacobian: u32,
+    data: u32,
+    /// For every input, the unknown that it is in each instance.
+    unknowns: Vec<Vec<u32>>,
+}
+
+impl Rows {
+    pub fn new(device: &mut Device, problem: &Problem) -> Result<Self, Error> {
+        let limits = device.limits();
+        let pattern = Pattern::of_tables(problem.tables());
+        let mut len = 0;
+        let mut place = |elements: u32| {
+            len += u64::from(elements.max(1)).next_multiple_of(limits.offset_alignment.into());
+            (len - u64::from(elements.max(1)).next_multiple_of(limits.offset_alignment.into())) as u32
+        };
+        place(state::STATE_LEN);
+        let vectors = [0; 4].map(|_: u32| place(problem.vector_len()));
+        let mut chunks = Vec::new();
+        for (number, batch) in problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled) {
+            let slots: Vec<_> = (0..batch.signature().slots.len() as u32)
+                .map(|slot| {
+                    let (table, variables) = problem.slot_of(batch, slot);
+                    (pattern.tables.iter().find(|rows| rows.table == table), variables)
+                })
+                .collect();
+            for (chunk, of) in batch.chunks.iter().enumerate() {
+                let unknowns = batch.programs.inputs.iter().map(|&(slot, component)| {
+                    let (Some(table), variables) = &slots[slot as usize] else { return Vec::new() };
+                    let named = &variables[of.first as usize..][..of.count as usize];
+                    named.iter().map(|variable| table.scalar + variable * table.width + component).collect()
+                });
+                chunks.push(RowsOfChunk {
+                    batch: number,
+                    chunk,
+                    unknowns: unknowns.collect(),
+                    jacobian: place(of.jacobian_len),
+                    data: place(of.data_len),
+                });
+            }
+        }
+        if len * device.precision().bytes() > limits.buffer_bytes {
+            return Err(Error::Limits(format!("the rows of J need more than a buffer ({} bytes)", limits.buffer_bytes)));
+        }
+        let whole = Slice { buffer: device.allocate(Kind::Real, len as u32, "rows of J")?, offset: 0, len: len as u32 };
+        Ok(Self { pattern, whole, vectors, chunks })
+    }
+
+    pub fn buffer(&self) -> BufferId {
+        self.whole.buffer
+    }
+
+    /// Appends the readback, after [`Workspace::differentiate`].
+    pub fn read(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        let mut copy = |from: Slice, len: u32, offset: u32| {
+            let to = Slice { buffer: self.whole.buffer, offset, len };
+            commands.push(Command::Copy { from: Slice { len, ..from }, to });
+        };
+        copy(work.state, state::STATE_LEN, 0);
+        for (from, at) in [Some(work.gradient), Some(work.scale), Some(work.peak), work.free()].into_iter().zip(self.vectors) {
+            if let Some(from) = from {
+                copy(from, problem.vector_len(), at);
+            }
+        }
+        for rows in &self.chunks {
+            let chunk = &problem.batches()[rows.batch].chunks[rows.chunk];
+            let whole = |buffer, len| Slice { buffer, offset: 0, len };
+            copy(whole(chunk.jacobian, chunk.jacobian_len), chunk.jacobian_len, rows.jacobian);
+            if chunk.data_len > 0 {
+                copy(whole(chunk.data, chunk.data_len), chunk.data_len, rows.data);
+            }
+        }
+        commands.push(Command::Read { slice: self.whole });
+    }
+
+    /// What was brought back besides the rows.
+    pub fn assembled<'a>(&self, work: &Workspace, readback: &'a [f64]) -> Assembled<'a> {
+        let vector = |place: usize| &readback[self.vectors[place] as usize..][..self.pattern.vector_len as usize];
+        Assembled {
+            state: &readback[..state::STATE_LEN as usize],
+            gradient: vector(0),
+            scale: vector(1),
+            peak: vector(2),
+            free: work.free().map(|_| vector(3)),
+            diagonal: &[],
+            lower: &[],
+        }
+    }
+
+    /// √W J and −√W r as a triangle. What may not move has a column of zeros.
+    pub fn triangle(&self, problem: &Problem, readback: &[f64], free: Option<&[f64]>) -> Triangle {
+        let mut triangle = Triangle::new(self.pattern.scalars as usize);
+        for rows in &self.chunks {
+            let batch = &problem.batches()[rows.batch];
+            rows.push(batch, readback, free, &mut triangle);
+        }
+        triangle
+    }
+}
+
+impl RowsOfChunk {
+    fn push(&self, batch: &Batch, readback: &[f64], free: Option<&[f64]>, triangle: &mut Triangle) {
+        let (programs, signature) = (&batch.programs, batch.signature());
+        let chunk = &batch.chunks[self.chunk];
+        let jacobian = &readback[self.jacobian as usize..][..chunk.jacobian_len as usize];
+        let data = Data { signature, values: &readback[self.data as usize..][..chunk.data_len as usize], count: chunk.count as usize };
+        let width = programs.inputs.len();
+        for instance in 0..chunk.count as usize {
+            let stored = |column: u32| jacobian[column as usize * chunk.count as usize + instance];
+            let weight = data.at(signature.weight_shared, 0, instance).sqrt();
+            for row in 0..programs.rows as usize {
+                let entry = |input: usize| {
+                    let value = match programs.entries[row * width + input] {
+                        Entry::Constant(value) => value,
+                        Entry::Stored { column, negative } => signed(stored(column), negative),
+                        Entry::Data { column, negative } => {
+                            let shape = signature.columns[column as usize];
+                            signed(data.at(shape.shared, shape.offset, instance), negative)
+                        }
+                    };
+                    let unknown = self.unknowns[input][instance] as usize;
+                    let may_move = free.is_none_or(|free| free[unknown] != 0.0);
+                    (unknown, if may_move { weight * value } else { 0.0 })
+                };
+                triangle.push((0..width).map(entry), -weight * stored(row as u32));
+            }
+        }
+    }
+}
+
+/// A chunk's data.
+struct Data<'a> {
+    signature: &'a Signature,
+    values: &'a [f64],
+    count: usize,
+}
+
+impl Data<'_> {
+    fn at(&self, shared: bool, offset: u32, instance: usize) -> f64 {
+        match shared {
+            true => self.values[offset as usize],
+            false => self.values[(self.signature.shared + offset * self.count as u32) as usize + instance],
+        }
+    }
+}
+
+fn signed(value: f64, negative: bool) -> f64 {
+    if negative { -value } else { value }
+}

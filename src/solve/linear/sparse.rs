@@ -1,0 +1,216 @@
+//! Sparse Cholesky factors on the host, by faer. What does not depend on values — the order of elimination, the factor's
+//! structure, the place of every block — is found out once, while the structure stays.
+//!
+//! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
+//! ordering them one by one would only be slower.
+
+use super::matrix::{BlockMatrix, Singular, System, packed};
+use crate::problem::Pattern;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::perm::PermRef;
+use faer::sparse::linalg::amd;
+use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side};
+
+/// A factor's structure, and the last factor.
+pub struct SparseCholesky {
+    symbolic: SymbolicCholesky<u32>,
+    /// The lower triangle by columns: where each begins, the rows of its entries, their values.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+    values: Vec<f64>,
+    /// For every block of every part, how many entries of its first column come before it.
+    before: Vec<Vec<u32>>,
+    factor: Vec<f64>,
+    memory: MemBuffer,
+}
+
+/// Why there is no factor's structure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLarge;
+
+/// The order in which variables are eliminated: number of the variable that comes k-th, and its inverse.
+pub struct Ordering {
+    pub forward: Vec<u32>,
+    pub inverse: Vec<u32>,
+    /// Entries of the factor, about.
+    pub fill: f64,
+}
+
+/// The columns of the lower triangle, variable by variable.
+struct BlockColumns {
+    starts: Vec<u32>,
+    /// Row variable, part, number of the block; ascending by row.
+    blocks: Vec<(u32, u32, u32)>,
+}
+
+impl BlockColumns {
+    fn new(pattern: &Pattern) -> Self {
+        let variables = pattern.variables() as usize;
+        let mut starts = vec![0u32; variables + 1];
+        for part in &pattern.parts {
+            let first = pattern.tables[part.column as usize].first;
+            part.columns.iter().for_each(|column| starts[(first + column) as usize + 1] += 1);
+        }
+        for place in 0..variables {
+            starts[place + 1] += starts[place];
+        }
+        let mut next = starts.clone();
+        let mut blocks = vec![(0, 0, 0); starts[variables] as usize];
+        // Parts in the order of their row tables, rows ascending: so are the blocks of a column.
+        let mut order: Vec<u32> = (0..pattern.parts.len() as u32).collect();
+        order.sort_by_key(|&number| pattern.parts[number as usize].row);
+        for number in order {
+            let part = &pattern.parts[number as usize];
+            let [rows, columns] = [part.row, part.column].map(|table| pattern.tables[table as usize].first);
+            for row in 0..part.starts.len() as u32 - 1 {
+                for (block, column) in part.row(row) {
+                    let place = &mut next[(columns + column) as usize];
+                    blocks[*place as usize] = (rows + row, number, block);
+                    *place += 1;
+                }
+            }
+        }
+        Self { starts, blocks }
+    }
+
+    fn of(&self, variable: u32) -> &[(u32, u32, u32)] {
+        &self.blocks[self.starts[variable as usize] as usize..self.starts[variable as usize + 1] as usize]
+    }
+}
+
+impl Ordering {
+    /// Approximate minimum degree of a pattern's variables, and what it leads to.
+    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
+        Self::of(pattern, &BlockColumns::new(pattern))
+    }
+
+    fn of(pattern: &Pattern, blocks: &BlockColumns) -> Result<Self, TooLarge> {
+        let n = pattern.variables() as usize;
+        // With the diagonal, as those who look at it expect.
+        let mut starts = vec![0u32; n + 1];
+        let mut rows = Vec::with_capacity(blocks.blocks.len() + n);
+        for variable in 0..n as u32 {
+            rows.push(variable);
+            rows.extend(blocks.of(variable).iter().map(|block| block.0));
+            starts[variable as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
+        }
+        let symbolic = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
+        let (mut forward, mut inverse) = (vec![0u32; n], vec![0u32; n]);
+        let memory = amd::order_maybe_unsorted_scratch::<u32>(n, rows.len());
+        let mut memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
+        let flops = amd::order_maybe_unsorted(&mut forward, &mut inverse, symbolic, Default::default(), MemStack::new(&mut memory));
+        let flops = flops.map_err(|_| TooLarge)?;
+        // Divisions are entries of the factor of blocks below its diagonal.
+        let mean = f64::from(pattern.scalars) / n.max(1) as f64;
+        Ok(Self { forward, inverse, fill: flops.n_div * mean * mean + f64::from(pattern.scalars) * (mean + 1.0) / 2.0 })
+    }
+}
+
+impl SparseCholesky {
+    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
+        let blocks = BlockColumns::new(pattern);
+        let ordering = Ordering::of(pattern, &blocks)?;
+        let n = pattern.scalars as usize;
+        let mut starts = vec![0u32; n + 1];
+        let mut rows: Vec<u32> = Vec::new();
+        let mut before: Vec<Vec<u32>> = pattern.parts.iter().map(|part| vec![0; part.columns.len()]).collect();
+        // Scalars of variables, in order.
+        let mut first = Vec::with_capacity(pattern.variables() as usize + 1);
+        for table in &pattern.tables {
+            first.extend((0..table.count).map(|variable| table.scalar + variable * table.width));
+        }
+        first.push(pattern.scalars);
+        for variable in 0..pattern.variables() {
+            let own = first[variable as usize]..first[variable as usize + 1];
+            for column in own.clone() {
+                let start = rows.len();
+                rows.extend(column..own.end);
+                for &(row, part, block) in blocks.of(variable) {
+                    if column == own.start {
+                        before[part as usize][block as usize] = (rows.len() - start) as u32;
+                    }
+                    rows.extend(first[row as usize]..first[row as usize + 1]);
+                }
+                starts[column as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
+            }
+        }
+        let spread = |order: &[u32]| order.iter().flat_map(|&variable| first[variable as usize]..first[variable as usize + 1]).collect();
+        let forward: Vec<u32> = spread(&ordering.forward);
+        let mut inverse = vec![0u32; n];
+        forward.iter().enumerate().for_each(|(place, &scalar)| inverse[scalar as usize] = place as u32);
+        let structure = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
+        let order = SymmetricOrdering::Custom(PermRef::new_checked(&forward, &inverse, n));
+        let symbolic = factorize_symbolic_cholesky(structure, Side::Lower, order, CholeskySymbolicParams::default());
+        let symbolic = symbolic.map_err(|_| TooLarge)?;
+        let memory = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+        let memory = memory.or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
+        let memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
+        Ok(Self { values: vec![0.0; rows.len()], factor: vec![0.0; symbolic.len_val()], symbolic, starts, rows, before, memory })
+    }
+
+    /// Entries that are stored of the factor.
+    pub fn entries(&self) -> usize {
+        self.factor.len()
+    }
+
+    /// Factorises the matrix of a system of the same structure.
+    pub fn factorize(&mut self, system: &System) -> Result<(), Singular> {
+        self.fill(system.matrix, system.damping);
+        // Pivots are only tested for their sign.
+        if self.values.iter().any(|value| !value.is_finite()) {
+            return Err(Singular);
+        }
+        let n = self.starts.len() - 1;
+        let structure = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
+        let matrix = SparseColMatRef::new(structure, &self.values[..]);
+        let stack = MemStack::new(&mut self.memory);
+        let (regularization, params) = (Default::default(), Default::default());
+        let done =
+            self.symbolic.factorize_numeric_llt::<f64>(&mut self.factor, matrix, Side::Lower, regularization, Par::Seq, stack, params);
+        done.map(|_| ()).map_err(|_| Singular)
+    }
+
+    /// The values by columns.
+    fn fill(&mut self, matrix: &BlockMatrix, damping: &[f64]) {
+        let pattern = &matrix.pattern;
+        for table in &pattern.tables {
+            let width = table.width as usize;
+            for variable in 0..table.count {
+                let at = table.scalar as usize + variable as usize * width;
+                let block = matrix.diagonal(table, variable);
+                for c in 0..width {
+                    let start = self.starts[at + c] as usize;
+                    for r in c..width {
+                        self.values[start + r - c] = block[packed(r, c)];
+                    }
+                    self.values[start] += damping[at + c];
+                }
+            }
+        }
+        for (part, before) in pattern.parts.iter().zip(&self.before) {
+            let columns = &pattern.tables[part.column as usize];
+            let (height, width) = (part.rows as usize, part.width as usize);
+            let blocks = matrix.lower[part.base as usize..].chunks_exact(height * width);
+            for ((values, column), before) in blocks.zip(&part.columns).zip(before) {
+                let at = columns.scalar as usize + *column as usize * width;
+                for c in 0..width {
+                    // Every column of the variable has one entry of the diagonal block less than the one before.
+                    let start = self.starts[at + c] as usize + *before as usize - c;
+                    for r in 0..height {
+                        self.values[start + r] = values[r * width + c];
+                    }
+                }
+            }
+        }
+    }
+
+    /// x becomes (H + λD)⁻¹x, by the last factor.
+    pub fn solve(&mut self, x: &mut [f64]) {
+        let n = x.len();
+        let factor = LltRef::new(&self.symbolic, &self.factor);
+        let x = MatMut::from_column_major_slice_mut(x, n, 1);
+        factor.solve_in_place_with_conj(Conj::No, x, Par::Seq, MemStack::new(&mut self.memory));
+    }
+}

@@ -1,0 +1,209 @@
+//! Factorisations, against the systems that they solve.
+
+use crate::random::{Sampled, sample};
+use crate::support::Random;
+use leastwise::solve::linear::dense::DenseCholesky;
+use leastwise::solve::linear::elimination::{Linked, check, detect, work};
+use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
+use leastwise::solve::linear::qr::Triangle;
+use leastwise::solve::linear::schur::{Refused, Schur};
+use leastwise::solve::linear::sparse::SparseCholesky;
+
+struct Given {
+    matrix: BlockMatrix,
+    damping: Vec<f64>,
+    right: Vec<f64>,
+}
+
+impl Given {
+    fn of(sampled: &Sampled, random: &mut Random) -> Self {
+        let n = sampled.pattern.scalars as usize;
+        let mut vector = |low: f64, high: f64| (0..n).map(|_| random.between(low, high)).collect::<Vec<f64>>();
+        Self { matrix: sampled.gathered(), damping: vector(0.01, 0.5), right: vector(-1.0, 1.0) }
+    }
+
+    fn system(&self) -> System<'_> {
+        System { matrix: &self.matrix, damping: &self.damping, right: &self.right }
+    }
+
+    /// How far x is from solving the system.
+    fn error(&self, x: &[f64]) -> f64 {
+        let mut y = vec![0.0; x.len()];
+        self.matrix.multiply(x, &mut y);
+        let rest = (0..x.len()).map(|i| (y[i] + self.damping[i] * x[i] - self.right[i]).powi(2)).sum::<f64>().sqrt();
+        rest / self.right.iter().map(|value| value * value).sum::<f64>().sqrt()
+    }
+}
+
+fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
+    vec![
+        ("a mesh", sample(&[(120, 3), (120, 3)], &[(&[0, 0, 1], 500, 128), (&[0], 30, 30)], random)),
+        ("cameras and points", sample(&[(6, 9), (150, 3)], &[(&[0, 1], 500, 200)], random)),
+        ("points and cameras", sample(&[(150, 3), (6, 6)], &[(&[0, 1], 500, 200)], random)),
+        (
+            "cameras of two kinds, points of two kinds, a global scale",
+            sample(
+                &[(90, 3), (5, 6), (40, 2), (4, 7), (1, 1)],
+                &[(&[0, 1, 4], 200, 77), (&[3, 0], 90, 90), (&[2, 1], 90, 50), (&[1, 1], 9, 9), (&[3, 1], 5, 5)],
+                random,
+            ),
+        ),
+        ("many cameras with few points", sample(&[(100, 6), (300, 3)], &[(&[0, 1], 700, 300), (&[0, 0], 80, 80)], random)),
+    ]
+}
+
+#[test]
+fn dense_and_sparse_factors_solve() {
+    let mut random = Random::new(21);
+    for (name, sampled) in samples(&mut random) {
+        let mut sparse = SparseCholesky::new(&sampled.pattern).unwrap();
+        // The structure serves for other values.
+        for _ in 0..2 {
+            let given = Given::of(&sampled, &mut random);
+            let mut x = given.right.clone();
+            DenseCholesky::new(&given.system()).unwrap().solve(&mut x);
+            assert!(given.error(&x) < 1e-11, "{name}, dense: {}", given.error(&x));
+            let mut x = given.right.clone();
+            sparse.factorize(&given.system()).unwrap();
+            sparse.solve(&mut x);
+            assert!(given.error(&x) < 1e-11, "{name}, sparse: {}", given.error(&x));
+        }
+    }
+}
+
+#[test]
+fn the_schur_complement_solves_with_every_table_that_can_be_eliminated() {
+    let mut random = Random::new(22);
+    for (name, sampled) in samples(&mut random) {
+        let given = Given::of(&sampled, &mut random);
+        let alone = (0..sampled.pattern.tables.len() as u32).map(|table| vec![table]);
+        for tables in alone.chain([detect(&sampled.pattern)]) {
+            if check(&sampled.pattern, &tables).is_err() || tables.is_empty() {
+                continue;
+            }
+            let mut schur = Schur::new(&sampled.pattern, &tables).unwrap();
+            let mut x = vec![f64::NAN; given.right.len()];
+            schur.solve(&given.system(), &mut x).unwrap();
+            assert!(given.error(&x) < 1e-11, "{name}, {tables:?}: {}", given.error(&x));
+        }
+    }
+}
+
+#[test]
+fn what_is_left_may_be_sparse() {
+    let mut random = Random::new(23);
+    // 2400 unknowns, of which few share a point.
+    let sampled = sample(&[(400, 6), (900, 3)], &[(&[0, 1], 1800, 1000)], &mut random);
+    let mut schur = Schur::new(&sampled.pattern, &[1]).unwrap();
+    let left = schur.reduced();
+    assert_eq!(left.scalars, 2400);
+    assert!((left.values as f64) < 0.1 * 2400.0 * 2400.0);
+    let given = Given::of(&sampled, &mut random);
+    let mut x = vec![0.0; given.right.len()];
+    schur.solve(&given.system(), &mut x).unwrap();
+    assert!(given.error(&x) < 1e-11, "{}", given.error(&x));
+}
+
+#[test]
+fn what_can_be_eliminated_is_found() {
+    let mut random = Random::new(24);
+    let [mesh, bundle, turned, kinds, _] = samples(&mut random).try_into().ok().unwrap();
+    let found = |sampled: &(&str, Sampled)| detect(&sampled.1.pattern);
+    assert_eq!(found(&mesh), [1]);
+    assert_eq!(found(&bundle), [1]);
+    assert_eq!(found(&turned), [0]);
+    // The points of both kinds; the scale is in the same residuals as the first.
+    assert_eq!(found(&kinds), [0, 2]);
+    assert_eq!(check(&mesh.1.pattern, &[0]), Err(Linked(0, 0)));
+    assert_eq!(Schur::new(&kinds.1.pattern, &[0, 3]).err(), Some(Refused::Linked(Linked(3, 0))));
+    // Every pair of blocks of a point, the one with itself included.
+    let bundle = &bundle.1;
+    let mut seen = vec![std::collections::HashSet::new(); 150];
+    let [cameras, points] = [0, 1].map(|slot| &bundle.batches[0].slots[slot].1);
+    for (camera, point) in cameras.iter().zip(points) {
+        seen[*point as usize].insert(camera);
+    }
+    let pairs: usize = seen.iter().map(|cameras| cameras.len() * (cameras.len() + 1) / 2).sum();
+    assert_eq!(work(&bundle.pattern, &[1]), pairs as f64);
+}
+
+#[test]
+fn what_has_no_solution_is_said_to_have_none() {
+    let mut random = Random::new(25);
+    for (name, sampled) in samples(&mut random) {
+        for bad in [-1e3, f64::NAN, f64::INFINITY] {
+            let mut given = Given::of(&sampled, &mut random);
+            let place = random.below(given.damping.len() as u64) as usize;
+            given.damping[place] = bad;
+            let mut x = given.right.clone();
+            assert_eq!(DenseCholesky::new(&given.system()).err(), Some(Singular), "{name}, dense, {bad}");
+            let solved = SparseCholesky::new(&sampled.pattern).unwrap().factorize(&given.system());
+            assert_eq!(solved, Err(Singular), "{name}, sparse, {bad}");
+            let tables = detect(&sampled.pattern);
+            let solved = Schur::new(&sampled.pattern, &tables).unwrap().solve(&given.system(), &mut x);
+            assert_eq!(solved, Err(Singular), "{name}, Schur, {bad}");
+        }
+    }
+}
+
+/// Solves by QR and compares with the normal equations' residual, which is 0 at the solution.
+#[test]
+fn a_triangle_of_rows_solves_least_squares() {
+    let mut random = Random::new(26);
+    for (rows, n) in [(3, 3), (50, 7), (129, 1), (700, 33), (20, 40)] {
+        let jacobian: Vec<Vec<f64>> = (0..rows).map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect();
+        let right: Vec<f64> = (0..rows).map(|_| random.between(-1.0, 1.0)).collect();
+        let mut triangle = Triangle::new(n);
+        jacobian.iter().zip(&right).for_each(|(row, right)| triangle.push(row.iter().copied().enumerate(), *right));
+        // One triangle serves for any damping.
+        for damping in [0.3, 1e-9] {
+            let damping: Vec<f64> = (0..n).map(|k| damping * (1.0 + k as f64)).collect();
+            let x = triangle.solve(&damping).unwrap();
+            for column in 0..n {
+                let slope: f64 = jacobian
+                    .iter()
+                    .zip(&right)
+                    .map(|(row, right)| row[column] * (row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>() - right))
+                    .sum();
+                let slope = slope + damping[column] * x[column];
+                assert!(slope.abs() < 1e-10 * rows as f64, "{rows} × {n}: column {column}: {slope}");
+            }
+        }
+    }
+}
+
+/// Where the normal equations have no digit left (condition 1e10, squared 1e20), QR still has six.
+#[test]
+fn rows_keep_the_digits_that_the_normal_equations_lose() {
+    let n = 8;
+    let mut random = Random::new(27);
+    let truth: Vec<f64> = (0..n).map(|_| random.between(0.5, 1.0)).collect();
+    let mut triangle = Triangle::new(n);
+    for k in 0..60 {
+        let t = 0.7 + 0.3 * f64::from(k) / 59.0;
+        let row: Vec<f64> = (0..n).map(|power| t.powi(power as i32)).collect();
+        triangle.push(row.iter().copied().enumerate(), row.iter().zip(&truth).map(|(a, x)| a * x).sum());
+    }
+    let x = triangle.solve(&vec![0.0; n]).unwrap();
+    for (x, truth) in x.iter().zip(&truth) {
+        assert!((x - truth).abs() < 1e-6, "{x}, not {truth}");
+    }
+}
+
+#[test]
+fn columns_that_depend_on_others_are_left_out() {
+    let mut triangle = Triangle::new(4);
+    let mut random = Random::new(28);
+    for _ in 0..30 {
+        let (a, b) = (random.between(-1.0, 1.0), random.between(-1.0, 1.0));
+        // The third column is the sum of the first two, the fourth is 0.
+        triangle.push([a, b, a + b, 0.0].into_iter().enumerate(), 2.0 * a - b);
+    }
+    let x = triangle.solve(&[0.0; 4]).unwrap();
+    assert_eq!(x[3], 0.0);
+    assert!((x[0] + x[2] - 2.0).abs() < 1e-12 && (x[1] + x[2] + 1.0).abs() < 1e-12, "{x:?}");
+    assert_eq!(x.iter().filter(|x| **x == 0.0).count(), 2, "{x:?}");
+    let mut triangle = Triangle::new(1);
+    triangle.push([(0, f64::NAN)].into_iter(), 1.0);
+    assert_eq!(triangle.solve(&[1.0]), None);
+}
