@@ -1,6 +1,7 @@
-// `npm run bench`: benches/run.mjs in a project with the packed tarball. Arguments after `--` go to it.
+// `npm run bench`: benches/run.mjs in a project with the packed tarball. Arguments after `--` go to it. `-- ceres` compares natively.
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
+import { ceres } from "./ceres.mjs";
 import { gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
@@ -8,6 +9,7 @@ import { setup } from "./setup.mjs";
 
 await entry(import.meta, async () => {
   await setup({ forTests: false });
+  if (process.argv[2] === "ceres") return ceres(process.argv.slice(3));
   const sources = await scratchProject("bench", { tarball: await build(), packages: ["webgpu"], sources: "benches" });
   await passThrough("bench", process.execPath, [join(sources, "run.mjs"), ...process.argv.slice(2)],
     { cwd: dirname(sources), env: gpuEnvironment() });

@@ -14,11 +14,16 @@ use std::time::Instant;
 const LEVEL: f64 = 9.29e-3;
 const MOST_STEPS: u32 = 200;
 
-/// A gzipped OFF file of triangles; `gzip` unpacks it.
-fn read_off(path: &str) -> Mesh {
+/// What is in a gzipped file; `gzip` unpacks it.
+pub fn unpacked(path: &str) -> String {
     let unpacked = Command::new("gzip").args(["-dc", path]).output().expect("gzip");
     assert!(unpacked.status.success(), "{path} can't be read");
-    let text = String::from_utf8(unpacked.stdout).expect("text");
+    String::from_utf8(unpacked.stdout).expect("text")
+}
+
+/// A gzipped OFF file of triangles.
+pub fn read_off(path: &str) -> Mesh {
+    let text = unpacked(path);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     assert_eq!(words[0], "OFF", "{path}");
@@ -31,7 +36,7 @@ fn read_off(path: &str) -> Mesh {
 }
 
 /// Seconds that this process has computed, on all threads: on a shared machine they say more than the clock does.
-fn computed() -> f64 {
+pub fn computed() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(") ").next().unwrap_or_default();
     let ticks = |field: usize| after_name.split(' ').nth(field).and_then(|word| word.parse::<f64>().ok()).unwrap_or(f64::NAN);
