@@ -7,7 +7,7 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
-use super::linear::host::{Arrived, Host};
+use super::linear::host::{Host, Knobs};
 use super::linear::{Choice, Inner, auto};
 use super::method::FIRST_FLOOR;
 use super::options::{Settings, Tolerances};
@@ -59,9 +59,8 @@ pub struct Solver {
     host: Option<Host>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
-    /// λ and φ of the next step, as far as the host knows.
-    damping: f64,
-    floor: f64,
+    /// λ, φ and η of the next step, as far as the host knows.
+    knobs: Knobs,
     /// Whether a step was accepted since the solver was made, as far as the host knows, or the problem is linear: only
     /// first steps are bounded.
     has_moved: bool,
@@ -116,8 +115,7 @@ impl Solver {
             choice,
             host,
             returned: (0, 0),
-            damping: settings.method.first_damping(precision),
-            floor: FIRST_FLOOR,
+            knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
             settings,
             precision,
@@ -175,11 +173,11 @@ impl Solver {
         match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Assembling { started_ms } => {
                 let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-                let Arrived { cost, damping, floor } = host.take(&self.work, problem, readback);
+                let (cost, knobs) = host.take(&self.work, problem, readback);
                 if !cost.is_finite() {
                     return Ok(Next::Blame);
                 }
-                (self.damping, self.floor) = (damping, floor);
+                self.knobs = knobs;
                 self.finish(problem, Vec::new(), started_ms)
             }
             Phase::Stepping { started_ms } => {
@@ -231,7 +229,7 @@ impl Solver {
     fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
         let (work, method) = (&self.work, self.settings.method);
         let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-        let Some(step) = host.solve(&mut self.damping, self.floor, method.may_damp()) else {
+        let Some(step) = host.solve(&mut self.knobs, method.may_damp()) else {
             let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
             self.phase = Phase::Reporting(Termination::Singular, reason);
             commands.extend(self.report_recording(problem)?.commands);
@@ -239,10 +237,13 @@ impl Solver {
         };
         let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
         commands.push(upload(work.step.buffer, 0, step.vector));
-        commands.push(Command::Clear { slice: work.residual });
-        for (element, value) in [(state::DAMPING, self.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, 1.0)] {
-            commands.push(upload(work.state.buffer, element, vec![value]));
-        }
+        commands.push(match step.residual {
+            Some(residual) => upload(work.residual.buffer, 0, residual),
+            None => Command::Clear { slice: work.residual },
+        });
+        let known =
+            [(state::DAMPING, self.knobs.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, step.iterations.into())];
+        commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
         if self.again && !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
         }
@@ -306,7 +307,7 @@ impl Solver {
         self.forget_host(device);
         (self.choice, self.host) = auto::make(&self.settings.linear, device, registry, problem)?;
         (self.structure, self.selection) = (problem.structure, problem.selection);
-        self.damping = self.settings.method.first_damping(self.precision);
+        self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
@@ -389,7 +390,7 @@ impl Solver {
         self.initial_cost.get_or_insert(before);
         self.moved[0] = at(state::MOVED) as u32;
         self.again = !accepted;
-        (self.damping, self.floor) = (at(state::DAMPING), at(state::FLOOR));
+        self.knobs = Knobs::of(readback);
         if accepted && !self.has_moved {
             self.has_moved = true;
             self.recordings = [None, None, None];
@@ -486,6 +487,10 @@ impl Solver {
         (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
         counters
     }
+}
+
+fn first_knobs(settings: &Settings, precision: Precision) -> Knobs {
+    Knobs { damping: settings.method.first_damping(precision), floor: FIRST_FLOOR, forcing: settings.forcing[1] }
 }
 
 /// Whether the model of the cost is exact.
