@@ -73,6 +73,11 @@ pub struct Solver {
     first_iteration: u32,
     /// Components that were moved into their limits since the solver was made, and until the last report.
     moved: [u32; 2],
+    /// The step that led to the point, while nothing else has touched it; and how many such steps in a row, and the last of
+    /// them, led where J or g is not finite.
+    arrival: Option<Iteration>,
+    retreats: u32,
+    retreat: Option<Iteration>,
     /// Steps since the solver was (re)opened.
     tried: u32,
     started_ms: Option<f64>,
@@ -125,6 +130,9 @@ impl Solver {
             tests: Tests::default(),
             first_iteration: 0,
             moved: [0; 2],
+            arrival: None,
+            retreats: 0,
+            retreat: None,
             started_ms: None,
             stop: None,
             ending: None,
@@ -183,6 +191,10 @@ impl Solver {
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
+                if let Some(iteration) = self.turn_back(&iteration) {
+                    self.iterations.push(iteration);
+                    return Ok(Next::Iteration(iteration));
+                }
                 self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
                 self.iterations.push(iteration);
                 Ok(Next::Iteration(iteration))
@@ -206,6 +218,7 @@ impl Solver {
         let started_ms = now_ms();
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
         let again = self.again;
         match &mut self.host {
             Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
@@ -331,6 +344,7 @@ impl Solver {
         if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
+            (self.arrival, self.retreats) = (None, 0);
             self.again = false;
             self.upload_state(commands);
             self.work.project_point(problem, commands)?;
@@ -424,6 +438,30 @@ impl Solver {
         if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
     }
 
+    /// Where J or g is not finite at a point that a step led to, the step counts as rejected, and the next recording begins
+    /// with going back.
+    fn turn_back(&mut self, iteration: &Iteration) -> Option<Iteration> {
+        let arrival = std::mem::replace(&mut self.arrival, iteration.accepted.then_some(*iteration));
+        if iteration.gradient_norm.is_finite() {
+            self.retreats = if arrival.is_some() { 0 } else { self.retreats };
+            return None;
+        }
+        let arrival = arrival.filter(|_| self.retreats < self.settings.method.max_rejections())?;
+        self.retreats += 1;
+        self.retreat = Some(arrival);
+        let cost = arrival.cost - arrival.cost_change;
+        Some(Iteration { cost, gradient_norm: arrival.gradient_norm, gain_ratio: 0.0, accepted: false, ..*iteration })
+    }
+
+    /// Appends the way back, if there is one to go.
+    fn go_back(&mut self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        if let Some(step) = self.retreat.take() {
+            self.again = false;
+            self.work.retreat(problem, &self.settings.method.retreat(&step, self.retreats), commands)?;
+        }
+        Ok(())
+    }
+
     /// Limits that end a solve between steps.
     fn limit(&self, started: f64) -> Option<(Termination, String)> {
         if let Some(reason) = &self.stop {
@@ -443,6 +481,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
         self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
         self.again = false;
         self.work.return_to_best(problem, &mut commands)?;
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
