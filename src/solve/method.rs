@@ -93,7 +93,7 @@ impl Method {
     pub fn retreat(self, step: &Iteration, times: u32) -> Vec<(u32, f64)> {
         let less = 0.25f64.powi(times as i32);
         match self {
-            Self::LevenbergMarquardt => vec![(state::DAMPING, (step.damping / less).clamp(1e-15, 1e15)), (state::GROWTH, 2.0)],
+            Self::LevenbergMarquardt => vec![(state::DAMPING, (step.damping / less).clamp(1e-20, 1e15)), (state::GROWTH, 2.0)],
             Self::GaussNewton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
             Self::Dogleg(_) => vec![(state::RADIUS, step.radius.unwrap_or(FIRST_RADIUS) * less)],
         }
