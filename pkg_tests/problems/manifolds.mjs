@@ -73,12 +73,12 @@ export function withQuaternions(cameras) {
 }
 
 /** Bundle adjustment over structured cameras. */
-export function adjustBundle(lw, { cameras, points, pairs, seen }) {
+export function adjustBundle(lw, { cameras, points, pairs, seen }, loss) {
   const problem = lw.problem();
   const camera = problem.variables("camera", { shape: { q: quaternion, t: 3, f: 1, k: 2 }, values: withQuaternions(cameras) });
   const point = problem.variables("point", { shape: 3, values: points });
   const [cameraOf, pointOf] = [0, 1].map((side) => pairs.filter((_, k) => k % 2 === side));
-  const views = problem.residuals("reprojection", { of: { cam: camera.at(cameraOf), X: point.at(pointOf) }, data: { seen: column(seen, 2) } },
+  const views = problem.residuals("reprojection", { of: { cam: camera.at(cameraOf), X: point.at(pointOf) }, data: { seen: column(seen, 2) }, loss },
     ({ cam, X }, { seen }) => {
       const p = cam.q.rotate(X).add(cam.t);
       const u = p.xy.div(p.z.neg()), r2 = u.normSq();

@@ -17,7 +17,7 @@ export async function adjustBundle(lw: Engine, cameras: F64, points: F64, camera
       const bend = r2.mul(r2.mul(cam.k.y).add(cam.k.x)).add(1);                            // 1 + k₁r² + k₂r⁴
       return u.mul(cam.f.mul(bend)).sub(seen);
     });
-  const report = await problem.solve({ onIteration: it => console.log(it.index, it.cost) });
+  const report = await problem.solve({ linear: "schur", onIteration: it => console.log(it.index, it.cost) });
   return { report: String(report), points: await point.read(new Float64Array(points.length)) };
 }
 

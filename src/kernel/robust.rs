@@ -16,8 +16,9 @@ use crate::expr::{Expr, Graph, Leaf, Scope, Symbol, Unary};
 use std::sync::Arc;
 
 /// The least curvature along r, as a part of ρ′. 1 would be to leave the correction out where ρ″ < 0, as Ceres does, 0 to
-/// have nothing but damping where ρ(x²) is concave. What was measured stands in docs/LOSSES.md.
-pub const LEAST_CURVATURE: f64 = 0.1;
+/// have nothing but damping where ρ(x²) is concave: then steps are too long, and rejected. What was measured stands in
+/// docs/LOSSES.md.
+pub const LEAST_CURVATURE: f64 = 0.9;
 
 /// A loss whose parameters are the data columns from `first` on, each a scalar.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
