@@ -19,5 +19,5 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         // the largest diagonal so far, which alone would damp too much (Moré 1978, section 4).
         state[FLOOR] = min(3.0 * state[FLOOR], 1.0);
     }
-    state[DAMPING] = clamp(damping, 1e-15, 1e15);
+    state[DAMPING] = clamp(damping, 1e-20, 1e15);
 }

@@ -169,6 +169,48 @@ fn a_derivative_that_is_not_finite_is_never_convergence() {
     }
 }
 
+/// r = x² − 3 + x / (e² + 1) with e = exp(23x): in f32 e² is infinite from x = 1.93 on, what is divided by it 0, and its
+/// derivative 0·∞. The first step goes from 1 to 2; the minimum is at √3.
+#[test]
+fn a_step_to_where_the_derivative_is_not_finite_is_rejected() {
+    for method in ["lm", "gauss-newton", "dogleg"] {
+        for linear in ["dense", "pcg"] {
+            let mut session = cpu(Precision::F32);
+            let problem = session.problem();
+            let x = session.table(problem, "x", 1, Reals::F64(&[1.0]), true).unwrap();
+            let mut tape = Tape::default();
+            let a = tape.input(0);
+            let [rate, one, target] = [23.0, 1.0, 3.0].map(|value| tape.literal(value));
+            let exponent = tape.op(Opcode::Mul, &[a, rate]);
+            let large = tape.op(Opcode::Exp, &[exponent]);
+            let squared = tape.op(Opcode::Square, &[large]);
+            let below = tape.op(Opcode::Add, &[squared, one]);
+            let quotient = tape.op(Opcode::Div, &[a, below]);
+            let square = tape.op(Opcode::Square, &[a]);
+            let apart = tape.op(Opcode::Sub, &[square, target]);
+            let residual = tape.op(Opcode::Add, &[apart, quotient]);
+            let spec = TermSpec {
+                name: "odd".into(),
+                count: 1,
+                indices: vec![vec![0]],
+                slots: vec![Slot { table: x, column: 0 }],
+                columns: vec![],
+                weight: Weight::Shared(1.0),
+                loss: None,
+                tape: &tape.words,
+                outputs: &[residual],
+            };
+            session.term(problem, spec).unwrap();
+            let options = Options { method: Some(method.into()), linear: Some(linear.into()), ..Options::default() };
+            let report = solve(&mut session, problem, &options);
+            for it in &report.iterations {
+                eprintln!("{it:?}");
+            }
+            eprintln!("{method} {linear} {:?} {} {:?}", report.termination, report.reason, read(&mut session, problem, x));
+        }
+    }
+}
+
 #[test]
 fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
     for (name, mut session) in backends() {

@@ -199,13 +199,17 @@ fn rows_that_can_be_traced_come_to_the_same() {
             // One step has the same gradient, product and preconditioner behind it.
             let mut reports = Vec::new();
             for made in [&traced, &summed] {
-                let report = solve(&mut session, made.problem, &Options { max_iterations: Some(1.0), ..Options::default() });
+                let report = solve(
+                    &mut session,
+                    made.problem,
+                    &Options { max_iterations: Some(1.0), linear: Some("pcg".into()), ..Options::default() },
+                );
                 reports.push(report.iterations[0]);
             }
             let [a, b] = reports[..] else { panic!("two reports") };
             close(&[b.cost, b.gradient_norm, b.step_norm], &[a.cost, a.gradient_norm, a.step_norm], exact, &what);
             assert!(a.inner_iterations.abs_diff(b.inner_iterations) <= 1, "{what}: {} and {}", a.inner_iterations, b.inner_iterations);
-            let options = Options { cost_tolerance: Some(1e-14), ..Options::default() };
+            let options = Options { cost_tolerance: Some(1e-14), linear: Some("pcg".into()), ..Options::default() };
             let ends = [&traced, &summed].map(|made| solve(&mut session, made.problem, &options));
             assert!((ends[0].cost - ends[1].cost).abs() <= exact * ends[0].cost, "{what}: {} and {}", ends[0].cost, ends[1].cost);
             let exact = if name == "webgpu" { 5e-2 } else { 1e-4 };

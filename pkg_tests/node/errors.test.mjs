@@ -254,7 +254,7 @@ test("options that cannot be", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
   await rejects(problem.solve({ method: "newton" }), "invalid-option", 'method: "newton" is not one of "lm", "gauss-newton", "dogleg"');
-  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "schur"');
+  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"');
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",

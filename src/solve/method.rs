@@ -10,7 +10,7 @@
 //! All rules are shaders over the state; nothing here knows a number that the device has.
 
 use super::linear::pcg;
-use super::{Workspace, state};
+use super::{Iteration, Workspace, state};
 use crate::device::{Command, Precision, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
@@ -86,6 +86,16 @@ impl Method {
         match self {
             Self::LevenbergMarquardt => 12,
             _ => 30,
+        }
+    }
+
+    /// What is to be tried from the point before a step that led where J or g is not finite, the `times`-th in a row.
+    pub fn retreat(self, step: &Iteration, times: u32) -> Vec<(u32, f64)> {
+        let less = 0.25f64.powi(times as i32);
+        match self {
+            Self::LevenbergMarquardt => vec![(state::DAMPING, (step.damping / less).clamp(1e-20, 1e15)), (state::GROWTH, 2.0)],
+            Self::GaussNewton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
+            Self::Dogleg(_) => vec![(state::RADIUS, step.radius.unwrap_or(FIRST_RADIUS) * less)],
         }
     }
 

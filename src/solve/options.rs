@@ -15,7 +15,7 @@ pub struct Options {
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
-    /// JᵀWJ + λD, preconditioned by its diagonal blocks.
+    /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
     pub linear: Option<String>,
     /// The tables that `"schur"` eliminates; the best unless told.
     pub eliminate: Option<Vec<u32>>,
@@ -127,7 +127,7 @@ impl Options {
         };
         Ok(Settings {
             method,
-            linear: Wanted { linear, eliminate: self.eliminate.clone() },
+            linear: Wanted { linear, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
             nonmonotone: number("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,
             forcing,

@@ -7,7 +7,7 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
-use super::linear::host::{Arrived, Host};
+use super::linear::host::{Host, Knobs};
 use super::linear::{Choice, Inner, auto};
 use super::method::FIRST_FLOOR;
 use super::options::{Settings, Tolerances};
@@ -59,9 +59,8 @@ pub struct Solver {
     host: Option<Host>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
-    /// λ and φ of the next step, as far as the host knows.
-    damping: f64,
-    floor: f64,
+    /// λ, φ and η of the next step, as far as the host knows.
+    knobs: Knobs,
     /// Whether a step was accepted since the solver was made, as far as the host knows, or the problem is linear: only
     /// first steps are bounded.
     has_moved: bool,
@@ -74,6 +73,11 @@ pub struct Solver {
     first_iteration: u32,
     /// Components that were moved into their limits since the solver was made, and until the last report.
     moved: [u32; 2],
+    /// The step that led to the point, while nothing else has touched it; and how many such steps in a row, and the last of
+    /// them, led where J or g is not finite.
+    arrival: Option<Iteration>,
+    retreats: u32,
+    retreat: Option<Iteration>,
     /// Steps since the solver was (re)opened.
     tried: u32,
     started_ms: Option<f64>,
@@ -116,8 +120,7 @@ impl Solver {
             choice,
             host,
             returned: (0, 0),
-            damping: settings.method.first_damping(precision),
-            floor: FIRST_FLOOR,
+            knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
             settings,
             precision,
@@ -127,6 +130,9 @@ impl Solver {
             tests: Tests::default(),
             first_iteration: 0,
             moved: [0; 2],
+            arrival: None,
+            retreats: 0,
+            retreat: None,
             started_ms: None,
             stop: None,
             ending: None,
@@ -175,16 +181,20 @@ impl Solver {
         match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Assembling { started_ms } => {
                 let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-                let Arrived { cost, damping, floor } = host.take(&self.work, problem, readback);
+                let (cost, knobs) = host.take(&self.work, problem, readback);
                 if !cost.is_finite() {
                     return Ok(Next::Blame);
                 }
-                (self.damping, self.floor) = (damping, floor);
+                self.knobs = knobs;
                 self.finish(problem, Vec::new(), started_ms)
             }
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
+                if let Some(iteration) = self.turn_back(&iteration) {
+                    self.iterations.push(iteration);
+                    return Ok(Next::Iteration(iteration));
+                }
                 self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
                 self.iterations.push(iteration);
                 Ok(Next::Iteration(iteration))
@@ -208,6 +218,7 @@ impl Solver {
         let started_ms = now_ms();
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
         let again = self.again;
         match &mut self.host {
             Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
@@ -231,7 +242,7 @@ impl Solver {
     fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
         let (work, method) = (&self.work, self.settings.method);
         let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-        let Some(step) = host.solve(&mut self.damping, self.floor, method.may_damp()) else {
+        let Some(step) = host.solve(&mut self.knobs, method.may_damp()) else {
             let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
             self.phase = Phase::Reporting(Termination::Singular, reason);
             commands.extend(self.report_recording(problem)?.commands);
@@ -239,10 +250,13 @@ impl Solver {
         };
         let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
         commands.push(upload(work.step.buffer, 0, step.vector));
-        commands.push(Command::Clear { slice: work.residual });
-        for (element, value) in [(state::DAMPING, self.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, 1.0)] {
-            commands.push(upload(work.state.buffer, element, vec![value]));
-        }
+        commands.push(match step.residual {
+            Some(residual) => upload(work.residual.buffer, 0, residual),
+            None => Command::Clear { slice: work.residual },
+        });
+        let known =
+            [(state::DAMPING, self.knobs.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, step.iterations.into())];
+        commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
         if self.again && !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
         }
@@ -306,7 +320,7 @@ impl Solver {
         self.forget_host(device);
         (self.choice, self.host) = auto::make(&self.settings.linear, device, registry, problem)?;
         (self.structure, self.selection) = (problem.structure, problem.selection);
-        self.damping = self.settings.method.first_damping(self.precision);
+        self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
@@ -330,6 +344,7 @@ impl Solver {
         if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
+            (self.arrival, self.retreats) = (None, 0);
             self.again = false;
             self.upload_state(commands);
             self.work.project_point(problem, commands)?;
@@ -389,7 +404,7 @@ impl Solver {
         self.initial_cost.get_or_insert(before);
         self.moved[0] = at(state::MOVED) as u32;
         self.again = !accepted;
-        (self.damping, self.floor) = (at(state::DAMPING), at(state::FLOOR));
+        self.knobs = Knobs::of(readback);
         if accepted && !self.has_moved {
             self.has_moved = true;
             self.recordings = [None, None, None];
@@ -423,6 +438,30 @@ impl Solver {
         if self.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
     }
 
+    /// Where J or g is not finite at a point that a step led to, the step counts as rejected, and the next recording begins
+    /// with going back.
+    fn turn_back(&mut self, iteration: &Iteration) -> Option<Iteration> {
+        let arrival = std::mem::replace(&mut self.arrival, iteration.accepted.then_some(*iteration));
+        if iteration.gradient_norm.is_finite() {
+            self.retreats = if arrival.is_some() { 0 } else { self.retreats };
+            return None;
+        }
+        let arrival = arrival.filter(|_| self.retreats < self.settings.method.max_rejections())?;
+        self.retreats += 1;
+        self.retreat = Some(arrival);
+        let cost = arrival.cost - arrival.cost_change;
+        Some(Iteration { cost, gradient_norm: arrival.gradient_norm, gain_ratio: 0.0, accepted: false, ..*iteration })
+    }
+
+    /// Appends the way back, if there is one to go.
+    fn go_back(&mut self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        if let Some(step) = self.retreat.take() {
+            self.again = false;
+            self.work.retreat(problem, &self.settings.method.retreat(&step, self.retreats), commands)?;
+        }
+        Ok(())
+    }
+
     /// Limits that end a solve between steps.
     fn limit(&self, started: f64) -> Option<(Termination, String)> {
         if let Some(reason) = &self.stop {
@@ -442,6 +481,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         let (point, _) = problem.arenas()?;
         self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
         self.again = false;
         self.work.return_to_best(problem, &mut commands)?;
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
@@ -486,6 +526,10 @@ impl Solver {
         (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
         counters
     }
+}
+
+fn first_knobs(settings: &Settings, precision: Precision) -> Knobs {
+    Knobs { damping: settings.method.first_damping(precision), floor: FIRST_FLOOR, forcing: settings.forcing[1] }
 }
 
 /// Whether the model of the cost is exact.

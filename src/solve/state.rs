@@ -62,6 +62,7 @@ state! {
     LENGTH_BEFORE = 44, "… and its b.";
     MOVED = 45, "Components that were moved into their limits.";
     FLOOR = 46, "φ: the least part of the largest that an entry of D has been that it may be.";
+    RETREAT = 48, "1 to go back to the point before the last step that was accepted.";
     TOO_FAR = 47, "1 when the first step goes farther than the values that it starts from say anything about.";
 }
 

@@ -81,6 +81,7 @@ impl Workspace {
         if let Some(best) = self.best {
             self.commit(problem, point, best, state::LEAVING, commands);
         }
+        self.commit(problem, point, self.previous, state::ACCEPTED, commands);
         self.commit(problem, trial, point, state::ACCEPTED, commands);
         Ok(())
     }
@@ -98,6 +99,19 @@ impl Workspace {
         self.commit(problem, best, problem.arenas()?.0, state::ABOVE_BEST, commands);
         commands.push(Command::Clear { slice: Slice { offset: state::LINEARIZED, len: 1, ..self.state } });
         self.forget_history(commands);
+        Ok(())
+    }
+
+    /// Goes back to the point before the last step that was accepted, with what the next step is to be made with.
+    pub fn retreat(&self, problem: &Problem, with: &[(u32, f64)], commands: &mut Vec<Command>) -> Result<(), Error> {
+        let known = [(state::RETREAT, 1.0), (state::LINEARIZED, 0.0)];
+        let upload =
+            |&(element, value): &(u32, f64)| Command::UploadReals { buffer: self.state.buffer, offset: element, data: vec![value] };
+        commands.extend(known.iter().chain(with).map(upload));
+        self.commit(problem, self.previous, problem.arenas()?.0, state::RETREAT, commands);
+        if self.best.is_some() {
+            self.forget_history(commands);
+        }
         Ok(())
     }
 

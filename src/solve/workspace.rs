@@ -39,6 +39,8 @@ pub struct Workspace {
     newton: Option<[Slice; 2]>,
     /// For steps that may go uphill: an arena with the best point, while the accepted one is another.
     pub best: Option<Slice>,
+    /// An arena with the point before the last step that was accepted.
+    pub previous: Slice,
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
@@ -114,6 +116,7 @@ impl Workspace {
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
             ("largest diagonal", vector),
+            ("previous point", problem.arenas()?.0.len),
         ];
         let mut optional = |wanted: bool, label, len| {
             wanted.then(|| {
@@ -152,6 +155,7 @@ impl Workspace {
             partials: slice(10),
             state: slice(11),
             peak: slice(12),
+            previous: slice(13),
             constraints,
             free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
@@ -179,6 +183,7 @@ impl Workspace {
             self.q,
             self.scale,
             self.peak,
+            self.previous,
             self.blocks,
             self.inverse,
             self.scratch,

@@ -2,6 +2,7 @@
 
 use crate::random::{Sampled, sample};
 use crate::support::Random;
+use leastwise::solve::linear::conjugate::{self, Inexact};
 use leastwise::solve::linear::dense::DenseCholesky;
 use leastwise::solve::linear::elimination::{Linked, check, detect, work};
 use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
@@ -67,6 +68,12 @@ fn dense_and_sparse_factors_solve() {
             sparse.factorize(&given.system()).unwrap();
             sparse.solve(&mut x);
             assert!(given.error(&x) < 1e-11, "{name}, sparse: {}", given.error(&x));
+            let solution = conjugate::solve(&given.system(), Inexact { forcing: 1e-13, max_iterations: 5000 }).unwrap();
+            assert!(given.error(&solution.x) < 1e-10, "{name}, conjugate gradients: {}", given.error(&solution.x));
+            // What is said to be left is what is left, also when it is much.
+            let solution = conjugate::solve(&given.system(), Inexact { forcing: 0.1, max_iterations: 5000 }).unwrap();
+            let left = solution.residual.iter().map(|r| r * r).sum::<f64>().sqrt() / given.right.iter().map(|r| r * r).sum::<f64>().sqrt();
+            assert!((left - given.error(&solution.x)).abs() < 1e-12 && left > 1e-6, "{name}: {left}");
         }
     }
 }
@@ -139,6 +146,8 @@ fn what_has_no_solution_is_said_to_have_none() {
             assert_eq!(DenseCholesky::new(&given.system()).err(), Some(Singular), "{name}, dense, {bad}");
             let solved = SparseCholesky::new(&sampled.pattern).unwrap().factorize(&given.system());
             assert_eq!(solved, Err(Singular), "{name}, sparse, {bad}");
+            let solved = conjugate::solve(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
+            assert_eq!(solved.err(), Some(Singular), "{name}, conjugate gradients, {bad}");
             let tables = detect(&sampled.pattern);
             let solved = Schur::new(&sampled.pattern, &tables).unwrap().solve(&given.system(), &mut x);
             assert_eq!(solved, Err(Singular), "{name}, Schur, {bad}");

@@ -12,7 +12,7 @@ fn options(linear: &str) -> Options {
         linear: Some(linear.into()),
         cost_tolerance: Some(1e-9),
         max_iterations: Some(100.0),
-        forcing: (linear == "pcg").then_some(1e-6),
+        forcing: linear.ends_with("pcg").then_some(1e-6),
         ..Options::default()
     }
 }
@@ -167,7 +167,7 @@ fn agree(name: &str, linears: &[&str], tolerance: f64, mut solved: impl FnMut(&s
 #[test]
 fn bundles_come_to_the_same_cost_with_every_solver() {
     for (name, mut session, tolerance) in backends() {
-        agree(name, &["dense", "sparse-cholesky", "schur", "pcg"], tolerance, |linear| {
+        agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg"], tolerance, |linear| {
             let problem = bundle(&mut session, &mut Random::new(5), None);
             solve(&mut session, problem, &options(linear))
         });
@@ -179,7 +179,7 @@ fn outliers_are_weighed_down_with_every_solver() {
     for (name, mut session, tolerance) in backends() {
         for loss in [Loss::huber(0.005), Loss::cauchy(0.01)] {
             let loss = loss.unwrap();
-            agree(name, &["dense", "sparse-cholesky", "schur", "pcg"], tolerance, |linear| {
+            agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg"], tolerance, |linear| {
                 let problem = bundle(&mut session, &mut Random::new(7), Some(loss.clone()));
                 solve(&mut session, problem, &options(linear))
             });
@@ -191,7 +191,7 @@ fn outliers_are_weighed_down_with_every_solver() {
 fn meshes_come_to_the_same_cost_with_every_solver() {
     let mesh = Mesh::icosphere(2).normalized();
     for (name, mut session, tolerance) in backends() {
-        agree(name, &["sparse-cholesky", "schur", "dense", "pcg"], 10.0 * tolerance, |linear| {
+        agree(name, &["sparse-cholesky", "schur", "dense", "assembled-pcg", "pcg"], 10.0 * tolerance, |linear| {
             let (problem, _) = arap(&mut session, &mesh);
             solve(&mut session, problem, &options(linear))
         });
@@ -202,7 +202,7 @@ fn meshes_come_to_the_same_cost_with_every_solver() {
 fn merged_terms_whose_instances_name_a_variable_twice_come_to_the_same_cost() {
     for (name, mut session, tolerance) in backends() {
         // 40 unknowns: "dense" is QR of J.
-        agree(name, &["dense", "sparse-cholesky", "pcg"], tolerance, |linear| {
+        agree(name, &["dense", "sparse-cholesky", "assembled-pcg", "pcg"], tolerance, |linear| {
             let problem = springs(&mut session);
             solve(&mut session, problem, &options(linear))
         });
@@ -223,7 +223,7 @@ fn the_same_bits_come_of_any_number_of_threads() {
 
 #[test]
 fn what_is_fixed_stays_where_it_is() {
-    for linear in ["dense", "sparse-cholesky", "schur"] {
+    for linear in ["dense", "sparse-cholesky", "schur", "assembled-pcg"] {
         let mut session = cpu(Precision::F64);
         let problem = bundle(&mut session, &mut Random::new(8), None);
         let before = read(&mut session, problem, 0);
@@ -293,7 +293,7 @@ fn what_cannot_be_eliminated_is_refused_by_name() {
 /// An unknown that no residual touches: its row of JᵀWJ is 0, and damping alone holds it.
 #[test]
 fn unknowns_that_nothing_touches_do_not_move() {
-    for linear in ["dense", "sparse-cholesky"] {
+    for linear in ["dense", "sparse-cholesky", "assembled-pcg"] {
         let mut session = cpu(Precision::F64);
         let problem = springs(&mut session);
         let free = session.table(problem, "free", 3, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();

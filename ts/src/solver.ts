@@ -29,12 +29,13 @@ export interface SolveOptions {
    * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
    *   what is left is factorised; see {@link SolveOptions.eliminate}.
    * - `"pcg"`: matrix-free conjugate gradients on the device, preconditioned by the diagonal blocks of JᵀWJ.
+   * - `"assembled-pcg"`: the same with the assembled matrix, for many more residuals than pairs of variables that meet in one.
    *
    * All but `"pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
    * a linearisation (`counters.matrixReadbacks`). They refuse terms made by `sumOver`, whose Jacobian is never stored.
    * `advance()` never reads back, so its steps are solved by `"pcg"` always.
    */
-  linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "schur";
+  linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
   /**
    * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Unless told, those that
    * leave the fewest unknowns.

@@ -26,6 +26,8 @@ pub struct Thresholds {
     pub reduced: u32,
     pub eliminated: f64,
     pub products: f64,
+    /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
+    pub redundancy: f64,
 }
 
 impl Default for Thresholds {
@@ -40,6 +42,7 @@ impl Default for Thresholds {
             reduced: 3000,
             eliminated: 0.6,
             products: 2e7,
+            redundancy: 10.0,
         }
     }
 }
@@ -90,6 +93,12 @@ pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, probl
     }
 }
 
+/// Values of J.
+fn of_jacobian(problem: &Problem) -> f64 {
+    let values = |batch: &Batch| f64::from(batch.count()) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
+    problem.enabled_batches().map(values).sum()
+}
+
 /// What solves this problem's systems: what was asked for, else the best for its structure and size.
 pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
     let chosen = |linear: Linear, why: String| Choice { linear, why };
@@ -127,6 +136,9 @@ pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
     match Ordering::new(&pattern) {
         Ok(ordering) if ordering.fill <= limits.fill => {
             chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
+        }
+        _ if !on_gpu && of_jacobian(problem) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64 => {
+            chosen(Linear::AssembledPcg, "a factor would be too large, and J has many more values than JᵀWJ".into())
         }
         Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill)),
         Err(_) => chosen(Linear::Pcg, "a factor would be too large".into()),

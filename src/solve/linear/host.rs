@@ -3,6 +3,7 @@
 
 use super::super::assembly::{Assembled, Assembly, structure};
 use super::super::{Workspace, state};
+use super::conjugate::{self, Inexact};
 use super::dense::DenseCholesky;
 use super::elimination::Linked;
 use super::matrix::{BlockMatrix, Singular, System};
@@ -10,7 +11,7 @@ use super::qr::Triangle;
 use super::rows::Rows;
 use super::schur::{Refused, Schur};
 use super::sparse::SparseCholesky;
-use super::{Linear, Wanted};
+use super::{Linear, Wanted, pcg};
 use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry};
@@ -34,6 +35,10 @@ enum Factor {
     Dense,
     Sparse(Box<SparseCholesky>),
     Schur(Box<Schur>),
+    /// Conjugate gradients.
+    None {
+        max_iterations: u32,
+    },
 }
 
 /// The linearisation at the current point: over all unknowns, without gaps.
@@ -52,16 +57,28 @@ enum Linearised {
     Matrix(BlockMatrix),
 }
 
-/// What came back at the start of a step: the cost there, λ and φ.
-pub struct Arrived {
-    pub cost: f64,
+/// λ, φ and η of a step, which the device's state has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Knobs {
     pub damping: f64,
     pub floor: f64,
+    pub forcing: f64,
+}
+
+impl Knobs {
+    /// Those of a state that was read back.
+    pub fn of(state: &[f64]) -> Self {
+        let [damping, floor, forcing] = [state::DAMPING, state::FLOOR, state::FORCING].map(|element| state[element as usize]);
+        Self { damping, floor, forcing }
+    }
 }
 
 /// A step, as a vector of the device.
 pub struct Step {
     pub vector: Vec<f64>,
+    /// What it leaves of the system, if it does.
+    pub residual: Option<Vec<f64>>,
+    pub iterations: u32,
     /// max |gᵢ|; NaN where one is not a number. Then the step is 0.
     pub gradient_max: f64,
 }
@@ -72,6 +89,7 @@ const MOST_DAMPING: f64 = 1e15;
 impl Host {
     /// The solver of this name for the problem as it is now.
     pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, linear: Linear, wanted: &Wanted) -> Result<Self, Error> {
+        let most = wanted.max_iterations;
         let source = if linear == Linear::Dense && super::auto::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
@@ -87,7 +105,8 @@ impl Host {
                     Factor::Schur(Box::new(schur))
                 }
                 Linear::SparseCholesky => Factor::Sparse(Box::new(SparseCholesky::new(&pattern).map_err(|_| too_large())?)),
-                _ => Factor::Dense,
+                Linear::AssembledPcg => Factor::None { max_iterations: most.unwrap_or_else(|| pcg::max_iterations(problem)) },
+                Linear::Dense | Linear::Pcg => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
         };
@@ -121,8 +140,8 @@ impl Host {
         Ok(())
     }
 
-    /// Takes what [`assemble`](Self::assemble) brought.
-    pub fn take(&mut self, work: &Workspace, problem: &Problem, readback: &[f64]) -> Arrived {
+    /// Takes what [`assemble`](Self::assemble) brought; gives the cost at the point, and the knobs.
+    pub fn take(&mut self, work: &Workspace, problem: &Problem, readback: &[f64]) -> (f64, Knobs) {
         self.readbacks += 1;
         self.elements += readback.len() as u64;
         let pattern = self.pattern();
@@ -144,33 +163,33 @@ impl Host {
                 Linearised::Matrix(matrix)
             }
         };
-        let [cost, damping, floor] = [state::COST, state::DAMPING, state::FLOOR].map(|element| state[element as usize]);
-        let arrived = Arrived { cost, damping, floor };
+        let arrived = (state[state::COST as usize], Knobs::of(state));
         self.known = Some(Known { right, scale: pattern.compact(scale), peak: pattern.compact(peak), gradient_max, system });
         arrived
     }
 
     /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
-    pub fn solve(&mut self, damping: &mut f64, floor: f64, may_raise: bool) -> Option<Step> {
+    pub fn solve(&mut self, knobs: &mut Knobs, may_raise: bool) -> Option<Step> {
         let known = self.known.as_mut()?;
-        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(floor * peak));
+        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(knobs.floor * peak));
         let gradient_max = known.gradient_max;
         if !gradient_max.is_finite() {
-            return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], gradient_max });
+            return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], residual: None, iterations: 0, gradient_max });
         }
         loop {
-            match self.step(*damping) {
-                Ok(vector) => return Some(Step { vector, gradient_max }),
-                Err(Singular) if may_raise && *damping < MOST_DAMPING => *damping = (10.0 * *damping).max(1e-15),
+            match self.step(*knobs) {
+                Ok(step) => return Some(step),
+                Err(Singular) if may_raise && knobs.damping < MOST_DAMPING => knobs.damping = (10.0 * knobs.damping).max(1e-15),
                 Err(Singular) => return None,
             }
         }
     }
 
-    /// The step for a damping λ, as a vector of the device.
-    fn step(&mut self, damping: f64) -> Result<Vec<f64>, Singular> {
+    /// The step for one λ.
+    fn step(&mut self, knobs: Knobs) -> Result<Step, Singular> {
         let known = self.known.as_mut().ok_or(Singular)?;
-        let damping: Vec<f64> = known.scale.iter().map(|scale| damping * scale).collect();
+        let damping: Vec<f64> = known.scale.iter().map(|scale| knobs.damping * scale).collect();
+        let (mut residual, mut iterations, gradient_max) = (None, 1, known.gradient_max);
         let step = match (&mut known.system, &mut self.source) {
             (Linearised::Triangle(triangle), _) => triangle.solve(&damping).ok_or(Singular)?,
             (Linearised::Matrix(matrix), Source::Matrix(_, factor)) => {
@@ -183,6 +202,11 @@ impl Host {
                         sparse.solve(&mut x);
                     }
                     Factor::Schur(schur) => schur.solve(&system, &mut x)?,
+                    Factor::None { max_iterations } => {
+                        let inexact = Inexact { forcing: knobs.forcing, max_iterations: *max_iterations };
+                        let solution = conjugate::solve(&system, inexact)?;
+                        (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
+                    }
                 }
                 x
             }
@@ -191,7 +215,9 @@ impl Host {
         if step.iter().any(|value| !value.is_finite()) {
             return Err(Singular);
         }
-        Ok(self.pattern().spread(&step))
+        let pattern = self.pattern();
+        let residual = residual.map(|residual| pattern.spread(&residual));
+        Ok(Step { vector: pattern.spread(&step), residual, iterations, gradient_max })
     }
 
     /// The matrix at the current point, where one was assembled.

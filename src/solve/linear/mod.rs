@@ -14,6 +14,7 @@
 //! Which one a problem gets is decided in [`auto`]; docs/SOLVERS.md says what each is for.
 
 pub mod auto;
+pub mod conjugate;
 pub mod dense;
 pub mod elimination;
 pub mod host;
@@ -49,6 +50,8 @@ pub enum Linear {
     Dense,
     /// On the host: a sparse Cholesky factor.
     SparseCholesky,
+    /// On the host: conjugate gradients on the assembled matrix.
+    AssembledPcg,
     /// On the host: the elimination of a block-diagonal part, and a factor of what is left.
     Schur,
 }
@@ -60,6 +63,8 @@ pub struct Wanted {
     pub linear: Option<Linear>,
     /// Tables that a Schur complement eliminates; those that are found where nothing was.
     pub eliminate: Option<Vec<u32>>,
+    /// Iterations of conjugate gradients in a step at most.
+    pub max_iterations: Option<u32>,
 }
 
 /// The solver of a problem, and why it is that one.
@@ -70,7 +75,7 @@ pub struct Choice {
 }
 
 impl Linear {
-    pub const ALL: [Self; 4] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::Schur];
+    pub const ALL: [Self; 5] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::AssembledPcg, Self::Schur];
 
     /// The name that options and reports have for it.
     pub fn name(self) -> &'static str {
@@ -78,6 +83,7 @@ impl Linear {
             Self::Pcg => "pcg",
             Self::Dense => "dense",
             Self::SparseCholesky => "sparse-cholesky",
+            Self::AssembledPcg => "assembled-pcg",
             Self::Schur => "schur",
         }
     }

@@ -244,11 +244,11 @@ fn rule(kernel: Fixed, name: &str, known: &[(u32, f64)], random: &mut Random) ->
 
 pub fn nielsen(random: &mut Random) -> Vec<Case> {
     // The outcome, its gain ratio, λ and ν, and what becomes of them; then φ.
-    let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-49), 2f64.powi(46));
+    let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-66), 2f64.powi(46));
     let outcomes = [
         ("as good as the model", 1.0, 0.96875, [usual, 8.0], [usual / 3.0, 2.0], [0.125, 0.125]),
         ("a fair gain", 1.0, 0.25, [usual, 8.0], [1.125 * usual, 2.0], [1.0, 1.0]),
-        ("better than the model", 1.0, 10.0, [tiny, 8.0], [1e-15, 2.0], [0.5, 0.5]),
+        ("better than the model", 1.0, 10.0, [tiny, 8.0], [1e-20, 2.0], [0.5, 0.5]),
         ("rejected", 0.0, -3.0, [usual, 8.0], [8.0 * usual, 16.0], [0.125, 0.375]),
         ("rejected at the limit", 0.0, 0.0, [huge, 8e5], [1e15, 1e6], [0.5, 1.0]),
     ];

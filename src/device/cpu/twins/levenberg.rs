@@ -183,7 +183,7 @@ pub fn nielsen<R: Real>(_: &Work, mut bindings: Bindings<R>) {
         state[GROWTH as usize] = smaller(state[GROWTH as usize] + state[GROWTH as usize], R::from_f64(1e6));
         state[FLOOR as usize] = smaller(R::from_f64(3.0) * state[FLOOR as usize], R::ONE);
     }
-    state[DAMPING as usize] = clamp(damping, R::from_f64(1e-15), R::from_f64(1e15));
+    state[DAMPING as usize] = clamp(damping, R::from_f64(1e-20), R::from_f64(1e15));
 }
 
 /// Gauss–Newton's next step length.

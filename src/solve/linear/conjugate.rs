@@ -1,0 +1,118 @@
+//! Conjugate gradients on the assembled matrix, preconditioned by its inverted diagonal blocks (Saad, *Iterative Methods
+//! for Sparse Linear Systems*, 2nd ed., algorithm 9.1): for problems with many more residuals than blocks, whose factor
+//! would be too large.
+
+use super::matrix::{Singular, System, packed};
+
+/// How long to go on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Inexact {
+    /// η: what may be left of the system, in the preconditioner's norm.
+    pub forcing: f64,
+    pub max_iterations: u32,
+}
+
+/// x with (H + λD)x = right but for the residual.
+pub struct Solution {
+    pub x: Vec<f64>,
+    pub residual: Vec<f64>,
+    pub iterations: u32,
+}
+
+/// Solves a system as well as it is asked to.
+pub fn solve(system: &System, inexact: Inexact) -> Result<Solution, Singular> {
+    let preconditioner = Preconditioner::new(system)?;
+    let n = system.right.len();
+    let (mut x, mut r, mut q) = (vec![0.0; n], system.right.to_vec(), vec![0.0; n]);
+    let mut z = r.clone();
+    preconditioner.apply(&mut z);
+    let mut p = z.clone();
+    let mut rz = dot(&r, &z);
+    let target = inexact.forcing * inexact.forcing * rz;
+    let mut iterations = 0;
+    // Nothing to solve leaves 0.
+    while rz > 0.0 && rz > target && iterations < inexact.max_iterations {
+        system.matrix.multiply(&p, &mut q);
+        q.iter_mut().zip(system.damping).zip(&p).for_each(|((q, damping), p)| *q += damping * p);
+        let curvature = dot(&p, &q);
+        if !(curvature.is_finite() && curvature > 0.0) {
+            // What was found so far goes downhill.
+            if iterations > 0 { break } else { return Err(Singular) }
+        }
+        let alpha = rz / curvature;
+        x.iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
+        r.iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
+        z.copy_from_slice(&r);
+        preconditioner.apply(&mut z);
+        let next = dot(&r, &z);
+        let beta = next / rz;
+        p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + beta * *p);
+        rz = next;
+        iterations += 1;
+    }
+    if rz.is_finite() { Ok(Solution { x, residual: r, iterations }) } else { Err(Singular) }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Cholesky factors of the diagonal blocks of H + λD, packed one after the other, with the first scalar and the width of
+/// each variable.
+struct Preconditioner {
+    factors: Vec<f64>,
+    variables: Vec<(usize, usize)>,
+}
+
+impl Preconditioner {
+    fn new(system: &System) -> Result<Self, Singular> {
+        let (mut factors, mut variables) = (Vec::new(), Vec::new());
+        for table in &system.matrix.pattern.tables {
+            let width = table.width as usize;
+            for variable in 0..table.count {
+                let (at, first) = (table.scalar as usize + variable as usize * width, factors.len());
+                factors.extend_from_slice(system.matrix.diagonal(table, variable));
+                let block = &mut factors[first..];
+                (0..width).for_each(|k| block[packed(k, k)] += system.damping[at + k]);
+                factorize(block, width)?;
+                variables.push((at, width));
+            }
+        }
+        Ok(Self { factors, variables })
+    }
+
+    /// x becomes M⁻¹x.
+    fn apply(&self, x: &mut [f64]) {
+        let mut first = 0;
+        for &(at, width) in &self.variables {
+            let factor = &self.factors[first..first + packed(width, 0)];
+            let x = &mut x[at..at + width];
+            for r in 0..width {
+                let known: f64 = (0..r).map(|k| factor[packed(r, k)] * x[k]).sum();
+                x[r] = (x[r] - known) / factor[packed(r, r)];
+            }
+            for r in (0..width).rev() {
+                let known: f64 = (r + 1..width).map(|k| factor[packed(k, r)] * x[k]).sum();
+                x[r] = (x[r] - known) / factor[packed(r, r)];
+            }
+            first += packed(width, 0);
+        }
+    }
+}
+
+/// L of a packed block, in place.
+fn factorize(block: &mut [f64], width: usize) -> Result<(), Singular> {
+    for r in 0..width {
+        for c in 0..=r {
+            let known: f64 = (0..c).map(|k| block[packed(r, k)] * block[packed(c, k)]).sum();
+            let value = block[packed(r, c)] - known;
+            block[packed(r, c)] = if r > c { value / block[packed(c, c)] } else { value.sqrt() };
+        }
+        // The root of what is negative is NaN.
+        let pivot = block[packed(r, r)];
+        if !(pivot.is_finite() && pivot > 0.0) {
+            return Err(Singular);
+        }
+    }
+    Ok(())
+}
