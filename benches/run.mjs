@@ -1,4 +1,4 @@
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `expressions`, `scaling`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
 import { fork } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -97,6 +97,7 @@ async function bench(args) {
 const [first, ...rest] = process.argv.slice(2);
 try {
   if (first === "armadillo") await (await import("./armadillo.mjs")).armadillo(rest);
+  else if (first === "scaling") await (await import("./scaling.mjs")).scaling();
   else if (first === "expressions") await (await import("./expressions.mjs")).expressions();
   else await bench(first === undefined ? [] : [first, ...rest]);
 } catch (error) {

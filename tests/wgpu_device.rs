@@ -211,6 +211,8 @@ fn counters_are_those_of_the_cpu() {
     let expected = Counters {
         submissions: 1,
         dispatches: 2,
+        rounds: 0,
+        round_dispatches: 0,
         readbacks: 1,
         bytes_read_back: 28,
         matrix_readbacks: 0,

@@ -37,7 +37,7 @@ for (const backend of BACKENDS) {
         assert.ok(Math.abs(residuals[3 * i + c] - expected) <= 4 * digits, `vertex ${i}: ${residuals[3 * i + c]}, not ${expected}`);
       }
     }
-    assert.deepEqual({ ...lw.stats(), kernels: 0, compileMs: 0 }, { terms: valences.size, hits: 0, structures: valences.size, kernels: 0, compileMs: 0 });
+    assert.deepEqual({ ...lw.stats(), layouts: 0, kernels: 0, compileMs: 0 }, { terms: valences.size, hits: 0, structures: valences.size, layouts: 0, kernels: 0, compileMs: 0 });
     assert.ok((await term.checkGradients()).error < (backend === "cpu" ? 1e-9 : 1e-5));
   });
 

@@ -154,6 +154,9 @@ impl Recording {
 pub struct Counters {
     pub submissions: u64,
     pub dispatches: u64,
+    /// Bodies of `Repeat` that were played, and how many of the dispatches were theirs.
+    pub rounds: u64,
+    pub round_dispatches: u64,
     pub readbacks: u64,
     pub bytes_read_back: u64,
     /// In reports: systems that came back to be solved on the host. They are not among the readbacks above.
@@ -173,6 +176,8 @@ impl Counters {
         Self {
             submissions: self.submissions - earlier.submissions,
             dispatches: self.dispatches - earlier.dispatches,
+            rounds: self.rounds - earlier.rounds,
+            round_dispatches: self.round_dispatches - earlier.round_dispatches,
             readbacks: self.readbacks - earlier.readbacks,
             bytes_read_back: self.bytes_read_back - earlier.bytes_read_back,
             matrix_readbacks: self.matrix_readbacks - earlier.matrix_readbacks,

@@ -11,7 +11,7 @@ use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Counters, Device, Limits, Precision, Signal};
 use crate::error::Error;
-use crate::problem::{Loss, Reals, Shape, Weight};
+use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
 use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
 use crate::solve::Options;
 use serde::{Deserialize, Serialize};
@@ -188,6 +188,24 @@ impl Engine {
             Unpacked::Summed(spec) => self.session.summed_term(problem, spec).map_err(refuse),
             Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec).map_err(refuse),
         }
+    }
+
+    /// A task that measures the products of a problem and puts the fastest schedules in the tuning table.
+    pub fn tune(&mut self, problem: u32) -> Result<u32, JsValue> {
+        self.session.tune(problem).map_err(refuse)
+    }
+
+    /// The tuning table: the keys of products, and after all of these their schedules.
+    pub fn tuning(&self) -> Vec<String> {
+        let products = &self.session.tuning().products;
+        products.keys().cloned().chain(products.values().map(|schedule| schedule.name().into())).collect()
+    }
+
+    /// Gives a table back; `schedules` are those of `keys`.
+    #[wasm_bindgen(js_name = setTuning)]
+    pub fn set_tuning(&mut self, keys: Vec<String>, schedules: Vec<String>) -> Result<(), JsValue> {
+        let tuning = Tuning::of_names(keys, &schedules).map_err(refuse)?;
+        self.session.set_tuning(tuning).map_err(refuse)
     }
 
     /// What was compiled, and what was found to be known.

@@ -17,6 +17,7 @@ mod retraction;
 mod robust;
 mod structure;
 mod summed;
+mod twice;
 pub mod wgsl;
 
 pub use fixed::Fixed;
@@ -31,3 +32,4 @@ pub use retraction::Retraction;
 pub use robust::{LEAST_CURVATURE, RobustShape};
 pub use structure::{Layout, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};
+pub use twice::TwiceProgram;

@@ -6,8 +6,8 @@
 
 use super::residual::Columns;
 use super::robust::Weighting;
-use super::{ColumnMap, Entry, NEGATIVE, Program, ResidualPrograms, Signature, Store};
-use crate::expr::{Expr, Graph, Leaf};
+use super::{ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store};
+use crate::expr::{Expr, Graph};
 use std::ops::Range;
 
 /// Two slots whose block JₐᵀWJ_b is stored: rows are components of `a`, columns those of `b`, and a > b.
@@ -57,7 +57,7 @@ impl PairPrograms {
     /// The programs of a residual that was differentiated already, each of which stores `most` columns at most.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, most: u32) -> Self {
         let mut graph = Graph::new();
-        let jacobian = jacobian(&mut graph, programs);
+        let jacobian = programs.jacobian(&mut graph);
         let mut weighting = Weighting::new(&mut graph, programs.rows, signature.loss.as_ref());
         let pairs = Pair::all(&programs.inputs);
         let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
@@ -94,25 +94,4 @@ impl PairPrograms {
 fn within(code: u32, columns: &Range<u32>) -> u32 {
     let column = (code & !NEGATIVE).wrapping_sub(1);
     if columns.contains(&column) { (column - columns.start + 1) | (code & NEGATIVE) } else { 0 }
-}
-
-/// The Jacobian as `linearize` stored it, column by column: the rows whose entry is not 0, in ascending order.
-fn jacobian(graph: &mut Graph, programs: &ResidualPrograms) -> Vec<Vec<(usize, Expr)>> {
-    let width = programs.inputs.len();
-    let mut columns = vec![Vec::new(); width];
-    for (place, entry) in programs.entries.iter().enumerate() {
-        let signed = |graph: &mut Graph, leaf: Leaf, negative: bool| {
-            let value = graph.leaf(leaf);
-            if negative { graph.neg(value) } else { value }
-        };
-        let value = match *entry {
-            Entry::Constant(value) => graph.constant(value),
-            Entry::Stored { column, negative } => signed(graph, Leaf::Stored(column), negative),
-            Entry::Data { column, negative } => signed(graph, Leaf::Data { column, component: 0 }, negative),
-        };
-        if graph.value(value) != Some(0.0) {
-            columns[place % width].push((place / width, value));
-        }
-    }
-    columns
 }

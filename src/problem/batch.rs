@@ -3,15 +3,15 @@
 //! A hundred thousand terms of one instance each are one batch: one dispatch a kernel. What differs between them —
 //! shared data, literals, weights — becomes a column with a value an instance.
 
-use super::chunk::{self, Chunk, Frame};
-use super::registry::{Registry, TermKernels};
+use super::chunk::{self, Besides, Chunk, Frame};
+use super::registry::{Registry, TermKernels, TwiceKernel};
 use super::schedule::{self, Owners, Product, Sizes};
 use super::sum_batch::SumBatch;
 use super::term::{Contents, Part, Values};
 use super::{Table, Term};
-use crate::device::{BufferId, Command, Device};
+use crate::device::{BufferId, Command, Device, KernelId};
 use crate::error::Error;
-use crate::kernel::{Layout, ResidualPrograms, Signature};
+use crate::kernel::{Layout, ResidualPrograms, Signature, TwiceProgram, wgsl};
 use std::ops::Range;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -36,6 +36,8 @@ pub struct Batch {
     pub product: Product,
     pub programs: Arc<ResidualPrograms>,
     pub chunks: Vec<Chunk>,
+    /// What is added to diagonal blocks where instances name a variable twice.
+    pub twice: Option<KernelId>,
     /// What the residual sums over its rows' entries.
     pub sums: Option<SumBatch>,
     signature: Signature,
@@ -52,6 +54,8 @@ struct Plan<'a> {
     ranges: &'a [Range<usize>],
     /// Who owns the instances, where the product has owners.
     owners: Option<&'a Owners>,
+    /// Pairs of slots that are one variable in some instances.
+    twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
 }
 
 impl Batch {
@@ -75,6 +79,7 @@ impl Batch {
         let contents: Vec<&Contents> = parts.iter().map(|part| &part.contents).collect();
         let first = term(members[0].term);
         let mut borrowed;
+        registry.count_layout();
         let tuning = registry.tuning.clone();
         let compiled = match &first.entries {
             Some(entries) => {
@@ -88,8 +93,15 @@ impl Batch {
         let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
         let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
         let count = members.last().map_or(0, |last| last.first + last.count);
-        let scratch = programs.scratch(device.in_pieces());
-        let largest = frame(&first.name, &programs, &signature).largest_chunk(device, scratch)?;
+        let mut scratch = programs.scratch(device.in_pieces());
+        let pairs = named_twice(&signature, &tables, &indices);
+        let twice = if pairs.is_empty() { None } else { Some(compiled.twice(device, &first.name, &pairs)?) };
+        if let Some(TwiceKernel { program, .. }) = &twice {
+            scratch = scratch.max(program.columns).max(if device.in_pieces() { wgsl::columns(&program.program) } else { 0 });
+        }
+        let mut of_chunks = frame(&first.name, &programs, &signature);
+        of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
+        let largest = of_chunks.largest_chunk(device, scratch)?;
         let ranges = (0..count as usize).step_by(largest as usize).map(|start| start..(start + largest as usize).min(count as usize));
         let ranges: Vec<Range<usize>> = ranges.collect();
         // Sums over entries put a pass before and one after the product's own, between which u must be stored.
@@ -108,10 +120,17 @@ impl Batch {
             signature,
             members,
             chunks: Vec::new(),
+            twice: twice.as_ref().map(|twice| twice.kernel),
             sums: None,
             scratch,
         };
-        let plan = Plan { tables: &tables, indices: &indices, ranges: &ranges, owners: place.map(|place| &owners[place]) };
+        let plan = Plan {
+            tables: &tables,
+            indices: &indices,
+            ranges: &ranges,
+            owners: place.map(|place| &owners[place]),
+            twice: twice.as_ref().map(|twice| (&pairs[..], &*twice.program)),
+        };
         let filled = batch.fill(device, &plan, &contents, uploads).and_then(|()| {
             let Some(entries) = &first.entries else { return Ok(()) };
             batch.sums = Some(SumBatch::new(device, &first.name, entries, all_tables, uploads)?);
@@ -143,7 +162,8 @@ impl Batch {
     fn fill(&mut self, device: &mut Device, plan: &Plan, contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
         for (number, range) in plan.ranges.iter().enumerate() {
             let owners = self.product.owner.as_deref().zip(plan.owners.map(|owners| &owners.tiles[number][..]));
-            let chunk = self.frame().chunk(device, plan.tables, plan.indices, range.clone(), owners, uploads)?;
+            let chunk =
+                self.frame().chunk(device, plan.tables, plan.indices, range.clone(), Besides { owners, twice: plan.twice }, uploads)?;
             self.chunks.push(chunk);
         }
         // Column by column, so that what is next to each other goes up together.
@@ -183,6 +203,23 @@ impl Batch {
     pub(super) fn upload_weight(&self, first: u32, count: u32, values: &Values, uploads: &mut Vec<Command>) {
         self.frame().upload_weight(self.chunks.iter(), first, count, values, uploads);
     }
+}
+
+/// Pairs of slots that may be one variable. Where there are more, they are the padding of rows, whose J is 0; were they not,
+/// only damping and preconditioner would miss what two slots have in common.
+const MOST_PAIRS: usize = 128;
+
+/// The pairs of slots that are one variable in some instance.
+fn named_twice(signature: &Signature, tables: &[&Table], indices: &[Vec<u32>]) -> Vec<(u32, u32)> {
+    let moving: Vec<u32> = signature.moving().collect();
+    let pairs = moving.iter().flat_map(|&a| moving.iter().filter(move |&&b| a < b).map(move |&b| (a, b)));
+    let column = |slot: u32| &indices[signature.slots[slot as usize].arena.column as usize];
+    let same = |&(a, b): &(u32, u32)| {
+        let of_one_table = tables[a as usize].vector == tables[b as usize].vector;
+        of_one_table && column(a).iter().zip(column(b)).any(|(a, b)| a == b)
+    };
+    let pairs: Vec<(u32, u32)> = pairs.filter(same).collect();
+    if pairs.len() > MOST_PAIRS { Vec::new() } else { pairs }
 }
 
 /// One part keeps what its instances share; several, or one instance alone, which may get company, share nothing.

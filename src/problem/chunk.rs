@@ -5,7 +5,7 @@ use super::incidence::{self, Incidence, IncidentSlot};
 use super::term::Values;
 use crate::device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use crate::error::Error;
-use crate::kernel::{ColumnMap, OwnerProgram, Signature};
+use crate::kernel::{ColumnMap, OwnerProgram, Signature, TwiceProgram};
 use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
@@ -21,6 +21,8 @@ pub struct Chunk {
     pub jacobian_len: u32,
     /// One list for every moving table that the chunk reaches.
     pub incidence: Vec<Incidence>,
+    /// The same for what is added to diagonal blocks where an instance names a variable twice.
+    pub twice: Vec<Incidence>,
     /// Where products are computed by owners, their tiles.
     pub tiles: Option<Tiles>,
 }
@@ -45,8 +47,8 @@ impl Chunk {
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        let lists = self.incidence.iter().chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
-        [self.data, self.index, self.jacobian].into_iter().chain(lists.map(|list| list.buffer))
+        let lists = self.incidence.iter().chain(&self.twice).chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
+        [self.data, self.index, self.jacobian].into_iter().chain(lists.flat_map(Incidence::buffers))
     }
 }
 
@@ -63,6 +65,15 @@ pub(super) struct Frame<'a> {
     /// For every slot, where its contributions are.
     pub gradient_maps: &'a [ColumnMap],
     pub diagonal_maps: &'a [ColumnMap],
+}
+
+/// Lists that not every chunk has.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Besides<'a> {
+    /// Where products are computed by owners: where their tiles begin.
+    pub owners: Option<(&'a OwnerProgram, &'a [u32])>,
+    /// Pairs of slots that are one variable in some instances.
+    pub twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
 }
 
 /// Allocates buffers, all or none.
@@ -119,7 +130,7 @@ impl Frame<'_> {
         tables: &[&Table],
         indices: &[Vec<u32>],
         range: Range<usize>,
-        owners: Option<(&OwnerProgram, &[u32])>,
+        Besides { owners, twice }: Besides,
         uploads: &mut Vec<Command>,
     ) -> Result<Chunk, Error> {
         let (first, count) = (range.start as u32, range.len() as u32);
@@ -148,7 +159,11 @@ impl Frame<'_> {
                 Some(Tiles { count: tiles.len() as u32 - 1, first: first_tile, crossing })
             }
         };
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists, tiles })
+        let twice = match twice {
+            None => Vec::new(),
+            Some((pairs, program)) => self.lists_of_pairs(&mut allocation, tables, indices, &range, pairs, &program.maps, uploads)?,
+        };
+        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists, twice, tiles })
     }
 
     /// A list for every table that slots with contributions belong to.
@@ -171,17 +186,68 @@ impl Frame<'_> {
             let mine = (0..tables.len()).filter(|&slot| moves(slot) && tables[slot].vector == table.vector);
             let slots: Vec<IncidentSlot> = mine
                 .map(|slot| IncidentSlot {
-                    indices: &indices[self.signature.slots[slot].arena.column as usize][range.clone()],
+                    indices: self.indices(indices, slot as u32, range),
+                    same_as: None,
                     gradient: &gradient[slot],
                     diagonal: &diagonal[slot],
                 })
                 .collect();
-            let (mut list, words) = incidence::build(table, &slots);
-            list.buffer = allocation.buffer(Kind::Index, list.len, &format!("{}: incidence", self.name))?;
-            uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
-            lists.push(list);
+            lists.push(self.list(allocation, table, &slots, uploads)?);
         }
         Ok(lists)
+    }
+
+    /// A list for every table of which pairs of slots may name one variable.
+    #[allow(clippy::too_many_arguments)]
+    fn lists_of_pairs(
+        &self,
+        allocation: &mut Allocation,
+        tables: &[&Table],
+        indices: &[Vec<u32>],
+        range: &Range<usize>,
+        pairs: &[(u32, u32)],
+        maps: &[ColumnMap],
+        uploads: &mut Vec<Command>,
+    ) -> Result<Vec<Incidence>, Error> {
+        let none = ColumnMap::default();
+        let table = |pair: &(u32, u32)| tables[pair.0 as usize];
+        let mut reached: Vec<&Table> = pairs.iter().map(table).collect();
+        reached.sort_by_key(|table| table.vector);
+        reached.dedup_by_key(|table| table.vector);
+        let mut lists = Vec::new();
+        for of in reached {
+            let mine = pairs.iter().zip(maps).filter(|(pair, _)| table(pair).vector == of.vector);
+            let slots = mine.map(|(&(a, b), diagonal)| IncidentSlot {
+                indices: self.indices(indices, a, range),
+                same_as: Some(self.indices(indices, b, range)),
+                gradient: &none,
+                diagonal,
+            });
+            lists.push(self.list(allocation, of, &slots.collect::<Vec<_>>(), uploads)?);
+        }
+        Ok(lists)
+    }
+
+    /// The indices of a slot.
+    fn indices<'i>(&self, indices: &'i [Vec<u32>], slot: u32, range: &Range<usize>) -> &'i [u32] {
+        &indices[self.signature.slots[slot as usize].arena.column as usize][range.clone()]
+    }
+
+    fn list(
+        &self,
+        allocation: &mut Allocation,
+        table: &Table,
+        slots: &[IncidentSlot],
+        uploads: &mut Vec<Command>,
+    ) -> Result<Incidence, Error> {
+        let (mut list, words) = incidence::build(table, slots);
+        list.buffer = allocation.buffer(Kind::Index, list.len, &format!("{}: incidence", self.name))?;
+        uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words.list });
+        if let Some(tree) = &mut list.hubs {
+            tree.allocate(allocation, [table.tangent, table.packed()], &format!("{}: shared variables", self.name))?;
+            uploads.push(Command::UploadIndices { buffer: tree.buffer, offset: 0, data: words.hubs });
+        }
+        Ok(list)
     }
 
     /// What replaces a scalar of data of `count` instances from `first` on.

@@ -3,13 +3,16 @@
 //! Accumulation gathers along these lists in ascending order of the instances, so sums have one order and no atomics.
 //! The list is one index buffer: the column maps, then row starts, row ids (variables that the chunk touches) and
 //! entries (`instance << bits | slot`).
+//!
+//! A variable that very many instances share, a camera's focal length or one scale in every residual, would keep a lane
+//! busy while all others wait: such *hubs* are summed along a tree.
 
 use super::Table;
+use super::row_tree::{Leaves, RowTree};
 use crate::device::BufferId;
 use crate::kernel::ColumnMap;
 
 /// Where the parts of a list begin in its buffer.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Incidence {
     /// Degrees of freedom of a variable, and where the table begins in vectors and among the diagonal blocks.
     pub width: u32,
@@ -25,13 +28,34 @@ pub struct Incidence {
     pub ids: u32,
     pub entries: u32,
     pub len: u32,
+    /// The variables with more entries than [`LONGEST`], which are not in the list.
+    pub hubs: Option<RowTree>,
+}
+
+/// Entries that one lane adds up at most.
+const LONGEST: u32 = 512;
+
+/// The words of a list, and of the tree of its hubs.
+pub struct Words {
+    pub list: Vec<u32>,
+    pub hubs: Vec<u32>,
 }
 
 /// A slot of the table: its index column within the chunk and where its contributions are.
 pub struct IncidentSlot<'a> {
     pub indices: &'a [u32],
+    /// Another slot's: only instances that name the same variable there take part.
+    pub same_as: Option<&'a [u32]>,
     pub gradient: &'a ColumnMap,
     pub diagonal: &'a ColumnMap,
+}
+
+impl IncidentSlot<'_> {
+    /// The variable that an instance names, if it takes part.
+    fn variable(&self, instance: usize) -> Option<u32> {
+        let id = self.indices[instance];
+        self.same_as.is_none_or(|other| other[instance] == id).then_some(id)
+    }
 }
 
 /// Bits that number `slots` slots.
@@ -40,42 +64,54 @@ pub fn slot_bits(slots: usize) -> u32 {
 }
 
 /// Sorts by counting: linear in the chunk's instances and the table's variables.
-pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Vec<u32>) {
+pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Words) {
     let &Table { count, tangent: width, vector, block, .. } = table;
     let bits = slot_bits(slots.len());
-    let mut words = Vec::new();
-    let map = |words: &mut Vec<u32>, of: &dyn Fn(&IncidentSlot) -> Vec<u32>| {
-        let start = words.len() as u32;
-        slots.iter().for_each(|slot| words.extend(of(slot)));
-        start
-    };
-    let gradient_map = map(&mut words, &|slot| slot.gradient.codes.clone());
-    let diagonal_map = map(&mut words, &|slot| slot.diagonal.codes.clone());
+    let codes = |of: &dyn Fn(&IncidentSlot) -> Vec<u32>| slots.iter().flat_map(of).collect::<Vec<u32>>();
+    let maps = [codes(&|slot| slot.gradient.codes.clone()), codes(&|slot| slot.diagonal.codes.clone())];
+    let mut words = maps.concat();
+    let diagonal_map = maps[0].len() as u32;
 
-    let mut ends = vec![0u32; count as usize + 1];
+    let mut lens = vec![0u32; count as usize];
     for slot in slots {
-        slot.indices.iter().for_each(|&index| ends[index as usize + 1] += 1);
+        (0..slot.indices.len()).filter_map(|instance| slot.variable(instance)).for_each(|id| lens[id as usize] += 1);
     }
-    let ids: Vec<u32> = (0..count).filter(|&id| ends[id as usize + 1] > 0).collect();
-    for id in 0..count as usize {
-        ends[id + 1] += ends[id];
-    }
+    let is_hub = |id: &u32| lens[*id as usize] > LONGEST;
+    let (hubs, ids): (Vec<u32>, Vec<u32>) = (0..count).filter(|&id| lens[id as usize] > 0).partition(is_hub);
+    // Where the next entry of every variable goes.
+    let mut next = vec![0u32; count as usize];
+    let mut place = |ids: &[u32]| {
+        let mut end = 0;
+        let mut starts = vec![0];
+        for &id in ids {
+            next[id as usize] = end;
+            end += lens[id as usize];
+            starts.push(end);
+        }
+        starts
+    };
+    let (of_rows, of_hubs) = (place(&ids), place(&hubs));
     let starts = words.len() as u32;
-    words.extend(ids.iter().map(|&id| ends[id as usize]));
-    words.push(ends[count as usize]);
+    words.extend(&of_rows);
     let ids_start = words.len() as u32;
     words.extend(&ids);
     let entries = words.len() as u32;
-    words.resize(words.len() + ends[count as usize] as usize, 0);
-    let mut next = ends;
+    words.resize(words.len() + of_rows[ids.len()] as usize, 0);
+    let mut hub_entries = vec![0; of_hubs[hubs.len()] as usize];
     let instances = slots.first().map_or(0, |slot| slot.indices.len());
     for instance in 0..instances {
         for (number, slot) in slots.iter().enumerate() {
-            let place = &mut next[slot.indices[instance] as usize];
-            words[(entries + *place) as usize] = (instance as u32) << bits | number as u32;
+            let Some(id) = slot.variable(instance) else { continue };
+            let place = &mut next[id as usize];
+            let to = if is_hub(&id) { &mut hub_entries[*place as usize] } else { &mut words[(entries + *place) as usize] };
+            *to = (instance as u32) << bits | number as u32;
             *place += 1;
         }
     }
+    let rows: Vec<u32> = hubs.iter().flat_map(|&id| std::iter::repeat_n(id, lens[id as usize] as usize)).collect();
+    let leaves = Leaves { entries: &hub_entries, bits, maps };
+    let tree = (!hubs.is_empty()).then(|| RowTree::new(&rows, [width, table.packed()], Some(leaves)));
+    let (hubs, hub_words) = tree.unzip();
     let incidence = Incidence {
         width,
         vector,
@@ -83,12 +119,24 @@ pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Vec<u32>) {
         buffer: BufferId(u32::MAX),
         rows: ids.len() as u32,
         bits,
-        gradient_map,
+        gradient_map: 0,
         diagonal_map,
         starts,
         ids: ids_start,
         entries,
         len: words.len() as u32,
+        hubs,
     };
-    (incidence, words)
+    (incidence, Words { list: words, hubs: hub_words.unwrap_or_default() })
+}
+
+impl Incidence {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        std::iter::once(self.buffer).chain(self.hubs.iter().flat_map(RowTree::buffers))
+    }
+
+    /// Words that are read when something is gathered.
+    pub fn words(&self) -> u32 {
+        self.len + self.hubs.as_ref().map_or(0, |tree| tree.len)
+    }
 }

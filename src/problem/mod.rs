@@ -14,6 +14,7 @@
 mod batch;
 mod chunk;
 mod constraints;
+mod gauge;
 mod incidence;
 mod layout;
 mod loss;
@@ -33,6 +34,7 @@ mod term;
 pub use batch::{Batch, Member};
 pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
+pub use gauge::Freedom;
 pub use incidence::Incidence;
 pub use loss::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};

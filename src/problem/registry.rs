@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
 use crate::kernel::{
     EnergyPrograms, Layout, LossKind, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure,
+    TwiceProgram,
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -71,6 +72,8 @@ pub struct Compiled {
     hessian: Option<HessianKernel>,
     /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
     pairs: Option<(u32, PairKernels)>,
+    /// What pairs of slots add to diagonal blocks where they are one variable.
+    twice: HashMap<Vec<(u32, u32)>, TwiceKernel>,
 }
 
 /// Programs that store the blocks of pairs of slots, and their kernels.
@@ -78,6 +81,13 @@ pub struct Compiled {
 pub struct PairKernels {
     pub programs: Arc<PairPrograms>,
     pub kernels: Vec<KernelId>,
+}
+
+/// A kernel for pairs of slots that are one variable in some instances.
+#[derive(Clone)]
+pub struct TwiceKernel {
+    pub program: Arc<TwiceProgram>,
+    pub kernel: KernelId,
 }
 
 /// The kernel of the Hessians of ½ w ρ(‖r‖²), and what it stores.
@@ -106,6 +116,8 @@ pub struct Stats {
     pub structures: u64,
     /// Structures with different layouts of their data: six programs each.
     pub compiled: u64,
+    /// Batches that were laid out: their index tables, incidence lists and data.
+    pub layouts: u64,
     /// Milliseconds of reading, differentiating and writing programs.
     pub compile_ms: f64,
 }
@@ -299,6 +311,10 @@ impl Registry {
         Ok(Arc::new(Reading::new(structure, slots, data)))
     }
 
+    pub(super) fn count_layout(&mut self) {
+        self.stats.layouts += 1;
+    }
+
     /// The programs of a structure with its data laid out like this.
     pub fn compiled(&mut self, structure: &Arc<Structure>, layout: &Layout, name: &str) -> &mut Compiled {
         let Self { compiled, stats, .. } = self;
@@ -316,7 +332,16 @@ impl Registry {
 
 impl Compiled {
     pub fn new(signature: Signature, programs: Arc<ResidualPrograms>) -> Self {
-        Self { signature, programs, kernels: None, owners: HashMap::new(), products: HashMap::new(), hessian: None, pairs: None }
+        Self {
+            signature,
+            programs,
+            kernels: None,
+            owners: HashMap::new(),
+            products: HashMap::new(),
+            hessian: None,
+            pairs: None,
+            twice: HashMap::new(),
+        }
     }
 
     /// The kernels of all programs; a GPU begins to compile them.
@@ -343,6 +368,18 @@ impl Compiled {
         let sources: Vec<_> = programs.passes.iter().map(|pass| KernelSource::of(&pass.program)).collect();
         let kernels = device.kernels(&sources)?;
         Ok(self.pairs.insert((most, PairKernels { programs, kernels })).1.clone())
+    }
+
+    /// The kernel for these pairs of slots.
+    pub(super) fn twice(&mut self, device: &mut Device, name: &str, pairs: &[(u32, u32)]) -> Result<TwiceKernel, Error> {
+        if let Some(known) = self.twice.get(pairs) {
+            return Ok(known.clone());
+        }
+        let program = Arc::new(TwiceProgram::new(name, &self.programs, &self.signature, pairs));
+        let kernel = device.kernels(&[KernelSource::of(&program.program)])?[0];
+        let made = TwiceKernel { program, kernel };
+        self.twice.insert(pairs.to_vec(), made.clone());
+        Ok(made)
     }
 
     /// The kernel of second derivatives, which ordinary solves do without.

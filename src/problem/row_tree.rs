@@ -1,11 +1,12 @@
-//! The tree along which the entries of rows are summed.
+//! Trees along which long lists are summed: the entries of rows, and what variables get that many instances share.
 //!
 //! A row may have millions of entries: one lane that added them up would be slow, and in f32 wrong. A node adds up to
 //! [`FAN_IN`] neighbours of the level below, and the last level has a node a row. Each level is an incidence list for
 //! the kernel `gather`: the lowest one over the columns that the entries stored, the others over the nodes below, whose
 //! components lie one after the other. All in the order of the entries, so sums have one order.
 
-use crate::device::BufferId;
+use super::chunk::Allocation;
+use crate::device::{BufferId, DeviceError, Kind};
 
 /// Items that a node adds up at most.
 const FAN_IN: usize = 256;
@@ -13,8 +14,11 @@ const FAN_IN: usize = 256;
 pub struct RowTree {
     pub buffer: BufferId,
     pub len: u32,
-    /// Where the column map begins: component k is column k.
+    /// Where the column map of nodes begins: component k is column k.
     pub map: u32,
+    /// The same for what the lowest level adds up, for either width; and the bits of a slot number there.
+    pub leaf_maps: [u32; 2],
+    pub bits: u32,
     pub levels: Vec<Level>,
     /// Where levels put their nodes by turns, but for the last one, and how many elements these have.
     pub nodes: Vec<(BufferId, u32)>,
@@ -29,10 +33,29 @@ pub struct Level {
     pub entries: [u32; 2],
 }
 
+/// What the lowest level adds up.
+pub struct Leaves<'a> {
+    /// Entries of an incidence list, in the order of their rows, and the column maps for either width.
+    pub entries: &'a [u32],
+    pub bits: u32,
+    pub maps: [Vec<u32>; 2],
+}
+
 impl RowTree {
-    /// The tree over entries of these rows, in order, without its buffers; and its words. `widths` are those of S and T.
-    pub fn new(rows: &[u32], widths: [u32; 2]) -> (Self, Vec<u32>) {
+    /// The tree over entries of these rows, in order, without its buffers; and its words. `widths` are those of a node.
+    /// Without `leaves`, the entries are numbered through and their components are columns.
+    pub fn new(rows: &[u32], widths: [u32; 2], leaves: Option<Leaves>) -> (Self, Vec<u32>) {
+        let first_word = |words: &mut Vec<u32>, list: &mut dyn Iterator<Item = u32>| {
+            let first = words.len() as u32;
+            words.extend(list);
+            first
+        };
         let mut words: Vec<u32> = (1..=widths[0].max(widths[1])).collect();
+        let (mut leaf_maps, mut bits, mut given) = ([0; 2], 0, None);
+        if let Some(Leaves { entries, bits: of_slots, maps }) = leaves {
+            leaf_maps = maps.map(|map| first_word(&mut words, &mut map.into_iter()));
+            (bits, given) = (of_slots, Some(entries));
+        }
         let mut levels: Vec<Level> = Vec::new();
         let mut items: Vec<u32> = rows.to_vec();
         loop {
@@ -42,19 +65,14 @@ impl RowTree {
                 owners.push(part[0]);
             }
             let is_last = owners.windows(2).all(|pair| pair[0] != pair[1]);
-            let first_word = |words: &mut Vec<u32>, list: &mut dyn Iterator<Item = u32>| {
-                let first = words.len() as u32;
-                words.extend(list);
-                first
-            };
             let count = owners.len() as u32;
             let starts = first_word(&mut words, &mut starts.into_iter());
             let ids = if is_last { first_word(&mut words, &mut owners.iter().copied()) } else { first_word(&mut words, &mut (0..count)) };
             let below = items.len() as u32;
-            let entries = if levels.is_empty() {
-                [first_word(&mut words, &mut (0..below)); 2]
-            } else {
-                widths.map(|width| first_word(&mut words, &mut (0..below).map(|node| node * width)))
+            let entries = match given.take() {
+                Some(entries) => [first_word(&mut words, &mut entries.iter().copied()); 2],
+                None if levels.is_empty() => [first_word(&mut words, &mut (0..below)); 2],
+                None => widths.map(|width| first_word(&mut words, &mut (0..below).map(|node| node * width))),
             };
             levels.push(Level { count, starts, ids, entries });
             if is_last {
@@ -62,14 +80,19 @@ impl RowTree {
             }
             items = owners;
         }
-        let tree = Self { buffer: BufferId(u32::MAX), len: words.len() as u32, map: 0, levels, nodes: Vec::new() };
-        (tree, words)
+        let len = words.len() as u32;
+        (Self { buffer: BufferId(u32::MAX), len, map: 0, leaf_maps, bits, levels, nodes: Vec::new() }, words)
     }
 
-    /// Elements of the buffers that its nodes need.
-    pub fn node_lens(&self, widths: [u32; 2]) -> Vec<u32> {
+    /// Makes its buffers. What was made is in it also after an error.
+    pub(super) fn allocate(&mut self, allocation: &mut Allocation, widths: [u32; 2], label: &str) -> Result<(), DeviceError> {
+        self.buffer = allocation.buffer(Kind::Index, self.len, label)?;
         let inner = &self.levels[..self.levels.len() - 1];
-        inner.iter().take(2).map(|level| level.count * widths[0].max(widths[1])).collect()
+        for level in inner.iter().take(2) {
+            let len = level.count * widths[0].max(widths[1]);
+            self.nodes.push((allocation.buffer(Kind::Real, len, &format!("{label}, partial sums"))?, len));
+        }
+        Ok(())
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {

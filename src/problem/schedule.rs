@@ -61,6 +61,33 @@ impl Tuning {
     pub fn schedule(&self, key: &str) -> Option<Schedule> {
         self.products.get(key).or_else(|| self.products.get(Self::ANY)).copied()
     }
+
+    /// Refuses keys that no product can have: those are the hash of a kernel in sixteen hexadecimal digits, a slash, and
+    /// the power of two that its instances reach; or [`Tuning::ANY`].
+    pub fn check(&self) -> Result<(), Error> {
+        let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        let is_key = |key: &str| {
+            let parts = key.split_once('/');
+            key == Self::ANY || parts.is_some_and(|(hash, power)| is_hash(hash) && power.parse::<u8>().is_ok_and(|power| power < 32))
+        };
+        match self.products.keys().find(|key| !is_key(key)) {
+            None => Ok(()),
+            Some(key) => {
+                Err(Error::InvalidOption(format!("tuning table: no product can be called {key:?}; it must be one that tune() made")))
+            }
+        }
+    }
+
+    /// A table from keys and names of schedules, as they are stored.
+    pub fn of_names(keys: Vec<String>, names: &[String]) -> Result<Self, Error> {
+        let schedule = |name: &String| {
+            let known = Schedule::ALL.into_iter().find(|schedule| schedule.name() == name);
+            known.ok_or_else(|| Error::InvalidOption(format!("tuning table: there is no schedule {name:?}")))
+        };
+        let schedules = names.iter().map(schedule).collect::<Result<Vec<_>, _>>()?;
+        let tuning = Self { products: keys.into_iter().zip(schedules).collect() };
+        tuning.check().map(|()| tuning)
+    }
 }
 
 /// The products of a batch.
@@ -72,6 +99,8 @@ pub struct Product {
     pub owner: Option<Arc<OwnerProgram>>,
     /// By what the tuning table knows it.
     pub key: String,
+    /// Why it is this schedule.
+    pub why: String,
 }
 
 /// A column of the index table whose variables may own their instances: where tiles begin in every chunk.
@@ -105,6 +134,7 @@ pub(super) fn choose(
     sizes: &Sizes,
 ) -> Result<(Product, Option<usize>), Error> {
     let key = format!("{:016x}/{}", compiled.key(), sizes.instances.max(1).ilog2());
+    let mut found = Vec::new();
     let (profile, real) = (device.profile(), device.precision().bytes() as f64);
     let wanted = tuning.schedule(&key);
     let mut best: Option<(f64, Schedule, Option<usize>)> = None;
@@ -116,6 +146,7 @@ pub(super) fn choose(
         let columns: Vec<Option<usize>> = if schedule.has_owners() { (0..owners.len()).map(Some).collect() } else { vec![None] };
         for column in columns {
             let Some(costs) = costs(compiled, schedule, column.map(|place| owners[place].column), sizes, profile, real) else { continue };
+            found.push(format!("{} {costs:.0}", schedule.name()));
             // What was measured is the first choice, where it can be had.
             let costs = if forced { -1.0 / (1.0 + costs) } else { costs };
             if best.is_none_or(|(least, ..)| costs < least) {
@@ -125,8 +156,15 @@ pub(super) fn choose(
     }
     let (_, schedule, place) = best.unwrap_or((0.0, Schedule::TwoPass, None));
     let column = place.map(|place| owners[place].column);
+    let why = match wanted {
+        Some(wanted) if wanted == schedule => "the tuning table says so".to_string(),
+        wanted => {
+            let lacking = wanted.map_or(String::new(), |wanted| format!("the tuning table's {} can't be had here; ", wanted.name()));
+            format!("{lacking}least bytes an instance, operations included: {}", found.join(", "))
+        }
+    };
     let (kernel, owner) = compiled.product(device, schedule, column)?;
-    Ok((Product { schedule, kernel, owner, key }, place))
+    Ok((Product { schedule, kernel, owner, key, why }, place))
 }
 
 impl Profile {

@@ -1,11 +1,11 @@
 //! The entries of a summed term as the device runs them: kernels, and chunks with a tree along which rows are summed.
 
-use super::chunk::{Allocation, Chunk};
+use super::chunk::{Allocation, Besides, Chunk};
 use super::row_tree::RowTree;
 use super::summed::Entries;
 use super::term::Values;
 use super::{Table, chunk};
-use crate::device::{BufferId, Command, Device, KernelId, KernelSource, Kind};
+use crate::device::{BufferId, Command, Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::kernel::SumPrograms;
 use std::sync::Arc;
@@ -111,18 +111,21 @@ impl SumBatch {
         let mut first = 0;
         while first < entries.count {
             let count = largest.min(entries.count - first);
-            let chunk = frame.chunk(device, &slots, &entries.contents.indices, first as usize..(first + count) as usize, None, uploads)?;
-            let (tree, words) = RowTree::new(&entries.rows[first as usize..(first + count) as usize], widths);
+            let chunk = frame.chunk(
+                device,
+                &slots,
+                &entries.contents.indices,
+                first as usize..(first + count) as usize,
+                Besides::default(),
+                uploads,
+            )?;
+            let (tree, words) = RowTree::new(&entries.rows[first as usize..(first + count) as usize], widths, None);
             // At once, so that its buffers are freed whatever goes wrong from here on.
             self.chunks.push(SumChunk { chunk, tree });
             let tree = &mut self.chunks.last_mut().expect("just pushed").tree;
             let mut allocation = Allocation::new(device);
-            tree.buffer = allocation.buffer(Kind::Index, tree.len, &format!("{name}: rows"))?;
+            tree.allocate(&mut allocation, widths, &format!("{name}: rows"))?;
             uploads.push(Command::UploadIndices { buffer: tree.buffer, offset: 0, data: words });
-            for len in tree.node_lens(widths) {
-                let buffer = allocation.buffer(Kind::Real, len, &format!("{name}: sums of parts of rows"))?;
-                tree.nodes.push((buffer, len));
-            }
             first += count;
         }
         let weight = &entries.contents.weight;

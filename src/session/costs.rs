@@ -4,8 +4,8 @@ use super::Session;
 use super::task::Progress;
 use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
-use crate::problem::{Member, Problem};
-use crate::solve::{Summing, evaluate};
+use crate::problem::Problem;
+use crate::solve::{Summing, evaluate, offender};
 use std::collections::VecDeque;
 
 /// Chunks whose instances are evaluated one after the other.
@@ -85,11 +85,8 @@ impl Costs {
         let Some(term) = self.term else {
             let Some(place) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
             let instance = first + place as u32;
-            let holds = |member: &&Member| (member.first..member.first + member.count).contains(&instance);
-            let member = batch.members.iter().find(holds).ok_or(Error::Disposed("term"))?;
-            let term = problem.term(member.term)?;
-            let instance = term.instance(member.part, instance - member.first);
-            return Err(Error::NonFiniteResidual { term: term.name.clone(), instance });
+            let (term, instance) = offender::name(problem, batch, instance)?;
+            return Err(Error::NonFiniteResidual { term, instance });
         };
         let owner = problem.term(term)?;
         for member in batch.members.iter().filter(|member| member.term == term) {

@@ -55,7 +55,7 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    fn new(problem: Option<u32>, prepare: Vec<Command>, body: Vec<Command>, repeats: u32, flag: Slice) -> Self {
+    pub(super) fn new(problem: Option<u32>, prepare: Vec<Command>, body: Vec<Command>, repeats: u32, flag: Slice) -> Self {
         let repeated: Vec<Command> = (0..repeats).flat_map(|_| body.iter().cloned()).collect();
         let recordings = [prepare, Vec::new(), repeated].map(|mut commands| {
             commands.push(Command::Read { slice: Slice { len: 1, ..flag } });
@@ -179,9 +179,10 @@ impl Traffic {
         let programs = &batch.programs;
         let column = f64::from(chunk.count) * real;
         let handed = |columns: u32| 2.0 * f64::from(columns) * column;
-        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
+        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.words())).sum();
         let jacobian = f64::from(programs.stored) * column;
-        let product_lists = chunk.tiles.as_ref().map_or(lists, |tiles| tiles.crossing.iter().map(|list| 4.0 * f64::from(list.len)).sum());
+        let product_lists =
+            chunk.tiles.as_ref().map_or(lists, |tiles| tiles.crossing.iter().map(|list| 4.0 * f64::from(list.words())).sum());
         Self {
             evaluation: self.evaluation + loads(&programs.linearize, chunk, real) + jacobian,
             product: self.product + batch.product.bytes(programs, batch.signature(), chunk.count, real) + product_lists,
@@ -199,7 +200,7 @@ impl Traffic {
         let programs = &sums.programs;
         let column = f64::from(chunk.count) * real;
         let handed = |columns: u32| 2.0 * f64::from(columns) * column;
-        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.len)).sum();
+        let lists: f64 = chunk.incidence.iter().map(|list| 4.0 * f64::from(list.words())).sum();
         let jacobian = f64::from(programs.stored) * column;
         let rows = 4.0 * f64::from(tree.len);
         let value = loads(&programs.value, chunk, real) + handed(programs.width) + rows;

@@ -10,6 +10,7 @@ mod inspect;
 mod measure;
 mod solvers;
 mod task;
+mod tune;
 
 pub use hessians::HessianForm;
 pub use measure::{Measured, Traffic};
@@ -18,7 +19,7 @@ pub use task::{Progress, SolveMode};
 use crate::device::{Device, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Tuning, Weight};
+use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use inspect::{Inspection, Wanted};
@@ -85,14 +86,6 @@ impl Session {
     pub fn problem(&mut self) -> u32 {
         self.problems.push(Some(Entry { problem: Problem::new(), running: None }));
         self.problems.len() as u32 - 1
-    }
-
-    /// Which schedules products are computed in, where something was measured. Those of problems that are laid out
-    /// already are chosen anew.
-    pub fn set_tuning(&mut self, tuning: Tuning) {
-        self.registry.tuning = tuning;
-        let Self { problems, device, .. } = self;
-        problems.iter_mut().flatten().for_each(|entry| entry.problem.forget_batches(device));
     }
 
     /// What was compiled and what was found to be known.

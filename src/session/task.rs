@@ -3,6 +3,7 @@
 use super::costs::Costs;
 use super::inspect::Inspection;
 use super::measure::Measure;
+use super::tune::Tune;
 use super::{Entry, Session, SolverEntry};
 use crate::clock::now_ms;
 use crate::device::{Play, Playing, Signal};
@@ -37,6 +38,7 @@ pub(super) enum Task {
     Costs(Costs),
     Inspect(Box<Inspection>),
     Measure(Measure),
+    Tune(Box<Tune>),
 }
 
 impl Task {
@@ -61,6 +63,7 @@ impl Task {
             Self::Costs(costs) => Some(costs.problem),
             Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
+            Self::Tune(tune) => Some(tune.problem),
         }
     }
 }
@@ -80,6 +83,7 @@ impl Session {
             Task::Costs(costs) => self.resume_costs(costs, deadline),
             Task::Inspect(inspection) => self.resume_inspection(inspection, deadline),
             Task::Measure(measure) => self.resume_measure(measure, deadline),
+            Task::Tune(tune) => self.resume_tune(tune, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished = matches!(progress, Ok(Progress::Yielded | Progress::Waiting(_) | Progress::Iteration(_)));
@@ -167,6 +171,7 @@ impl Session {
             Task::Costs(costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Inspect(inspection) => inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
+            Task::Tune(tune) => self.end_tune(*tune),
             Task::Solve { .. } | Task::Read { .. } => {}
         }
     }

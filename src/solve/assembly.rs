@@ -95,7 +95,10 @@ pub fn structure(problem: &Problem) -> Option<(Pattern, Vec<BlockList>)> {
         }
     });
     let batches: Vec<PatternBatch> = batches.collect();
-    let lists = pattern.add(&batches);
+    let mut lists = pattern.add(&batches);
+    // The diagonal blocks have what two slots of one variable have in common already, but where that was too much.
+    let is_done = |list: &BlockList| matches!(list.target, Target::Diagonal(_)) && problem.batches()[list.batch as usize].twice.is_some();
+    lists.retain(|list| !is_done(list));
     Some((pattern, lists))
 }
 

@@ -14,20 +14,23 @@ impl Workspace {
     /// q += JᵀWJ·p for p and q of the workspace, J being that of the accepted point. Nothing is done where the system is solved.
     pub fn multiply(&self, problem: &Problem, commands: &mut Vec<Command>) {
         self.clear_sums(problem, commands);
-        for batch in problem.enabled_batches() {
-            self.forward(batch, commands);
-            for chunk in &batch.chunks {
-                match &chunk.tiles {
-                    Some(tiles) => self.multiply_by_owners(batch, chunk, tiles, commands),
-                    None => {
-                        commands.push(self.generated(batch.product.kernel, chunk, self.point, self.p));
-                        self.gather(chunk, Gathered::Vector(self.q), state::SOLVED, commands);
-                    }
+        problem.enabled_batches().for_each(|batch| self.multiply_batch(batch, commands));
+        self.mask(self.q, state::SOLVED, problem, commands);
+    }
+
+    /// The part of a batch.
+    pub fn multiply_batch(&self, batch: &Batch, commands: &mut Vec<Command>) {
+        self.forward(batch, commands);
+        for chunk in &batch.chunks {
+            match &chunk.tiles {
+                Some(tiles) => self.multiply_by_owners(batch, chunk, tiles, commands),
+                None => {
+                    commands.push(self.generated(batch.product.kernel, chunk, self.point, self.p));
+                    self.gather(chunk, Gathered::Vector(self.q), state::SOLVED, commands);
                 }
             }
-            self.backward(batch, self.q, state::SOLVED, commands);
         }
-        self.mask(self.q, state::SOLVED, problem, commands);
+        self.backward(batch, self.q, state::SOLVED, commands);
     }
 
     fn multiply_by_owners(&self, batch: &Batch, chunk: &Chunk, tiles: &Tiles, commands: &mut Vec<Command>) {

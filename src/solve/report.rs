@@ -1,6 +1,8 @@
 //! What a solve says of itself.
 
+use super::Offender;
 use crate::device::Counters;
+use crate::problem::{Batch, Freedom, Schedule};
 use serde::Serialize;
 
 /// One step, accepted or not.
@@ -48,6 +50,33 @@ pub enum Termination {
     Singular,
 }
 
+/// How the products JᵀWJ·p of the instances of one structure are computed.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ProductReport {
+    /// The first of the terms that share the kernel.
+    pub term: String,
+    pub instances: u32,
+    pub schedule: Schedule,
+    /// Why it is this one.
+    pub reason: String,
+    /// What the tuning table calls the product.
+    pub key: String,
+}
+
+impl ProductReport {
+    pub fn of(batch: &Batch) -> Self {
+        let product = &batch.product;
+        Self {
+            term: batch.name.clone(),
+            instances: batch.count(),
+            schedule: product.schedule,
+            reason: product.why.clone(),
+            key: product.key.clone(),
+        }
+    }
+}
+
 /// The account of a whole solve. Not converging is a report, never an error.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,6 +91,10 @@ pub struct Report {
     pub cost_by_term: Vec<(String, f64)>,
     /// Components that were outside of their limits before a step, and were moved to the nearest point inside.
     pub moved_into_bounds: u32,
+    /// Steps that were rejected because the residual was not finite where they led, and where it was the first time.
+    pub non_finite: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_non_finite: Option<Offender>,
     pub compile_ms: f64,
     pub solve_ms: f64,
     pub backend: &'static str,
@@ -70,8 +103,14 @@ pub struct Report {
     pub linear: &'static str,
     /// Why it is this linear solver.
     pub linear_reason: String,
+    /// Unknowns that nothing holds: the linear system is singular there, and damping keeps them where they are.
+    pub gauge: Vec<Freedom>,
+    /// How the products of each batch are computed by `"pcg"`.
+    pub products: Vec<ProductReport>,
     /// What the device did since the solver was made.
     pub counters: Counters,
+    /// Dispatches that found the linear system solved already; of steps whose numbers came back, since the solver was made.
+    pub idle_dispatches: u64,
 }
 
 fn as_map<S: serde::Serializer>(costs: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {

@@ -8,12 +8,14 @@
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
 use super::linear::host::{Host, Knobs};
-use super::linear::{Choice, Inner, auto};
+use super::linear::{Choice, Inner, Linear, auto};
 use super::method::FIRST_FLOOR;
+use super::offender::Offenders;
 use super::options::{Settings, Tolerances};
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
-use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
+use super::waste::Waste;
+use super::{Iteration, Method, Needs, ProductReport, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
@@ -38,6 +40,8 @@ enum Phase {
     Assembling { started_ms: f64 },
     /// A step is being played.
     Stepping { started_ms: f64 },
+    /// The instance that was not finite at the trial point is being looked for.
+    Searching(Iteration),
     /// The costs of the terms are being summed for the report.
     Reporting(Termination, String),
 }
@@ -96,6 +100,8 @@ pub struct Solver {
     /// Whether the first values of the state were uploaded.
     fresh_state: bool,
     costs: TermCosts,
+    offenders: Offenders,
+    waste: Waste,
     before: Counters,
     backend: &'static str,
     pub compile_ms: f64,
@@ -148,6 +154,8 @@ impl Solver {
             recordings: [None, None, None],
             fresh_state: false,
             costs: TermCosts::default(),
+            offenders: Offenders::default(),
+            waste: Waste::default(),
             before,
             backend: device.backend(),
             compile_ms: now_ms() - started,
@@ -191,15 +199,25 @@ impl Solver {
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
+                self.waste.note(device.counters(), readback);
                 if let Some(iteration) = self.turn_back(&iteration) {
                     self.iterations.push(iteration);
                     return Ok(Next::Iteration(iteration));
                 }
                 self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
                 self.iterations.push(iteration);
+                if !iteration.cost_change.is_finite() && self.offenders.count(iteration.index) {
+                    return self.search(problem, iteration);
+                }
                 Ok(Next::Iteration(iteration))
             }
-            Phase::Reporting(termination, reason) => Ok(Next::Done(Box::new(self.report(device, termination, reason, readback, started)))),
+            Phase::Searching(iteration) => {
+                self.offenders.look(problem, readback)?;
+                self.search(problem, iteration)
+            }
+            Phase::Reporting(termination, reason) => {
+                Ok(Next::Done(Box::new(self.report(device, problem, (termination, reason), readback, started))))
+            }
             Phase::Ready => {
                 if self.ending.is_none() {
                     self.ending = self.limit(started);
@@ -208,6 +226,7 @@ impl Solver {
                     self.phase = Phase::Reporting(termination, reason);
                     return Ok(Next::Run(self.report_recording(problem)?));
                 }
+                self.waste.begin(device.counters());
                 self.begin(problem)
             }
         }
@@ -271,6 +290,17 @@ impl Solver {
         self.again = false;
         self.phase = Phase::Stepping { started_ms };
         Ok(Next::Run(Recording { commands }))
+    }
+
+    /// Looks for what is not finite at the trial point, then gives the step.
+    fn search(&mut self, problem: &Problem, iteration: Iteration) -> Result<Next, Error> {
+        Ok(match self.offenders.next(&self.work, problem)? {
+            Some(recording) => {
+                self.phase = Phase::Searching(iteration);
+                Next::Run(recording)
+            }
+            None => Next::Iteration(iteration),
+        })
     }
 
     /// The commands of the report alone, for a solver that was advanced without readbacks.
@@ -489,8 +519,16 @@ impl Solver {
         Ok(Recording { commands })
     }
 
-    fn report(&mut self, device: &Device, termination: Termination, reason: String, readback: &[f64], started: f64) -> Report {
+    fn report(
+        &mut self,
+        device: &Device,
+        problem: &Problem,
+        (termination, reason): (Termination, String),
+        readback: &[f64],
+        started: f64,
+    ) -> Report {
         let cost_by_term = self.costs.read(readback);
+        let Offenders { count: non_finite, first: first_non_finite, .. } = std::mem::take(&mut self.offenders);
         let moved = self.moved[0];
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
@@ -507,13 +545,24 @@ impl Solver {
             compile_ms: self.compile_ms,
             // Steps made one by one have their time, too.
             solve_ms: (now_ms() - started).max(steps_ms),
+            non_finite,
+            first_non_finite,
+            idle_dispatches: self.waste.dispatches,
             backend: self.backend,
             precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             linear_reason: self.choice.why.clone(),
+            gauge: problem.freedoms(),
+            products: self.products(problem),
             counters: self.counters(device),
         }
+    }
+
+    /// How products are computed, where there are any.
+    fn products(&self, problem: &Problem) -> Vec<ProductReport> {
+        let batches = problem.enabled_batches().filter(|_| self.choice.linear == Linear::Pcg);
+        batches.map(ProductReport::of).collect()
     }
 
     /// What the device did since the solver was made; the systems that came back to be solved are counted apart.

@@ -23,6 +23,10 @@ impl Workspace {
                 for chunk in &batch.chunks {
                     commands.push(self.generated(kernel, chunk, point, self.step));
                     self.gather(chunk, to, state::ALWAYS, commands);
+                    if let Some(kernel) = batch.twice.filter(|_| is_diagonal) {
+                        commands.push(self.generated(kernel, chunk, point, self.step));
+                        self.gather_lists(&chunk.twice, chunk.count, to, state::ALWAYS, commands);
+                    }
                 }
                 if is_diagonal {
                     self.diagonal_of_entries(batch, commands);

@@ -7,7 +7,7 @@ use super::workspace::{Gathered, dispatch, evaluate};
 use super::{Workspace, state};
 use crate::device::{Command, KernelId, Slice, binding::*};
 use crate::kernel::Fixed;
-use crate::problem::{Batch, Problem, SumBatch, SumChunk, SumPlace};
+use crate::problem::{Batch, Problem, RowTree, SumBatch, SumChunk, SumPlace};
 
 /// What it takes to sum over entries; also where there is no solver.
 #[derive(Clone, Copy)]
@@ -67,25 +67,43 @@ impl Summing {
         for SumChunk { chunk, tree } in &sums.chunks {
             let bindings = [(ARENA, from), (VECTOR_IN, from), (VECTOR_OUT, self.scratch), (STATE, self.state)];
             commands.push(evaluate(kernel, chunk, &bindings));
-            let list = Slice { buffer: tree.buffer, offset: 0, len: tree.len };
-            // The columns of the entries, then nodes whose components lie next to each other.
-            let (mut below, mut stride) = (self.scratch, chunk.count);
-            for (number, level) in tree.levels.iter().enumerate() {
-                let is_last = number + 1 == tree.levels.len();
-                let (to, first) = if is_last {
-                    (total, base)
-                } else {
-                    let (buffer, _) = tree.nodes[number % 2];
-                    let nodes = Slice { buffer, offset: 0, len: level.count * width };
-                    commands.push(Command::Clear { slice: nodes });
-                    (nodes, 0)
-                };
-                let entries = level.entries[what as usize];
-                let words = [width, tree.map, level.starts, level.ids, entries, 0, stride, first, guard];
-                let bindings = [(INDEX, list), (VECTOR_IN, below), (VECTOR_OUT, to), (STATE, self.state)];
-                commands.push(dispatch(self.gather, level.count * width, &words, &bindings));
-                (below, stride) = (to, 1);
-            }
+            let to = Along { gather: self.gather, state: self.state, width, total, base, guard };
+            to.add(tree, what as usize, (self.scratch, chunk.count), commands);
+        }
+    }
+}
+
+/// Where what is summed along trees goes: elements of `width` from `base` on.
+#[derive(Clone, Copy)]
+pub(super) struct Along {
+    pub gather: KernelId,
+    pub state: Slice,
+    pub width: u32,
+    pub total: Slice,
+    pub base: u32,
+    pub guard: u32,
+}
+
+impl Along {
+    /// Adds the columns of so many elements, whose maps and entries are the tree's for one of its two widths.
+    pub fn add(&self, tree: &RowTree, which: usize, (columns, stride): (Slice, u32), commands: &mut Vec<Command>) {
+        let list = Slice { buffer: tree.buffer, offset: 0, len: tree.len };
+        // The columns of the leaves, then nodes whose components lie next to each other.
+        let (mut below, mut stride, mut map, mut bits) = (columns, stride, tree.leaf_maps[which], tree.bits);
+        for (number, level) in tree.levels.iter().enumerate() {
+            let is_last = number + 1 == tree.levels.len();
+            let (to, first) = if is_last {
+                (self.total, self.base)
+            } else {
+                let (buffer, _) = tree.nodes[number % 2];
+                let nodes = Slice { buffer, offset: 0, len: level.count * self.width };
+                commands.push(Command::Clear { slice: nodes });
+                (nodes, 0)
+            };
+            let words = [self.width, map, level.starts, level.ids, level.entries[which], bits, stride, first, self.guard];
+            let bindings = [(INDEX, list), (VECTOR_IN, below), (VECTOR_OUT, to), (STATE, self.state)];
+            commands.push(dispatch(self.gather, level.count * self.width, &words, &bindings));
+            (below, stride, map, bits) = (to, 1, tree.map, 0);
         }
     }
 }

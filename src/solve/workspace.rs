@@ -1,6 +1,7 @@
 //! The buffers of a solver, and the dispatches that are the same for all solvers.
 
 use super::state;
+use super::sums::Along;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
@@ -259,15 +260,21 @@ impl Workspace {
     /// The same along other lists, for columns of `count` instances.
     pub fn gather_lists(&self, lists: &[Incidence], count: u32, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
         for list in lists {
-            let (width, map, base, total) = match to {
-                Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total),
-                Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks),
+            let (width, map, base, total, which) = match to {
+                Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total, 0),
+                Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks, 1),
             };
-            let Incidence { starts, ids, entries, bits, .. } = *list;
-            let words = [width, map, starts, ids, entries, bits, count, base, guard];
-            let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
-            let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
-            commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
+            if list.rows > 0 {
+                let Incidence { starts, ids, entries, bits, .. } = *list;
+                let words = [width, map, starts, ids, entries, bits, count, base, guard];
+                let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
+                let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
+                commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
+            }
+            if let Some(tree) = &list.hubs {
+                let to = Along { gather: self.kernel(Fixed::Gather), state: self.state, width, total, base, guard };
+                to.add(tree, which, (self.scratch, count), commands);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ import type { NativeEngine, NativeLimits } from "./native.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
+import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { loadWasm, type WasmSource } from "./wasm.js";
 import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
 
@@ -21,6 +22,8 @@ export interface InitOptions {
   device?: Device;
   /** The engine's module, where it can't be found beside this one. */
   wasm?: WasmSource;
+  /** A tuning table, as {@link Engine.tune} gave it. */
+  tuning?: Tuning;
   /** Tighter limits than the device's, to see how a problem fares on small devices. */
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
@@ -33,6 +36,8 @@ export interface Stats {
   readonly hits: number;
   /** Different structures. */
   readonly structures: number;
+  /** How often terms were laid out: index tables, incidence lists and data. Edits of values, data, weights, pins, bounds and losses never do that. */
+  readonly layouts: number;
   /** Kernels (pipelines, on a GPU), those of the solver included. */
   readonly kernels: number;
   /** Milliseconds of reading traces, differentiating and writing programs. */
@@ -59,6 +64,17 @@ export interface Engine extends Disposable {
   counters(): Counters;
   /** What was compiled for all problems of this engine, and what was found to be known. */
   stats(): Stats;
+  /**
+   * Measures in which schedules the products of a problem (or of all problems of this engine) are computed fastest on this
+   * device, puts that in its tuning table, and gives the table. It takes a moment, and compiles kernels; values stay as they
+   * are. This is the only place where a clock decides: store the table and give it back with {@link setTuning} or
+   * `init({ tuning })` to have the same choices, and the same bits, again.
+   */
+  tune(problem?: Problem): Promise<Tuning>;
+  /** The tuning table that holds now: of {@link tune}, or given. */
+  readonly tuning: Tuning;
+  /** Gives a tuning table back, in place of the one that holds. Throws `busy` while a problem is being solved, `invalid-option` for what is no such table. */
+  setTuning(table: Tuning): void;
   /** Frees the problems that `work` made and did not return. Synchronous, by type too. */
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
   /** Destroys everything, and the device if it was made here. */
@@ -68,11 +84,12 @@ export interface Engine extends Disposable {
 /** Makes an engine. Throws `no-adapter` when WebGPU was demanded and cannot be had. */
 export async function init(options: InitOptions = {}): Promise<Engine> {
   mustBeObject(options, "init(options): options");
-  const { backend = "auto", precision, device, limits } = options;
+  const { backend = "auto", precision, device, limits, tuning } = options;
   if (!["auto", "webgpu", "cpu"].includes(backend)) throw new LeastwiseError("invalid-option", `backend: "${String(backend)}" is not one of "auto", "webgpu", "cpu"`);
   if (precision !== undefined && precision !== "f32" && precision !== "f64") throw new LeastwiseError("invalid-option", `precision: "${String(precision)}" is not one of "f32", "f64"`);
   if (backend === "webgpu" && precision === "f64") throw new LeastwiseError("invalid-option", "WebGPU has no f64: use precision \"f32\", or backend \"cpu\"");
   if (backend === "cpu" && device) throw new LeastwiseError("invalid-option", "a device was given, but backend \"cpu\" uses none");
+  const table = tuning && checkedTuning(tuning);
   const wasm = await loadWasm(options.wasm);
   const open = async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {
@@ -81,7 +98,11 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
       throw asError(thrown, wasm.lastPanic);
     }
   };
-  const cpu = (reason: string) => open(() => new EngineOf(wasm.openCpu(precision ?? "f64", limits as NativeLimits | undefined), wasm.lastPanic, { backend: "cpu", precision: precision ?? "f64", reason, open: undefined }));
+  const tuned = (native: NativeEngine): NativeEngine => {
+    if (table) native.setTuning(table.keys, table.schedules);
+    return native;
+  };
+  const cpu = (reason: string) => open(() => new EngineOf(tuned(wasm.openCpu(precision ?? "f64", limits as NativeLimits | undefined)), wasm.lastPanic, { backend: "cpu", precision: precision ?? "f64", reason, open: undefined }));
   if (backend === "cpu") return cpu("the CPU was asked for");
   if (backend === "auto" && precision === "f64" && !device) return cpu("f64 was asked for, which WebGPU does not have");
   let found: OpenDevice;
@@ -93,7 +114,7 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
     return cpu(`WebGPU can't be had: ${why}`);
   }
   try {
-    const native = await open(() => withDevice(found, () => wasm.openWebGpu(limits as NativeLimits | undefined)));
+    const native = await open(async () => tuned(await withDevice(found, () => wasm.openWebGpu(limits as NativeLimits | undefined))));
     const reason = device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there";
     return new EngineOf(native, wasm.lastPanic, { backend: "webgpu", precision: "f32", reason, open: found });
   } catch (thrown) {
@@ -153,8 +174,29 @@ export class EngineOf implements Engine {
   }
 
   stats(): Stats {
-    const { terms, hits, structures, compileMs } = this.#tasks.call((native) => native.stats());
-    return { terms, hits, structures, kernels: this.counters().kernelsCreated, compileMs };
+    const { terms, hits, structures, layouts, compileMs } = this.#tasks.call((native) => native.stats());
+    return { terms, hits, structures, layouts, kernels: this.counters().kernelsCreated, compileMs };
+  }
+
+  async tune(problem?: Problem): Promise<Tuning> {
+    this.#alive();
+    if (problem !== undefined && !(problem instanceof ProblemOf && this.#problems.has(problem))) {
+      throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
+    }
+    for (const each of problem ? [problem as ProblemOf] : [...this.#problems]) {
+      const task = this.#tasks.call((native) => native.tune(each.handle));
+      await this.#tasks.run(task);
+    }
+    return this.tuning;
+  }
+
+  get tuning(): Tuning {
+    return this.#tasks.call(tuningOf);
+  }
+
+  setTuning(table: Tuning): void {
+    const { keys, schedules } = checkedTuning(table);
+    this.#tasks.call((native) => native.setTuning(keys, schedules));
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {

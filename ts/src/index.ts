@@ -21,7 +21,7 @@ export { arctan, barron, cauchy, composed, gemanMcClure, huber, loss, scaled, so
 export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Retraction } from "./manifolds.js";
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Problem, Residual } from "./problem.js";
-export type { Counters, Iteration, Report, Termination } from "./report.js";
+export type { Counters, Freedom, Iteration, Offender, ProductReport, Report, Termination } from "./report.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
@@ -29,4 +29,5 @@ export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
 export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
+export type { Schedule, Tuning } from "./tuning.js";
 export type { WasmSource } from "./wasm.js";

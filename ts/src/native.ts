@@ -23,13 +23,25 @@ export interface NativeIteration {
 export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
-  readonly movedIntoBounds: number;
+  readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
+  readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly idleDispatches: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
   readonly counters: NativeCounters;
 }
 
+/** The first instance that was not finite at a trial point. */
+export interface NativeOffender { readonly iteration: number; readonly term: string; readonly instance: number }
+
+/** What nothing holds. */
+export type NativeFreedom =
+  | { readonly kind: "untouched"; readonly variable: string; readonly instances: number; readonly first: number }
+  | { readonly kind: "translation"; readonly variable: string; readonly components: readonly number[] };
+
+/** How a batch's products are computed. */
+export interface NativeProduct { readonly term: string; readonly instances: number; readonly schedule: string; readonly reason: string; readonly key: string }
+
 export interface NativeCounters {
-  readonly submissions: number; readonly dispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;
+  readonly submissions: number; readonly dispatches: number; readonly rounds: number; readonly roundDispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;
   readonly buffersCreated: number; readonly buffersDestroyed: number; readonly kernelsCreated: number; readonly bytesLive: number; readonly bytesPeak: number;
 }
 
@@ -40,7 +52,7 @@ export interface NativeSlot { readonly table: number; readonly column: number }
 export interface NativeDescription { readonly residuals: number; readonly inputs: number; readonly jacobianColumns: number; readonly contributionColumns: number; readonly chunks: number; readonly instructions: number; readonly batches: number; readonly neighbours: number }
 
 /** What an engine has compiled and found again. */
-export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly compileMs: number }
+export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly layouts: number; readonly compileMs: number }
 
 export interface NativeOptions {
   readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
@@ -96,6 +108,11 @@ export interface NativeEngine {
   /** The statistics of a term's kernels. For benchmarks and tests. */
   describeTerm(problem: number, term: number): NativeDescription;
   stats(): NativeStats;
+  /** A task: measures the products of a problem in every schedule, and puts the fastest in the tuning table. */
+  tune(problem: number): number;
+  /** The tuning table: keys, and after all of these their schedules. */
+  tuning(): string[];
+  setTuning(keys: string[], schedules: string[]): void;
 
   /** A solver is a task: resume it until `done`. Error `busy` while another task of the problem runs. */
   solver(problem: number, options: NativeOptions): number;

@@ -1,5 +1,6 @@
 /** Reports: what a solve says of itself, in Ceres' words. */
-import type { NativeCounters, NativeIteration, NativeReport } from "./native.js";
+import type { NativeCounters, NativeFreedom, NativeIteration, NativeOffender, NativeReport } from "./native.js";
+import type { Schedule } from "./tuning.js";
 
 /** One step of a solve, accepted or not. */
 export interface Iteration {
@@ -35,6 +36,28 @@ export type Termination = "converged" | "max-iterations" | "time-limit" | "stopp
  */
 export interface Counters extends NativeCounters {}
 
+/** An instance whose residual was not finite where a step led, the first of that step; and the step's number. */
+export interface Offender extends NativeOffender {}
+
+/**
+ * Unknowns that nothing holds: instances that no residual touches (`"untouched"`), or components along which all instances
+ * of a variable can be moved together without any residual changing (`"translation"`). Damping keeps them where they are.
+ * Other freedoms, such as turning everything, are not looked for.
+ */
+export type Freedom = NativeFreedom;
+
+/** How the products JᵀWJ·p of the instances of one structure are computed by `"pcg"`. */
+export interface ProductReport {
+  /** The first of the terms that share the kernel. */
+  readonly term: string;
+  readonly instances: number;
+  readonly schedule: Schedule;
+  /** Why it is this one. */
+  readonly reason: string;
+  /** What tuning tables call the product. */
+  readonly key: string;
+}
+
 /** The account of a whole solve. The best accepted values are in the variables, however it ended. */
 export interface Report {
   readonly termination: Termination;
@@ -49,6 +72,12 @@ export interface Report {
   readonly costByTerm: { readonly [name: string]: number };
   /** How many components were outside of their bounds before a step, and were moved to the nearest point inside. */
   readonly movedIntoBounds: number;
+  /** Steps that were rejected because the residual was not finite where they led, and where it was the first time. */
+  readonly nonFinite: number;
+  readonly firstNonFinite?: Offender;
+  /** What nothing holds. */
+  readonly gauge: readonly Freedom[];
+  readonly products: readonly ProductReport[];
   /** Tracing, differentiating and structure of the terms; compiling kernels; solving. */
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
@@ -57,11 +86,17 @@ export interface Report {
   /** The linear solver, and why it is that one. */
   readonly linear: string;
   readonly linearReason: string;
+  /** Since the solver was made. */
   readonly counters: Counters;
+  /** Those of its dispatches that found the linear system solved already: submissions run ahead of what they have found. */
+  readonly idleDispatches: number;
   /** The table that people know from Ceres. */
   toString(): string;
   toJSON(): object;
 }
+
+/** Lines about products that a printed report has at most; `report.products` has all. */
+const MOST_PRODUCTS = 8;
 
 /** @internal */
 export class SolveReport implements Report {
@@ -73,6 +108,10 @@ export class SolveReport implements Report {
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
   readonly movedIntoBounds: number;
+  readonly nonFinite: number;
+  readonly firstNonFinite?: Offender;
+  readonly gauge: readonly Freedom[];
+  readonly products: readonly ProductReport[];
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
@@ -80,6 +119,7 @@ export class SolveReport implements Report {
   readonly linear: string;
   readonly linearReason: string;
   readonly counters: Counters;
+  readonly idleDispatches: number;
 
   constructor(native: NativeReport, traceMs: number) {
     this.termination = native.termination as Termination;
@@ -90,6 +130,10 @@ export class SolveReport implements Report {
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
     this.movedIntoBounds = native.movedIntoBounds;
+    this.nonFinite = native.nonFinite;
+    if (native.firstNonFinite) this.firstNonFinite = native.firstNonFinite;
+    this.gauge = native.gauge;
+    this.products = native.products as readonly ProductReport[];
     this.time = { traceMs, compileMs: native.compileMs, solveMs: native.solveMs };
     this.backend = native.backend;
     this.precision = native.precision;
@@ -97,6 +141,7 @@ export class SolveReport implements Report {
     this.linear = native.linear;
     this.linearReason = native.linearReason;
     this.counters = native.counters;
+    this.idleDispatches = native.idleDispatches;
   }
 
   toString(): string {
@@ -107,6 +152,7 @@ export class SolveReport implements Report {
     const rejected = this.iterations.some((it) => !it.accepted) ? ["   (* rejected)"] : [];
     const terms = Object.entries(this.costByTerm).map(([name, cost]) => `${name} ${cost.toExponential(6)}`).join(", ");
     const { traceMs, compileMs, solveMs } = this.time;
+    const { dispatches, submissions, readbacks, bytesReadBack, bytesUploaded } = this.counters;
     const moved = this.movedIntoBounds > 0 ? [`Bounds: ${this.movedIntoBounds} components were outside and were moved to the nearest point inside`] : [];
     return [
       `Leastwise: ${this.method} + ${this.linear} (${this.linearReason}) on ${this.backend}, ${this.precision}`,
@@ -114,10 +160,24 @@ export class SolveReport implements Report {
       ...rows,
       ...rejected,
       ...moved,
+      ...this.#notes(),
       `Cost: ${this.initialCost.toExponential(6)} → ${this.cost.toExponential(6)} (${terms})`,
+      `Device: ${dispatches} dispatches (${this.idleDispatches} in vain), ${submissions} submissions, ${readbacks} readbacks of ${bytesReadBack} bytes, ${bytesUploaded} bytes uploaded`,
       `Time: trace ${traceMs.toFixed(1)} ms, compile ${compileMs.toFixed(1)} ms, solve ${solveMs.toFixed(1)} ms`,
       `Termination: ${this.termination} (${this.reason})`,
     ].join("\n");
+  }
+
+  /** What is only there when there is something to say. */
+  #notes(): string[] {
+    const { nonFinite, firstNonFinite: first } = this;
+    const where = first ? `, the first time in step ${first.iteration}: term "${first.term}", instance ${first.instance}` : "";
+    const undefinedAt = nonFinite > 0 ? [`Not finite: ${nonFinite} steps led to where the residual is not, and were rejected${where}`] : [];
+    const gauge = this.gauge.map((free) => (free.kind === "untouched"
+      ? `Gauge: no residual touches ${free.instances} instances of "${free.variable}" (the first is ${free.first}); they stay where they are`
+      : `Gauge: no residual changes when all of "${free.variable}" moves along ${free.components.map((k) => `component ${k}`).join(", ")}; damping holds it`));
+    const products = this.products.map(({ term, schedule, reason }) => `Products: "${term}" ${schedule} (${reason})`);
+    return [...undefinedAt, ...gauge, ...products.slice(0, MOST_PRODUCTS)];
   }
 
   toJSON(): object {

@@ -79,6 +79,8 @@ impl CpuDevice {
             }
             play.inner = 0;
             play.rounds += 1;
+            self.counters.rounds += 1;
+            self.counters.round_dispatches += body.iter().filter(|command| matches!(command, Command::Dispatch(_))).count() as u64;
             if now_ms() > deadline_ms {
                 return Ok(false);
             }

@@ -188,7 +188,10 @@ impl CudaDevice {
         while played < max || in_flight > 0 {
             if played < max {
                 let now = bodies.min(max - played);
+                let before = self.counters.dispatches;
                 self.run(body, now)?;
+                self.counters.rounds += u64::from(now);
+                self.counters.round_dispatches += self.counters.dispatches - before;
                 (played, bodies) = (played + now, (2 * bodies).min(MOST_BODIES));
                 let slot = chunk % 2;
                 // SAFETY: the slot is one of two, and its last reader has waited for its event.

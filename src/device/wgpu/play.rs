@@ -1,8 +1,8 @@
 //! A recording's way through the queue.
 //!
 //! [`WgpuDevice::resume`] submits as much as it can and returns. Only two things make it wait: a `Read`, until its
-//! buffer is mapped, and a `Repeat` with two submissions in flight, until the flag of the older one is known. Two in
-//! flight is what keeps the GPU busy: while it works on one, the host looks at the flag of the one before.
+//! buffer is mapped, and a `Repeat` with enough submissions in flight (`pace`), until the flag of the oldest one is known.
+//! Two in flight is what keeps the GPU busy: while it works on one, the host looks at the flag of the one before.
 
 use super::super::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
 use super::encode::Batch;
@@ -45,9 +45,6 @@ impl Play {
     }
 }
 
-/// Submissions of one `Repeat` whose flag is not known yet.
-const IN_FLIGHT: usize = 2;
-
 /// A `Repeat` that is being played.
 struct Repetition {
     signature: u64,
@@ -69,7 +66,7 @@ struct Chunk {
 
 impl Repetition {
     fn waiting(&self) -> Option<Signal> {
-        if self.in_flight.len() < IN_FLIGHT { None } else { self.in_flight.front()?.flag.pending() }
+        if self.in_flight.len() < self.pace.in_flight(self.played) { None } else { self.in_flight.front()?.flag.pending() }
     }
 
     /// Looks at the flags that have landed.
@@ -239,11 +236,14 @@ impl WgpuDevice {
         for command in body {
             steps.extend(self.resolve(command, params, &mut block)?);
         }
+        let before = self.counters.dispatches;
         for _ in 0..times {
             for step in &steps {
                 self.encode(batch, step);
             }
         }
+        self.counters.rounds += u64::from(times);
+        self.counters.round_dispatches += self.counters.dispatches - before;
         Ok(())
     }
 

@@ -1,51 +1,63 @@
-//! Products JᵀWJ·p + λDp in every schedule, against dense matrices and against each other, on every backend; sizes are
-//! ragged, and limits small.
+//! Problems whose products are known: tables of different widths, terms over them, and their dense matrices.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Command, Device, Limits, Precision, Recording, Slice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Loss, Problem, Reals, Registry, Schedule, Shape, TermSpec, Tuning, Weight};
-use leastwise::session::{Progress, SolveMode};
-use leastwise::solve::{Needs, Options, Workspace, linear::pcg, state};
-use support::*;
+use leastwise::session::Progress;
+use leastwise::solve::{Needs, Workspace, linear::pcg, state};
 
-const DAMPING: f64 = 0.25;
+pub const DAMPING: f64 = 0.25;
 
 /// Tables of different widths, and terms over them.
-struct Model {
-    points: Vec<f64>,
-    turns: Vec<f64>,
-    scales: Vec<f64>,
-    terms: Vec<Given>,
+pub struct Model {
+    pub points: Vec<f64>,
+    pub turns: Vec<f64>,
+    pub scales: Vec<f64>,
+    pub terms: Vec<Given>,
     /// Of all terms.
-    loss: Option<Loss>,
+    pub loss: Option<Loss>,
+    /// Table, instance and component of what is fixed.
+    pub fixed: Vec<(u32, u32, u32)>,
 }
 
 /// A term: its kind, its index columns and its weight.
-struct Given {
-    kind: Kinds,
-    indices: Vec<Vec<u32>>,
-    weight: f64,
+pub struct Given {
+    pub kind: Kinds,
+    pub indices: Vec<Vec<u32>>,
+    pub weight: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kinds {
+pub enum Kinds {
     /// |a − b| − s: both blocks of J are variable; s is a table of its own, owned by the first column, too.
     Springs,
     /// (a − b) − R(w)(b̂ − â) with the constants in the place of the points: one block is variable, the others ±1.
     Rigid,
     /// The product of a scale and a difference: three columns, each with another table or none.
     Scaled,
+    /// a∘b + s·a: quadratic in a where it is b as well.
+    Joined,
 }
 
+/// What a device makes of a model.
+pub struct Found {
+    /// JᵀWJ·p + λDp, and the packed diagonal blocks of JᵀWJ, table by table.
+    pub product: [Vec<f64>; 3],
+    pub blocks: [Vec<f64>; 3],
+    pub schedules: Vec<Schedule>,
+}
+
+/// Degrees of freedom of the tables that move.
+const WIDTHS: [usize; 3] = [3, 3, 1];
+
 impl Model {
-    fn new(count: u32, random: &mut Random) -> Self {
+    pub fn new(count: u32, random: &mut Random) -> Self {
         let mut values = |len: u32, low: f64, high: f64| -> Vec<f64> { (0..len).map(|_| random.between(low, high)).collect() };
         let (points, turns, scales) = (values(3 * count, -1.0, 1.0), values(3 * count, -1.0, 1.0), values(count, 0.5, 1.5));
-        Self { points, turns, scales, terms: Vec::new(), loss: None }
+        Self { points, turns, scales, terms: Vec::new(), loss: None, fixed: Vec::new() }
     }
 
     fn count(&self) -> u64 {
@@ -53,7 +65,7 @@ impl Model {
     }
 
     /// A term with rows of up to `longest` instances, owned in order by the variables of one column. Some own nothing.
-    fn term(&mut self, kind: Kinds, longest: u64, random: &mut Random) {
+    pub fn term(&mut self, kind: Kinds, longest: u64, random: &mut Random) {
         let columns = if kind == Kinds::Scaled { 3 } else { 2 };
         let mut indices = vec![Vec::new(); columns];
         let owned = if kind == Kinds::Scaled { 1 } else { 0 };
@@ -70,7 +82,7 @@ impl Model {
         self.terms.push(Given { kind, indices, weight: random.between(0.5, 2.0) });
     }
 
-    fn shuffled(&mut self, random: &mut Random) {
+    pub fn shuffled(&mut self, random: &mut Random) {
         for Given { indices, .. } in &mut self.terms {
             for i in (1..indices[0].len()).rev() {
                 let j = random.below(i as u64 + 1) as usize;
@@ -94,6 +106,11 @@ impl Model {
                 let turned = tape.op(Opcode::RotateXYZ, &[w, before]);
                 tape.op(Opcode::Sub, &[now, turned])
             }
+            Kinds::Joined => {
+                let [a, b, s] = [0, 1, 2].map(|source| tape.input(source));
+                let [joined, scaled] = [[a, b], [a, s]].map(|factors| tape.op(Opcode::Mul, &factors));
+                tape.op(Opcode::Add, &[joined, scaled])
+            }
             Kinds::Scaled => {
                 let [a, s, b] = [0, 1, 2].map(|source| tape.input(source));
                 let between = tape.op(Opcode::Sub, &[a, b]);
@@ -106,14 +123,14 @@ impl Model {
     /// The slots of a kind: table and column.
     fn slots(kind: Kinds) -> &'static [(u32, u32)] {
         match kind {
-            Kinds::Springs => &[(0, 0), (0, 1), (2, 0)],
+            Kinds::Springs | Kinds::Joined => &[(0, 0), (0, 1), (2, 0)],
             Kinds::Rigid => &[(0, 0), (0, 1), (1, 0), (3, 0), (3, 1)],
             Kinds::Scaled => &[(0, 0), (2, 1), (0, 2)],
         }
     }
 
     /// Calls `add` with every term.
-    fn terms(&self, mut add: impl FnMut(TermSpec)) {
+    pub fn terms(&self, mut add: impl FnMut(TermSpec)) {
         for Given { kind, indices, weight } in &self.terms {
             let (tape, residual) = Self::tape(*kind);
             let slot = |&(table, column): &(u32, u32)| leastwise::problem::Slot { table, column };
@@ -135,8 +152,9 @@ impl Model {
         [("x", 3, &self.points, true), ("w", 3, &self.turns, true), ("s", 1, &self.scales, true), ("rest", 3, &self.turns, false)]
     }
 
-    /// JᵀWJ·p + λDp from the Jacobians of single instances, as the engine has them in f64.
-    fn dense(&self, p: &[Vec<f64>; 3]) -> [Vec<f64>; 3] {
+    /// JᵀWJ·p + λDp and the diagonal blocks, from the Jacobians of single instances as the engine has them in f64. What an
+    /// instance names twice has the sum of both columns.
+    pub fn dense(&self, p: &[Vec<f64>; 3]) -> Found {
         let mut session = cpu(Precision::F64);
         let problem = session.problem();
         for (name, width, values, moving) in self.tables() {
@@ -145,40 +163,60 @@ impl Model {
         self.terms(|spec| {
             session.term(problem, spec).unwrap();
         });
+        let is_fixed = |table: usize, at: usize| {
+            let place = (table as u32, (at / WIDTHS[table]) as u32, (at % WIDTHS[table]) as u32);
+            self.fixed.contains(&place)
+        };
+        let packed = |width: usize| width * (width + 1) / 2;
         let mut q = p.clone().map(|table| vec![0.0; table.len()]);
-        let mut diagonal = q.clone();
+        let mut blocks = [0, 1, 2].map(|table| vec![0.0; p[table].len() / WIDTHS[table] * packed(WIDTHS[table])]);
         for (number, Given { kind, indices, weight }) in self.terms.iter().enumerate() {
             let task = session.evaluate_term(problem, number as u32, None).unwrap();
             let Progress::Values(values) = finish(&mut session, task, |_| {}) else { panic!("no values") };
             let rows = if *kind == Kinds::Springs { 1 } else { 3 };
             let jacobians = &values[rows * indices[0].len()..];
             let slots = Self::slots(*kind).iter().filter(|slot| slot.0 < 3);
-            let inputs: Vec<(usize, usize, usize)> = slots
-                .flat_map(|&(table, column)| (0..[3, 3, 1][table as usize]).map(move |k| (table as usize, column as usize, k)))
-                .collect();
+            let inputs: Vec<(usize, usize, usize)> =
+                slots.flat_map(|&(table, column)| (0..WIDTHS[table as usize]).map(move |k| (table as usize, column as usize, k))).collect();
             for instance in 0..indices[0].len() {
-                let place =
-                    |&(table, column, k): &(usize, usize, usize)| (table, indices[column][instance] as usize * [3, 3, 1][table] + k);
                 for row in 0..rows {
                     let j = &jacobians[(instance * rows + row) * inputs.len()..][..inputs.len()];
-                    let u: f64 = inputs.iter().map(place).zip(j).map(|((table, at), j)| j * p[table][at]).sum();
-                    for ((table, at), j) in inputs.iter().map(place).zip(j) {
+                    let mut slopes: std::collections::BTreeMap<(usize, usize), f64> = Default::default();
+                    for (&(table, column, k), j) in inputs.iter().zip(j) {
+                        let at = indices[column][instance] as usize * WIDTHS[table] + k;
+                        if !is_fixed(table, at) {
+                            *slopes.entry((table, at)).or_default() += j;
+                        }
+                    }
+                    let u: f64 = slopes.iter().map(|(&(table, at), j)| j * p[table][at]).sum();
+                    for (&(table, at), j) in &slopes {
                         q[table][at] += weight * j * u;
-                        diagonal[table][at] += weight * j * j;
+                        let (width, of) = (WIDTHS[table], at / WIDTHS[table]);
+                        let same = slopes.range((table, of * width)..=(table, at));
+                        for (&(_, other), k) in same {
+                            let (row, column) = (at % width, other % width);
+                            blocks[table][of * packed(width) + packed(row) + column] += weight * j * k;
+                        }
                     }
                 }
             }
         }
+        for &(table, instance, component) in &self.fixed {
+            let (table, k) = (table as usize, component as usize);
+            blocks[table][instance as usize * packed(WIDTHS[table]) + packed(k) + k] = 1.0;
+        }
         for table in 0..3 {
-            for ((q, p), d) in q[table].iter_mut().zip(&p[table]).zip(&diagonal[table]) {
-                *q += DAMPING * d.max(1e-6) * p;
+            let width = WIDTHS[table];
+            for (at, q) in q[table].iter_mut().enumerate() {
+                let diagonal: f64 = blocks[table][at / width * packed(width) + at % width * (at % width + 3) / 2];
+                *q += DAMPING * diagonal.max(1e-6) * p[table][at];
             }
         }
-        q
+        Found { product: q, blocks, schedules: Vec::new() }
     }
 
     /// The same, by the device; and the schedules that ran.
-    fn product(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3]) -> ([Vec<f64>; 3], Vec<Schedule>) {
+    pub fn product(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3]) -> Found {
         let mut registry = Registry::tuned(tuning);
         let mut problem = Problem::new();
         for (name, width, values, moving) in self.tables() {
@@ -187,6 +225,9 @@ impl Model {
         self.terms(|spec| {
             problem.add_term(device, &mut registry, spec).unwrap();
         });
+        for &(table, instance, component) in &self.fixed {
+            problem.fix(table, Some(&[instance]), Some(&[component])).unwrap();
+        }
         problem.lay_out(device, &mut registry).unwrap();
         let work = Workspace::new(device, &problem, Needs::default()).unwrap();
         let mut commands = problem.take_uploads();
@@ -201,19 +242,24 @@ impl Model {
         pcg::product(&work, &problem, &mut commands);
         commands.push(Command::Read { slice: Slice { len: problem.vector_len(), ..work.q } });
         let all = device.run(Recording { commands }).unwrap();
-        let q = [0, 1, 2].map(|table| all[places[table] as usize..][..p[table].len()].to_vec());
+        let product = [0, 1, 2].map(|table| all[places[table] as usize..][..p[table].len()].to_vec());
+        let all = device.run(Recording { commands: vec![Command::Read { slice: work.blocks }] }).unwrap();
+        let blocks: Vec<Vec<f64>> = problem
+            .moving()
+            .map(|table| all[table.block as usize..][..(table.count * table.tangent * (table.tangent + 1) / 2) as usize].to_vec())
+            .collect();
         let schedules = problem.batches().iter().map(|batch| batch.product.schedule).collect();
         work.buffers().into_iter().for_each(|buffer| device.free(buffer));
         problem.dispose(device);
-        (q, schedules)
+        Found { product, blocks: blocks.try_into().expect("three tables move"), schedules }
     }
 }
 
-fn always(schedule: Schedule) -> Tuning {
+pub fn always(schedule: Schedule) -> Tuning {
     Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() }
 }
 
-fn devices() -> Vec<(&'static str, Device, f64)> {
+pub fn devices() -> Vec<(&'static str, Device, f64)> {
     let cpu = |precision, limits| Device::Cpu(CpuDevice::new(precision, limits));
     let gpu = |limits| Device::Wgpu(Box::new(WgpuDevice::open_blocking(limits).expect("a WebGPU adapter")));
     vec![
@@ -226,134 +272,31 @@ fn devices() -> Vec<(&'static str, Device, f64)> {
 }
 
 /// The largest difference, as a part of the largest entry.
-fn difference(a: &[Vec<f64>; 3], b: &[Vec<f64>; 3]) -> f64 {
+pub fn difference(a: &[Vec<f64>; 3], b: &[Vec<f64>; 3]) -> f64 {
     let largest = b.iter().flatten().fold(0.0f64, |largest, value| largest.max(value.abs()));
     let pairs = a.iter().flatten().zip(b.iter().flatten());
     pairs.map(|(a, b)| if (a - b).is_nan() { f64::INFINITY } else { (a - b).abs() / largest }).fold(0.0, f64::max)
 }
 
-fn agree(model: &Model, random: &mut Random, expected: impl Fn(Schedule) -> Vec<Schedule>) {
-    let p = [&model.points, &model.turns, &model.scales].map(|table| table.iter().map(|_| random.between(-1.0, 1.0)).collect());
+/// Holds every schedule on every device to the dense product; `expected` says which schedules must have run, if that is certain.
+pub fn agree(model: &Model, random: &mut Random, expected: impl Fn(Schedule) -> Option<Vec<Schedule>>) {
+    let mut p =
+        [&model.points, &model.turns, &model.scales].map(|table| table.iter().map(|_| random.between(-1.0, 1.0)).collect::<Vec<_>>());
+    for &(table, instance, component) in &model.fixed {
+        p[table as usize][instance as usize * WIDTHS[table as usize] + component as usize] = 0.0;
+    }
     let dense = model.dense(&p);
+    // The reference adds up one after the other: half a unit in the last place for every instance.
+    let instances = model.terms.iter().map(|term| term.indices[0].len()).max().unwrap_or(0);
+    let own = 0.5 * f64::EPSILON * instances as f64;
     for (name, mut device, bound) in devices() {
         let live = device.counters().bytes_live;
         for schedule in Schedule::ALL {
-            let (q, schedules) = model.product(&mut device, always(schedule), &p);
-            let error = difference(&q, &dense);
-            assert!(error < bound, "{name}, {}: an error of {error:e}", schedule.name());
-            assert_eq!(schedules, expected(schedule), "{name}");
+            let found = model.product(&mut device, always(schedule), &p);
+            let errors = [difference(&found.product, &dense.product), difference(&found.blocks, &dense.blocks)];
+            assert!(errors.iter().all(|error| *error < bound.max(own)), "{name}, {}: errors of {errors:?}", schedule.name());
+            assert!(expected(schedule).is_none_or(|expected| found.schedules == expected), "{name}: {:?}", found.schedules);
         }
         assert_eq!(device.counters().bytes_live, live, "{name}: buffers are left");
     }
-}
-
-#[test]
-fn every_schedule_is_the_dense_product() {
-    let seed = seed();
-    println!("LEASTWISE_TEST_SEED={seed}");
-    let mut random = Random::new(seed);
-    for (count, longest) in [(2, 3), (77, 60), (1200, 20)] {
-        let mut model = Model::new(count, &mut random);
-        for kind in [Kinds::Springs, Kinds::Rigid, Kinds::Scaled] {
-            model.term(kind, longest, &mut random);
-        }
-        model.terms.retain(|given| !given.indices[0].is_empty());
-        agree(&model, &mut random, |schedule| vec![schedule; model.terms.len()]);
-    }
-}
-
-/// Their weights depend on r, whose square the corrected product has in it, too. The products in two passes are held to
-/// dense matrices where losses are tested.
-#[test]
-fn losses_weigh_the_rows_of_every_schedule() {
-    let mut random = Random::new(seed());
-    for loss in [Loss::cauchy(0.3), Loss::tukey(1.5)] {
-        let mut model = Model::new(300, &mut random);
-        for kind in [Kinds::Springs, Kinds::Rigid, Kinds::Scaled] {
-            model.term(kind, 12, &mut random);
-        }
-        let p = [&model.points, &model.turns, &model.scales].map(|table| table.iter().map(|_| random.between(-1.0, 1.0)).collect());
-        let mut exact = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
-        let plain = model.product(&mut exact, always(Schedule::TwoPass), &p).0;
-        model.loss = Some(loss.unwrap());
-        let reference = model.product(&mut exact, always(Schedule::TwoPass), &p).0;
-        assert!(difference(&reference, &plain) > 1e-2, "the loss weighs nothing");
-        for (name, mut device, bound) in devices() {
-            for schedule in Schedule::ALL {
-                let (q, schedules) = model.product(&mut device, always(schedule), &p);
-                let error = difference(&q, &reference);
-                assert!(error < 5.0 * bound, "{name}, {}: an error of {error:e}", schedule.name());
-                assert_eq!(schedules, [schedule; 3], "{name}");
-            }
-        }
-    }
-}
-
-#[test]
-fn instances_that_no_column_owns_are_multiplied_in_two_passes() {
-    let mut random = Random::new(seed());
-    let mut model = Model::new(300, &mut random);
-    for kind in [Kinds::Springs, Kinds::Rigid] {
-        model.term(kind, 6, &mut random);
-    }
-    model.shuffled(&mut random);
-    agree(&model, &mut random, |schedule| {
-        let recompute = schedule == Schedule::Recompute;
-        vec![if recompute { schedule } else { Schedule::TwoPass }; 2]
-    });
-}
-
-#[test]
-fn rows_longer_than_a_workgroup_are_multiplied_in_two_passes() {
-    let mut random = Random::new(seed());
-    let mut model = Model::new(40, &mut random);
-    model.term(Kinds::Rigid, 6, &mut random);
-    // One variable in every instance, as all are joined to it.
-    let hub = 700;
-    model.terms[0].indices = vec![vec![0; hub], (0..hub as u32).map(|i| 1 + i % 39).collect()];
-    agree(&model, &mut random, |schedule| vec![if schedule == Schedule::Recompute { schedule } else { Schedule::TwoPass }]);
-}
-
-#[test]
-fn a_table_for_other_kernels_changes_nothing() {
-    let mut random = Random::new(seed());
-    let mut model = Model::new(50, &mut random);
-    model.term(Kinds::Rigid, 6, &mut random);
-    let p = [&model.points, &model.turns, &model.scales].map(|table| table.iter().map(|_| random.between(-1.0, 1.0)).collect());
-    let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
-    let other = Tuning { products: [("0000000000000000/5".to_string(), Schedule::Recompute)].into() };
-    let chosen = model.product(&mut device, Tuning::default(), &p);
-    assert_eq!(chosen.1, [Schedule::OwnerComputes], "on a CPU, J is read once and not computed anew");
-    assert_eq!(model.product(&mut device, other, &p), chosen);
-}
-
-#[test]
-fn threads_change_no_bit_of_a_solve() {
-    let mesh = Mesh::icosphere(5).normalized();
-    let costs = |threads: usize, schedule: Schedule| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| {
-            let mut session = cpu(Precision::F64);
-            session.set_tuning(always(schedule));
-            let (problem, table) = arap(&mut session, &mesh);
-            let solver = session.solver(problem, &Options::default()).unwrap();
-            for _ in 0..2 {
-                let task = session.solve(solver, SolveMode::Step).unwrap();
-                finish(&mut session, task, |_| {});
-            }
-            read(&mut session, problem, table).into_iter().map(f64::to_bits).collect::<Vec<_>>()
-        })
-    };
-    for schedule in [Schedule::TwoPass, Schedule::OwnerComputes] {
-        let alone = costs(1, schedule);
-        for threads in [2, 3] {
-            assert!(alone == costs(threads, schedule), "{}: {threads} threads differ from one", schedule.name());
-        }
-    }
-}
-
-/// New in every run, unless it is given.
-fn seed() -> u64 {
-    let given = std::env::var("LEASTWISE_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    given.unwrap_or_else(|| std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos() as u64)
 }

@@ -1,0 +1,120 @@
+// What a report says of what was computed and why: products and tuning tables, dispatches, what was not finite, what nothing holds.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { init, log } from "leastwise";
+import { arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
+
+const mesh = arapMesh(icosphere(2));
+
+for (const backend of BACKENDS) {
+  test(`tune() on ${backend}: its table decides, is JSON, and gives the same bits elsewhere`, async (t) => {
+    const lw = await open(t, { backend });
+    assert.deepEqual(lw.tuning, { products: {} });
+    const it = arap(lw, mesh);
+    const start = await it.x.read();
+    const table = await lw.tune(it.problem);
+    assert.deepEqual(await it.x.read(), start, "values stay");
+    assert.deepEqual(lw.tuning, table);
+    assert.equal(Object.keys(table.products).length, 2, JSON.stringify(table));
+    const report = await it.problem.solve({ linear: "pcg", maxIterations: 5 });
+    for (const { key, schedule, reason, instances, term } of report.products) {
+      assert.equal(schedule, table.products[key]);
+      assert.equal(reason, "the tuning table says so");
+      assert.ok(instances > 0 && (term === "arap" || term === "handles"));
+    }
+    const other = await open(t, { backend, tuning: JSON.parse(JSON.stringify(table)) });
+    const again = await arap(other, mesh).problem.solve({ linear: "pcg", maxIterations: 5 });
+    assert.deepEqual(again.products, report.products);
+    assert.deepEqual(again.iterations.map(({ cost }) => cost), report.iterations.map(({ cost }) => cost));
+    // Every other schedule is another way to the same place.
+    for (const schedule of ["two-pass", "recompute"]) {
+      other.setTuning({ products: { "*": schedule } });
+      const forced = await arap(other, mesh).problem.solve({ linear: "pcg", maxIterations: 5 });
+      assert.ok(forced.products.every((product) => product.schedule === schedule), forced.toString());
+      assert.ok(Math.abs(forced.cost - report.cost) < 1e-3 * report.cost, `${schedule}: ${forced.cost} and ${report.cost}`);
+    }
+  });
+
+  test(`reports on ${backend} count dispatches, and say what is not finite and what nothing holds`, async (t) => {
+    const lw = await open(t, { backend });
+    const { problem } = arap(lw, mesh);
+    const report = await problem.solve({ linear: "pcg" });
+    const { dispatches, readbacks, submissions } = report.counters;
+    assert.ok(report.idleDispatches * 10 <= dispatches, `${report.idleDispatches} of ${dispatches} were in vain`);
+    assert.equal(readbacks, report.iterations.length + 1);
+    assert.ok(submissions > 0);
+    assert.deepEqual([report.nonFinite, report.firstNonFinite, report.gauge], [0, undefined, []]);
+    assert.match(report.toString(), /^Device: \d+ dispatches \(\d+ in vain\), \d+ submissions, \d+ readbacks of \d+ bytes, \d+ bytes uploaded$/m);
+    assert.match(report.toString(), /^Products: "arap" /m);
+
+    const wild = lw.problem();
+    const x = wild.variables("x", { shape: 1, values: [1, 1, 1] });
+    const loose = wild.variables("loose", { shape: 2, values: [1, 2, 3, 4] });
+    wild.residuals("logs", { of: [x], data: { k: Float64Array.of(0.1, 9, 0.1) } }, ([a], { k }) => log(a).add(k));
+    wild.residuals("pair", { of: [loose.at([0]), loose.at([1])] }, ([a, b]) => a.sub(b));
+    const found = await wild.solve({ maxIterations: 100 });
+    assert.ok(found.nonFinite > 0 && found.converged, found.toString());
+    assert.deepEqual({ ...found.firstNonFinite, iteration: 0 }, { iteration: 0, term: "logs", instance: 1 });
+    assert.deepEqual(found.gauge, [{ kind: "translation", variable: "loose", components: [0, 1] }]);
+    assert.match(found.toString(), /^Not finite: \d+ steps? .*term "logs", instance 1$/m);
+    assert.match(found.toString(), /^Gauge: no residual changes when all of "loose" moves along component 0, component 1; damping holds it$/m);
+    const json = JSON.parse(JSON.stringify(found));
+    for (const key of ["termination", "reason", "iterations", "costByTerm", "nonFinite", "firstNonFinite", "gauge", "products", "counters", "idleDispatches", "time"]) assert.ok(key in json, key);
+    loose.fix([0]);
+    assert.deepEqual((await wild.solve()).gauge, []);
+  });
+
+  test(`edits on ${backend} lay nothing out anew`, async (t) => {
+    const lw = await open(t, { backend });
+    const { problem, x, handles } = arap(lw, mesh);
+    x.fix([0]);
+    const solver = problem.solver({ linear: "pcg" });
+    await solver.step();
+    const made = () => ({ ...lw.stats(), objects: lw.memory().objects, kernels: lw.counters().kernelsCreated });
+    const before = made();
+    for (let round = 0; round < 3; round++) {
+      handles.set({ target: mesh.targets.map((value) => value + 0.01 * round), weight: 4 + round });
+      x.write([0.1, 0.2, 0.3], { at: [7] });
+      x.fix([1 + round]);
+      await solver.step();
+    }
+    assert.deepEqual(made(), before);
+    solver.dispose();
+  });
+
+  test(`an AbortSignal at random moments on ${backend}: the problem stays usable`, async (t) => {
+    const lw = await open(t, { backend });
+    const { problem, handles, rigid } = arap(lw, mesh);
+    const costNow = async () => (await handles.cost()) + (await rigid.cost());
+    let lowest = await costNow();
+    for (let round = 0; round < 8; round++) {
+      const control = new AbortController();
+      const timer = setTimeout(() => control.abort(), Math.random() * 40);
+      const report = await problem.solve({ linear: "pcg", costTolerance: 0, maxIterations: 40, signal: control.signal });
+      clearTimeout(timer);
+      const left = await costNow();
+      assert.ok(left <= lowest * (1 + 1e-4), `${left} after ${lowest}: ${report}`);
+      assert.ok(Math.abs(report.cost - left) <= 1e-4 * left, `${report.cost} is not ${left}`);
+      assert.ok(report.termination !== "stopped" || report.reason.startsWith("aborted"), report.reason);
+      lowest = Math.min(lowest, left);
+    }
+    assert.ok((await problem.solve({ linear: "pcg", maxIterations: 200 })).cost <= lowest * (1 + 1e-4));
+  });
+}
+
+test("hostile tuning tables are refused, with what is wrong", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const schedules = '"two-pass", "recompute", "owner-computes", "owner-recomputes"';
+  refuses(() => lw.setTuning(null), "invalid-option", "tuning table: it must be an object, not null");
+  refuses(() => lw.setTuning({}), "invalid-option", "tuning table: products must be an object, not undefined");
+  refuses(() => lw.setTuning({ products: {}, version: 2 }), "invalid-option", 'tuning table: it has no "version", only products');
+  refuses(() => lw.setTuning({ products: { "*": "fastest" } }), "invalid-option", `tuning table: products["*"] is "fastest", which is not one of ${schedules}`);
+  refuses(() => lw.setTuning({ products: { x: "two-pass" } }), "invalid-option", 'tuning table: no product can be called "x"; it must be one that tune() made');
+  await rejects(init({ backend: "cpu", tuning: { products: { "*": "none" } } }), "invalid-option", `tuning table: products["*"] is "none", which is not one of ${schedules}`);
+  assert.deepEqual(lw.tuning, { products: {} });
+  await rejects(lw.tune({}), "invalid-option", "tune(problem): it must be a problem of this engine");
+  const { problem } = arap(lw, mesh);
+  const solving = problem.solve({ maxIterations: 2 });
+  await assert.rejects(async () => lw.setTuning({ products: { "*": "recompute" } }), (error) => error.code === "busy");
+  await solving;
+});

@@ -1,0 +1,94 @@
+//! What nothing holds: variables that no residual touches, and tables that can be moved as a whole without any residual
+//! changing. JᵀWJ is singular there; damping keeps the steps finite, and such unknowns where they are.
+//!
+//! Both are read off the structure, without a number that was computed: a translation is free where the entries of J that
+//! belong to one component of a table add up to 0 in every row of every residual, symbol by symbol. Other freedoms, such as
+//! turns, are not looked for.
+
+use super::{Batch, Problem, Table};
+use crate::kernel::Entry;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Unknowns that no residual holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "kind")]
+pub enum Freedom {
+    /// So many instances of a variable, of which this is the first, are in no residual that takes part.
+    Untouched { variable: String, instances: u32, first: u32 },
+    /// All instances together can be moved along these components.
+    Translation { variable: String, components: Vec<u32> },
+}
+
+impl Problem {
+    /// What no enabled term, and no pin, holds. Only after [`lay_out`](Self::lay_out).
+    pub fn freedoms(&self) -> Vec<Freedom> {
+        let mut freedoms = Vec::new();
+        for (number, table) in (0..).zip(&self.tables).filter(|(_, table)| table.moving) {
+            let touched = self.touched(number, table);
+            let is_loose = |instance: &u32| {
+                let first = instance * table.tangent;
+                !touched[*instance as usize] && (first..first + table.tangent).any(|unknown| table.is_free(unknown))
+            };
+            let loose: Vec<u32> = (0..table.count).filter(is_loose).collect();
+            if let Some(&first) = loose.first() {
+                freedoms.push(Freedom::Untouched { variable: table.name.clone(), instances: loose.len() as u32, first });
+            }
+            if loose.len() as u32 == table.count || table.manifold.is_some() || table.is_bounded() {
+                continue;
+            }
+            let is_free = |component: &u32| {
+                (0..table.count).all(|instance| table.is_free(instance * table.tangent + component))
+                    && self.enabled_batches().all(|batch| self.is_unmoved(batch, number, *component))
+            };
+            let components: Vec<u32> = (0..table.tangent).filter(is_free).collect();
+            if !components.is_empty() {
+                freedoms.push(Freedom::Translation { variable: table.name.clone(), components });
+            }
+        }
+        freedoms
+    }
+
+    /// Which instances of a table are in a residual.
+    fn touched(&self, number: u32, table: &Table) -> Vec<bool> {
+        let mut touched = vec![false; table.count as usize];
+        for term in self.terms().filter(|term| term.enabled) {
+            let parts = term.parts.iter().map(|part| (&part.reading.structure, &part.tables, &part.contents));
+            let entries = term.entries.iter().map(|entries| (&entries.reading.structure, &entries.tables, &entries.contents));
+            for (structure, tables, contents) in parts.chain(entries) {
+                let columns = structure.slots.iter().zip(tables).filter(|(_, table)| **table == number).map(|(slot, _)| slot.column);
+                for column in columns.collect::<BTreeSet<u32>>() {
+                    contents.indices[column as usize].iter().for_each(|&index| touched[index as usize] = true);
+                }
+            }
+        }
+        touched
+    }
+
+    /// Whether every residual of a batch stays the same where a component of all instances of a table moves by the same.
+    fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
+        let Some(Some(term)) = batch.members.first().map(|member| &self.terms[member.term as usize]) else { return false };
+        let tables = &term.parts[batch.members[0].part as usize].tables;
+        let of_entries = term.entries.as_ref().map_or(&[][..], |entries| &entries.tables);
+        if batch.sums.is_some() && (of_entries.contains(&number) || tables.contains(&number)) {
+            return false;
+        }
+        let (inputs, entries) = (&batch.programs.inputs, &batch.programs.entries);
+        let mine = |&(slot, of): &(u32, u32)| tables[slot as usize] == number && of == component;
+        entries.chunks(inputs.len().max(1)).all(|row| {
+            let (mut constant, mut symbols) = (0.0, BTreeMap::<(bool, u32), i32>::new());
+            for entry in row.iter().zip(inputs).filter(|(_, input)| mine(input)).map(|(entry, _)| *entry) {
+                let (symbol, negative) = match entry {
+                    Entry::Constant(value) => {
+                        constant += value;
+                        continue;
+                    }
+                    Entry::Stored { column, negative } => ((true, column), negative),
+                    Entry::Data { column, negative } => ((false, column), negative),
+                };
+                *symbols.entry(symbol).or_default() += if negative { -1 } else { 1 };
+            }
+            constant == 0.0 && symbols.values().all(|&times| times == 0)
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Tuning: which schedule is the fastest for a problem's products on this device, measured.
+//!
+//! One schedule after the other is forced on all batches that it can be had for, and each batch's product is timed alone.
+//! The tuning table that comes of it is the only trace of the clock: from then on, choices are a pure function of it.
+
+use super::Session;
+use super::measure::Measure;
+use super::task::Progress;
+use crate::device::{Command, Device};
+use crate::error::Error;
+use crate::problem::{Problem, Schedule, Tuning};
+use crate::solve::{Needs, Workspace, state};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Products of a sample, until it is known how long they take; how long a sample should take, and how many there are.
+const FIRST_REPEATS: u32 = 2;
+const SAMPLE_MS: f64 = 10.0;
+const SAMPLES: usize = 4;
+
+pub(super) struct Tune {
+    pub problem: u32,
+    /// The table that was there before, which comes back if this one is not finished.
+    before: Option<Tuning>,
+    left: VecDeque<Schedule>,
+    stage: Option<Stage>,
+    /// Milliseconds, by the key of a product.
+    times: BTreeMap<String, BTreeMap<Schedule, f64>>,
+}
+
+/// A schedule that is being measured.
+struct Stage {
+    schedule: Schedule,
+    work: Workspace,
+    /// Batches to do.
+    batches: VecDeque<usize>,
+    measure: Option<Measure>,
+    repeats: u32,
+    samples: Vec<f64>,
+}
+
+impl Session {
+    /// The tuning table: what was measured on this device, or given.
+    pub fn tuning(&self) -> &Tuning {
+        &self.registry.tuning
+    }
+
+    /// Which schedules products are computed in, where something was measured. Those of problems that are laid out
+    /// already are chosen anew. Error `busy` while something runs.
+    pub fn set_tuning(&mut self, tuning: Tuning) -> Result<(), Error> {
+        tuning.check()?;
+        if tuning == self.registry.tuning {
+            return Ok(());
+        }
+        for problem in 0..self.problems.len() as u32 {
+            if self.problems[problem as usize].is_some() {
+                self.idle(problem)?;
+            }
+        }
+        self.registry.tuning = tuning;
+        let Self { problems, device, .. } = self;
+        problems.iter_mut().flatten().for_each(|entry| entry.problem.forget_batches(device));
+        Ok(())
+    }
+
+    /// A task that measures the products of a problem in every schedule and puts the fastest ones in the tuning table.
+    pub fn tune(&mut self, problem: u32) -> Result<u32, Error> {
+        let (entry, ..) = self.idle(problem)?;
+        if !entry.problem.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        let before = Some(self.registry.tuning.clone());
+        let tune = Tune { problem, before, left: Schedule::ALL.into(), stage: None, times: BTreeMap::new() };
+        self.start_task(problem, super::task::Task::Tune(Box::new(tune)))
+    }
+
+    pub(super) fn resume_tune(&mut self, tune: &mut Tune, deadline: f64) -> Result<Progress, Error> {
+        loop {
+            if let Some(signal) = self.device.compiled()? {
+                return Ok(Progress::Waiting(signal));
+            }
+            let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+            let Some(stage) = &mut tune.stage else {
+                let Some(schedule) = tune.left.pop_front() else {
+                    self.finish_tune(tune);
+                    return Ok(Progress::Values(Vec::new()));
+                };
+                self.registry.tuning = Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() };
+                entry.problem.forget_batches(&mut self.device);
+                entry.problem.lay_out(&mut self.device, &mut self.registry)?;
+                let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
+                tune.stage = Some(Stage::new(schedule, work, &entry.problem));
+                continue;
+            };
+            if let Some(measure) = &mut stage.measure {
+                match self.resume_measure(measure, deadline)? {
+                    Progress::Values(values) => stage.took(values[0]),
+                    other => return Ok(other),
+                }
+                continue;
+            }
+            let Some(&number) = stage.batches.front() else {
+                tune.stage.take().into_iter().for_each(|stage| stage.free(&mut self.device));
+                continue;
+            };
+            if stage.samples.len() < SAMPLES {
+                stage.sample(number, tune.problem, &mut entry.problem)?;
+                continue;
+            }
+            // What others do meanwhile only ever makes it slower.
+            let least = stage.samples.drain(..).fold(f64::INFINITY, f64::min);
+            let key = entry.problem.batches()[number].product.key.clone();
+            tune.times.entry(key).or_default().insert(stage.schedule, least);
+            stage.batches.pop_front();
+            stage.repeats = FIRST_REPEATS;
+        }
+    }
+
+    /// The fastest schedules join the table.
+    fn finish_tune(&mut self, tune: &mut Tune) {
+        let mut tuning = tune.before.take().unwrap_or_default();
+        for (key, times) in std::mem::take(&mut tune.times) {
+            // The first of equals.
+            let fastest = times.iter().min_by(|a, b| a.1.total_cmp(b.1)).map(|(schedule, _)| *schedule);
+            tuning.products.extend(fastest.map(|schedule| (key, schedule)));
+        }
+        self.retune(tune.problem, tuning);
+    }
+
+    /// Frees what a tuning that ends has left, and puts the table back if it did not come to its end.
+    pub(super) fn end_tune(&mut self, mut tune: Tune) {
+        if let Some(stage) = tune.stage.take() {
+            stage.free(&mut self.device);
+        }
+        if let Some(before) = tune.before.take() {
+            self.retune(tune.problem, before);
+        }
+    }
+
+    fn retune(&mut self, problem: u32, tuning: Tuning) {
+        self.registry.tuning = tuning;
+        if let Some(Some(entry)) = self.problems.get_mut(problem as usize) {
+            entry.problem.forget_batches(&mut self.device);
+        }
+    }
+}
+
+impl Stage {
+    fn new(schedule: Schedule, work: Workspace, problem: &Problem) -> Self {
+        // One batch of every kind, if the schedule can be had for it.
+        let mut known = BTreeSet::new();
+        let batches = problem
+            .batches()
+            .iter()
+            .enumerate()
+            .filter(|(_, batch)| batch.enabled && batch.product.schedule == schedule && known.insert(batch.product.key.clone()));
+        let batches = batches.map(|(number, _)| number).collect();
+        Self { schedule, work, batches, measure: None, repeats: FIRST_REPEATS, samples: Vec::new() }
+    }
+
+    /// Begins to time the product of a batch.
+    fn sample(&mut self, number: usize, id: u32, problem: &mut Problem) -> Result<(), Error> {
+        let mut prepare = problem.take_uploads();
+        for (element, value) in [(state::LINEARIZED, 0.0), (state::SOLVED, 0.0)] {
+            prepare.push(Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] });
+        }
+        let batch = &problem.batches()[number];
+        self.work.linearize(batch, problem.arenas()?.0, &mut prepare);
+        let mut body = Vec::new();
+        self.work.multiply_batch(batch, &mut body);
+        prepare.extend(body.iter().cloned());
+        self.measure = Some(Measure::new(Some(id), prepare, body, self.repeats, self.work.state));
+        Ok(())
+    }
+
+    /// Notes a sample. The first one only says how many products the others should have.
+    fn took(&mut self, ms: f64) {
+        self.measure = None;
+        if self.repeats == FIRST_REPEATS {
+            self.repeats = (SAMPLE_MS / ms.max(1e-3)).clamp(f64::from(FIRST_REPEATS + 1), 500.0) as u32;
+        } else {
+            self.samples.push(ms);
+        }
+    }
+
+    fn free(self, device: &mut Device) {
+        self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+    }
+}

@@ -1,0 +1,181 @@
+//! Edits between steps, and stops at any moment: nothing is compiled, analysed or allocated anew, and the best accepted
+//! values stay.
+
+mod support;
+
+use leastwise::device::{Counters, Precision};
+use leastwise::expr::Opcode;
+use leastwise::problem::{Column, Loss, Reals, Slot, Stats, TermSpec, Weight};
+use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::solve::{Iteration, Options, Termination};
+use support::*;
+
+fn sessions() -> [(&'static str, Session); 3] {
+    [("cpu f64", cpu(Precision::F64)), ("cpu f32", cpu(Precision::F32)), ("webgpu", gpu(None))]
+}
+
+/// A term x − target over instances of a table of scalars.
+fn pull(session: &mut Session, problem: u32, name: &str, table: u32, indices: Vec<u32>, loss: Option<Loss>) -> u32 {
+    let mut tape = Tape::default();
+    let [x, target] = [0, 1].map(|source| tape.input(source));
+    let residual = tape.op(Opcode::Sub, &[x, target]);
+    let targets = vec![2.0; indices.len()];
+    let spec = TermSpec {
+        name: name.into(),
+        count: indices.len() as u32,
+        indices: vec![indices],
+        slots: vec![Slot { table, column: 0 }],
+        columns: vec![Column { name: "target".into(), width: 1, shared: false, values: Reals::F64(&targets) }],
+        weight: Weight::Shared(1.0),
+        loss,
+        tape: &tape.words,
+        outputs: &[residual],
+    };
+    session.term(problem, spec).unwrap()
+}
+
+fn step(session: &mut Session, solver: u32) -> Iteration {
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    let mut last = None;
+    finish(session, task, |iteration| last = Some(iteration));
+    last.expect("a step")
+}
+
+/// What is made only when something is compiled, analysed or laid out.
+fn made(session: &Session) -> (u64, u64, Stats) {
+    let Counters { kernels_created, buffers_created, .. } = session.device().counters();
+    (kernels_created, buffers_created, session.stats())
+}
+
+#[test]
+fn edits_between_steps_upload_and_nothing_else() {
+    for (name, mut session) in sessions() {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&(0..50).map(f64::from).collect::<Vec<_>>()), true).unwrap();
+        let k = session.table(problem, "k", 1, Reals::F64(&[1.0; 3]), false).unwrap();
+        let term = pull(&mut session, problem, "pull", x, (0..50).collect(), Some(Loss::cauchy(1.0).unwrap()));
+        session.fix_table(problem, x, Some(&[0]), None).unwrap();
+        session.bound_table(problem, x, Some(Reals::F64(&[-100.0])), None).unwrap();
+        let solver = session.solver(problem, &Options { linear: Some("pcg".into()), ..Options::default() }).unwrap();
+        step(&mut session, solver);
+        let before = made(&session);
+        for round in 0..3 {
+            let edits: [&dyn Fn(&mut Session); 8] = [
+                &|session| session.write_table(problem, x, Reals::F64(&[9.0, 8.0]), Some(&[5, 17])).unwrap(),
+                &|session| session.write_table(problem, k, Reals::F64(&[f64::from(round); 3]), None).unwrap(),
+                &|session| session.set_column(problem, term, 0, Reals::F64(&[f64::from(round) - 3.0; 50])).unwrap(),
+                &|session| session.set_weight(problem, term, Weight::Shared(2.0 + f64::from(round))).unwrap(),
+                &|session| session.fix_table(problem, x, Some(&[3, 9]), None).unwrap(),
+                &|session| session.unfix_table(problem, x, Some(&[9])).unwrap(),
+                &|session| session.set_loss(problem, term, &Loss::cauchy(0.5 + f64::from(round)).unwrap()).unwrap(),
+                &|session| session.bound_table(problem, x, Some(Reals::F64(&[-1.0])), Some(Reals::F64(&[60.0]))).unwrap(),
+            ];
+            for (number, edit) in edits.iter().enumerate() {
+                edit(&mut session);
+                let iteration = step(&mut session, solver);
+                assert!(iteration.cost.is_finite(), "{name}");
+                assert_eq!(made(&session), before, "{name}: after edit {number} of round {round}");
+            }
+        }
+        // Live steps see edits as well.
+        session.advance(solver, 3, f64::INFINITY).unwrap();
+        session.set_column(problem, term, 0, Reals::F64(&[7.0; 50])).unwrap();
+        session.advance(solver, 40, f64::INFINITY).unwrap();
+        assert_eq!(made(&session), before, "{name}: after live steps");
+        let values = read(&mut session, problem, x);
+        assert!((values[20] - 7.0).abs() < 1e-2, "{name}: {}", values[20]);
+    }
+}
+
+#[test]
+fn a_known_term_that_comes_or_goes_is_laid_out_and_not_compiled() {
+    for (name, mut session) in sessions() {
+        let problem = session.problem();
+        let values: Vec<f64> = (0..70_000).map(|i| f64::from(i % 91)).collect();
+        let [x, y] = ["x", "y"].map(|name| session.table(problem, name, 1, Reals::F64(&values), true).unwrap());
+        pull(&mut session, problem, "first", x, (0..70_000).collect(), None);
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        step(&mut session, solver);
+        let (kernels, _, before) = made(&session);
+        let second = pull(&mut session, problem, "second", y, (0..70_000).collect(), None);
+        let grown = step(&mut session, solver);
+        let (now, _, stats) = made(&session);
+        assert_eq!((now, stats.layouts, stats.structures), (kernels, before.layouts + 1, before.structures), "{name}: a term came");
+        session.free_term(problem, second).unwrap();
+        let shrunk = step(&mut session, solver);
+        let (now, _, stats) = made(&session);
+        assert_eq!((now, stats.layouts), (kernels, before.layouts + 1), "{name}: a term went");
+        assert!(shrunk.cost <= grown.cost, "{name}: {} {}", shrunk.cost, grown.cost);
+    }
+}
+
+/// The cost of the values that are there.
+fn cost(session: &mut Session, problem: u32) -> f64 {
+    (0..2)
+        .map(|term| {
+            let task = session.term_costs(problem, term).unwrap();
+            let Progress::Values(costs) = finish(session, task, |_| {}) else { panic!("no costs") };
+            costs.iter().sum::<f64>()
+        })
+        .sum()
+}
+
+#[test]
+fn stops_at_random_moments_leave_the_best_accepted_values() {
+    let seed = fresh_seed();
+    println!("LEASTWISE_TEST_SEED={seed}");
+    let mut random = Random::new(seed);
+    for (name, mut session) in sessions() {
+        let mesh = Mesh::icosphere(2).normalized();
+        let (problem, x) = arap(&mut session, &mesh);
+        let start = cost(&mut session, problem);
+        let mut lowest = start;
+        for round in 0..12 {
+            let options =
+                Options { cost_tolerance: Some(0.0), gradient_tolerance: Some(0.0), step_tolerance: Some(0.0), ..Options::default() };
+            let solver = session.solver(problem, &options).unwrap();
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            let (moment, budget) = (random.below(60), [0.0, 0.2, 1.0][random.below(3) as usize]);
+            let (mut reports, mut seen, mut stopped) = (None, Vec::new(), false);
+            for turn in 0.. {
+                if turn == moment {
+                    match round % 3 {
+                        // Dropped within whatever it was in the midst of.
+                        2 => {
+                            session.cancel(task);
+                            break;
+                        }
+                        _ => session.stop(task, "enough"),
+                    }
+                    stopped = true;
+                }
+                match session.resume(task, budget).unwrap() {
+                    Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                    Progress::Iteration(iteration) => seen.push(iteration),
+                    Progress::Report(report) => {
+                        reports = Some(report);
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            let left = cost(&mut session, problem);
+            let slack = if name == "cpu f64" { 1e-12 } else { 1e-4 };
+            assert!(left <= lowest * (1.0 + slack) + 1e-12, "{name}, round {round}: {left} is above {lowest}");
+            if let Some(report) = reports {
+                assert!(!stopped || report.termination == Termination::Stopped && report.reason == "enough" || !report.converged);
+                assert!((report.cost - left).abs() <= slack * left, "{name}: {} and {left}", report.cost);
+                assert_eq!(report.iterations, seen, "{name}");
+            }
+            lowest = left.min(lowest);
+            session.free_solver(solver);
+            // Every other time from a little way back.
+            if round % 2 == 1 {
+                session.write_table(problem, x, Reals::F64(&mesh.positions), None).unwrap();
+                lowest = cost(&mut session, problem);
+            }
+        }
+        let last = solve(&mut session, problem, &Options { max_iterations: Some(100.0), ..Options::default() });
+        assert!(last.converged && last.cost < 0.5 * start, "{name}: usable afterwards: {} {}", last.cost, last.reason);
+    }
+}
