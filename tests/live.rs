@@ -129,7 +129,7 @@ fn stops_at_random_moments_leave_the_best_accepted_values() {
         let mesh = Mesh::icosphere(2).normalized();
         let (problem, x) = arap(&mut session, &mesh);
         let start = cost(&mut session, problem);
-        let mut lowest = start;
+        let (mut lowest, mut stops) = (start, 0);
         for round in 0..12 {
             let options =
                 Options { cost_tolerance: Some(0.0), gradient_tolerance: Some(0.0), step_tolerance: Some(0.0), ..Options::default() };
@@ -163,7 +163,9 @@ fn stops_at_random_moments_leave_the_best_accepted_values() {
             let slack = if name == "cpu f64" { 1e-12 } else { 1e-4 };
             assert!(left <= lowest * (1.0 + slack) + 1e-12, "{name}, round {round}: {left} is above {lowest}");
             if let Some(report) = reports {
-                assert!(!stopped || report.termination == Termination::Stopped && report.reason == "enough" || !report.converged);
+                // One that comes while the report is being made is late.
+                assert!(report.termination != Termination::Stopped || stopped && report.reason == "enough", "{name}: {}", report.reason);
+                stops += u32::from(report.termination == Termination::Stopped);
                 assert!((report.cost - left).abs() <= slack * left, "{name}: {} and {left}", report.cost);
                 assert_eq!(report.iterations, seen, "{name}");
             }
@@ -175,6 +177,7 @@ fn stops_at_random_moments_leave_the_best_accepted_values() {
                 lowest = cost(&mut session, problem);
             }
         }
+        assert!(stops > 0, "{name}: nothing was stopped in time");
         let last = solve(&mut session, problem, &Options { max_iterations: Some(100.0), ..Options::default() });
         assert!(last.converged && last.cost < 0.5 * start, "{name}: usable afterwards: {} {}", last.cost, last.reason);
     }
