@@ -29,7 +29,10 @@ pub struct Tests {
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
 const SLIGHT_DAMPING: f64 = 1e-2;
-/// The part of the first cost that is as good as none.
+/// Roundings that a change of the cost is made of.
+const ROUNDINGS: f64 = 16.0;
+/// The part of a cost that nobody misses, and the part of the first cost that is as good as none.
+const LITTLE: f64 = 1e-11;
 const NEXT_TO_NOTHING: f64 = 1e-14;
 
 impl Tests {
@@ -46,9 +49,11 @@ impl Tests {
         } else {
             self.rejections += 1;
             // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.
-            let rounding = (epsilon.sqrt() * step.cost).max(100.0 * NEXT_TO_NOTHING * initial_cost);
+            let rounding = (epsilon.sqrt() * step.cost).max(ROUNDINGS * epsilon * (step.cost * initial_cost).sqrt());
             self.misjudged |= !found.is_finite() || found > rounding;
-            let little = (1e-3 * epsilon.sqrt()).max(tolerances.cost) * step.cost;
+            // What f32 does not resolve may be more than anyone would call nothing, and is told.
+            let unasked = if epsilon < LITTLE { LITTLE } else { 0.0 };
+            let little = tolerances.cost.max(unasked) * step.cost;
             self.spent |= self.rejections == 1 && is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
         }
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
