@@ -209,7 +209,8 @@ impl Model {
             let width = WIDTHS[table];
             for (at, q) in q[table].iter_mut().enumerate() {
                 let diagonal: f64 = blocks[table][at / width * packed(width) + at % width * (at % width + 3) / 2];
-                *q += DAMPING * diagonal.max(1e-6) * p[table][at];
+                // D is 1 where nothing depends on the unknown.
+                *q += DAMPING * if diagonal == 0.0 { 1.0 } else { diagonal } * p[table][at];
             }
         }
         Found { product: q, blocks, schedules: Vec::new() }
@@ -232,6 +233,7 @@ impl Model {
         let work = Workspace::new(device, &problem, Needs::default()).unwrap();
         let mut commands = problem.take_uploads();
         work.differentiate(&problem, &mut commands).unwrap();
+        work.scale_damping(&problem, &mut commands);
         for (element, value) in [(state::SOLVED, 0.0), (state::BETA, 0.0), (state::DAMPING, DAMPING)] {
             commands.push(Command::UploadReals { buffer: work.state.buffer, offset: element, data: vec![value] });
         }
