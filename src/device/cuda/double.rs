@@ -18,7 +18,7 @@ const SINGLE: [&str; 12] = [
     include_str!("../../../shaders/functions/error_function.wgsl"),
     include_str!("../../../shaders/functions/logistic.wgsl"),
 ];
-const DOUBLE: &str = include_str!("../../../shaders/functions/f64.wgsl");
+const DOUBLE: &str = include_str!("double.wgsl");
 
 /// Of the prelude: nothing reorders f64 arithmetic here (NVRTC keeps C++'s order), so `opaque` has nothing to hold back.
 const PRELUDE: [&str; 2] =
