@@ -23,6 +23,8 @@ for (const backend of BACKENDS) {
       const x = problem.variables("x", { shape: 2, values: pointsOf(20) });
       const centre = problem.variables("centre", { shape: 2, values: pointsOf(lengths.length).map((v) => v / 2) });
       problem.residuals("hold", { of: [x], data: { goal: [0.2, -0.1] } }, ([p], { goal }) => p.sub(goal));
+      // Held as well, so that something is left at the minimum: noughts cannot be compared relatively.
+      problem.residuals("rest", { of: [centre], data: { goal: [-0.3, 0.4] } }, ([c], { goal }) => c.sub(goal));
       return { problem, x, centre };
     };
     const a = make(), b = make();
