@@ -20,8 +20,9 @@ pub struct Thresholds {
     /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
     pub host: u32,
     pub host_of_gpu: u32,
-    /// Entries of a sparse factor.
+    /// Entries of a sparse factor, and multiplications that it takes.
     pub fill: f64,
+    pub work: f64,
     /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
     pub reduced: u32,
     pub eliminated: f64,
@@ -38,7 +39,9 @@ impl Default for Thresholds {
             qr_rows: 100_000,
             host: 2_000_000,
             host_of_gpu: 20_000,
-            fill: 2e6,
+            // A page has one thread, which does not give way to anything else meanwhile, and little memory.
+            fill: if cfg!(target_arch = "wasm32") { 2e6 } else { 1e8 },
+            work: if cfg!(target_arch = "wasm32") { 1e9 } else { 3e10 },
             reduced: 3000,
             eliminated: 0.6,
             products: 2e7,
@@ -134,13 +137,16 @@ pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
         return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
     }
     match Ordering::new(&pattern) {
-        Ok(ordering) if ordering.fill <= limits.fill => {
+        Ok(ordering) if ordering.fill <= limits.fill && ordering.work <= limits.work => {
             chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
         }
         _ if !on_gpu && of_jacobian(problem) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64 => {
             chosen(Linear::AssembledPcg, "a factor would be too large, and J has many more values than JᵀWJ".into())
         }
-        Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill)),
+        Ok(ordering) if ordering.fill > limits.fill => {
+            chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill))
+        }
+        Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} multiplications a factor, more than {:.0e}", ordering.work, limits.work)),
         Err(_) => chosen(Linear::Pcg, "a factor would be too large".into()),
     }
 }

@@ -36,6 +36,8 @@ pub struct Ordering {
     pub inverse: Vec<u32>,
     /// Entries of the factor, about.
     pub fill: f64,
+    /// Multiplications that it takes, about.
+    pub work: f64,
 }
 
 /// The columns of the lower triangle, variable by variable.
@@ -104,7 +106,8 @@ impl Ordering {
         let flops = flops.map_err(|_| TooLarge)?;
         // Divisions are entries of the factor of blocks below its diagonal.
         let mean = f64::from(pattern.scalars) / n.max(1) as f64;
-        Ok(Self { forward, inverse, fill: flops.n_div * mean * mean + f64::from(pattern.scalars) * (mean + 1.0) / 2.0 })
+        let fill = flops.n_div * mean * mean + f64::from(pattern.scalars) * (mean + 1.0) / 2.0;
+        Ok(Self { forward, inverse, fill, work: flops.n_mult_subs_ldl * mean * mean * mean + fill * mean })
     }
 }
 

@@ -39,9 +39,9 @@ pub fn peak(tables: &Tables, random: &mut Random) -> Case {
 }
 
 pub fn damping(tables: &Tables, random: &mut Random) -> Case {
-    let odd = [0.0, 1e-40, 1e34];
+    let odd = [0.0, 1e-40, 1e-9, 1e34];
     let peak: Vec<f64> = (0..tables.vector_len)
-        .map(|_| if random.below(4) == 0 { f64::from(odd[random.below(3) as usize] as f32) } else { random.signed().abs() })
+        .map(|_| if random.below(4) == 0 { f64::from(odd[random.below(4) as usize] as f32) } else { random.signed().abs() })
         .collect();
     let floor = 0.0078125;
     let mut case = Case::new(Fixed::Damping, "");
@@ -50,7 +50,7 @@ pub fn damping(tables: &Tables, random: &mut Random) -> Case {
     case.reals(STATE, random_state(random, &[(FLOOR, floor)]));
     over_diagonal(&mut case, tables, blocks(tables.blocks_len, random), |place, diagonal| {
         let value = diagonal.max(floor * peak[place]);
-        Some(if value < 1e-36 { 1.0 } else { value.min(1e30) })
+        Some(if value < 1e-36 { 1.0 } else { value.clamp(1e-8, 1e30) })
     });
     case
 }

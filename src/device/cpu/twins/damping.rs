@@ -30,14 +30,20 @@ pub fn peak<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     });
 }
 
-/// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been; 1 where it was always 0.
+/// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor than 10⁻⁸; 1 where it was always 0.
 pub fn damping<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (peak, floor) = (bindings.read(DATA), bindings.read(STATE)[FLOOR as usize]);
-    let (least, highest) = (R::from_f64(1e-36), R::from_f64(1e30));
+    let [nothing, least, highest] = [1e-36, 1e-8, 1e30].map(R::from_f64);
     over_diagonal(work, bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT), |scale, diagonal, place| {
         let lowest = floor * peak[place];
         let value = if diagonal > lowest { diagonal } else { lowest };
-        let value = if value < least { R::ONE } else { value };
+        let value = if value < nothing {
+            R::ONE
+        } else if value < least {
+            least
+        } else {
+            value
+        };
         *scale = if value < highest { value } else { highest };
     });
 }
