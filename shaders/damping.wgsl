@@ -1,6 +1,7 @@
 // D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor so large that it overflows; 1 where
 // it was always 0. So D scales with the unknowns, and a column that vanishes for a while does not set its unknown free.
-// Nor is it less than 10⁻⁸: an unknown of which almost nothing depends at the start would go anywhere.
+// Nor is it less than 10⁻⁷ of the cost, or of 1 where that is less: an unknown of which almost nothing depends at the
+// start would go anywhere.
 //
 // words0: first element of the table's vectors, width of a variable, first element of its packed blocks
 
@@ -27,8 +28,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     // What hardware may take for 0 is 0.
     if (value < 1e-36) {
         value = 1.0;
-    } else if (value < 1e-8) {
-        value = 1e-8;
+    } else {
+        value = max(value, 1e-7 * min(state[COST], real(1.0)));
     }
     scale[params.words0.x + i] = min(value, 1e30);
 }

@@ -4,10 +4,18 @@
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    if (lane != 0u || state[TELLING] == 0.0) {
+    if (lane != 0u) {
         return;
     }
     var damping = state[DAMPING];
+    if (state[TELLING] == 0.0) {
+        // Nothing to be learnt, unless it is the damping that makes the promise so small.
+        if (damping > 1.0) {
+            state[DAMPING] = 0.1 * damping;
+            state[GROWTH] = 2.0;
+        }
+        return;
+    }
     if (state[ACCEPTED] != 0.0) {
         let t = 2.0 * state[GAIN] - 1.0;
         damping *= max(1.0 / 3.0, 1.0 - t * t * t);

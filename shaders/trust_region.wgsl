@@ -5,12 +5,19 @@
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    if (lane != 0u || state[TELLING] == 0.0) {
+    if (lane != 0u) {
         return;
     }
     let length = state[SCALED_NORM];
     let gain = state[GAIN];
     var radius = state[RADIUS];
+    if (state[TELLING] == 0.0) {
+        // Nothing to be learnt, unless it is the radius that makes the promise so small.
+        if (length > 0.99 * radius) {
+            state[RADIUS] = min(10.0 * radius, real(1e15));
+        }
+        return;
+    }
     if (state[ACCEPTED] == 0.0 || gain < 0.25) {
         // What was tried and found too long may be much shorter than the radius.
         if (is_finite(length)) {

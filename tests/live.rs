@@ -183,3 +183,113 @@ fn stops_at_random_moments_leave_the_best_accepted_values() {
         assert!(last.converged && last.cost < 0.5 * start, "{name}: usable afterwards: {} {}", last.cost, last.reason);
     }
 }
+
+/// An arm of three joints that is to reach a goal: at rest nothing at all is left of the cost.
+fn arm(session: &mut Session) -> (u32, u32) {
+    let problem = session.problem();
+    let joints = session.table(problem, "joints", 3, Reals::F64(&[0.3, 0.4, 0.5]), true).unwrap();
+    let mut tape = Tape::default();
+    let [angles, goal] = [0, 1].map(|source| tape.input(source));
+    let parts: Vec<u32> = (0..3).map(|k| tape.op(Opcode::Component, &[angles, k])).collect();
+    let two = tape.op(Opcode::Add, &[parts[0], parts[1]]);
+    let three = tape.op(Opcode::Add, &[two, parts[2]]);
+    let [x, y] = [Opcode::Cos, Opcode::Sin].map(|function| {
+        let [a, b, c] = [parts[0], two, three].map(|angle| tape.op(function, &[angle]));
+        let both = tape.op(Opcode::Add, &[a, b]);
+        tape.op(Opcode::Add, &[both, c])
+    });
+    let hand = tape.op(Opcode::Pack, &[x, y]);
+    let residual = tape.op(Opcode::Sub, &[hand, goal]);
+    let spec = TermSpec {
+        name: "reach".into(),
+        count: 1,
+        indices: vec![vec![0]],
+        slots: vec![Slot { table: joints, column: 0 }],
+        columns: vec![Column { name: "goal".into(), width: 2, shared: false, values: Reals::F64(&[1.5, 1.0]) }],
+        weight: Weight::Shared(1.0),
+        loss: None,
+        tape: &tape.words,
+        outputs: &[residual],
+    };
+    let term = session.term(problem, spec).unwrap();
+    (problem, term)
+}
+
+#[test]
+fn an_edit_is_followed_however_long_the_rest_before_it() {
+    for (name, mut session) in sessions() {
+        for (method, dogleg) in [("lm", None), ("dogleg", Some("traditional")), ("dogleg", Some("subspace"))] {
+            let (problem, term) = arm(&mut session);
+            let [method, dogleg] = [Some(method), dogleg].map(|name| name.map(String::from));
+            let options = Options { linear: Some("pcg".into()), method, dogleg, ..Options::default() };
+            let solver = session.solver(problem, &options).unwrap();
+            for (round, goal) in [[1.0, 1.6], [-0.5, 1.2], [2.0, -0.3]].into_iter().enumerate() {
+                session.advance(solver, 150, f64::INFINITY).unwrap();
+                session.set_column(problem, term, 0, Reals::F64(&goal)).unwrap();
+                session.advance(solver, 20, f64::INFINITY).unwrap();
+                let task = session.term_costs(problem, term).unwrap();
+                let Progress::Values(costs) = finish(&mut session, task, |_| {}) else { panic!("no costs") };
+                assert!(costs[0] < 1e-4, "{name}, {options:?}, round {round}: {}", costs[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_can_be_read_between_the_steps_of_a_solve() {
+    for (name, mut session) in sessions() {
+        let mesh = Mesh::icosphere(1);
+        let (problem, x) = arap(&mut session, &mesh);
+        let solver = session.solver(problem, &Options { linear: Some("pcg".into()), ..Options::default() }).unwrap();
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let mut between = Vec::new();
+        let report = loop {
+            match session.resume(task, 1.0).unwrap() {
+                Progress::Iteration(_) => {
+                    // The solve goes on before the values have come.
+                    between.push(session.read_table(problem, x).unwrap());
+                }
+                Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                Progress::Report(report) => break report,
+                _ => {}
+            }
+        };
+        let mut values = between.into_iter().map(|task| match finish(&mut session, task, |_| {}) {
+            Progress::Values(values) => values,
+            _ => panic!("no values"),
+        });
+        let first = values.next().expect("a step");
+        let last = values.last().expect("more steps");
+        assert_ne!(first, last, "{name}");
+        assert_eq!(last, read(&mut session, problem, x), "{name}: {}", report.reason);
+    }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_the_inner_iterations() {
+    for (name, mut session) in sessions() {
+        let (problem, _) = arap(&mut session, &Mesh::icosphere(3));
+        let options =
+            Options { linear: Some("pcg".into()), forcing: Some(1e-12), max_inner_iterations: Some(3000.0), ..Options::default() };
+        let solver = session.solver(problem, &options).unwrap();
+        let whole = step(&mut session, solver).inner_iterations;
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let (mut seen, mut turns) = (Vec::new(), 0);
+        let report = loop {
+            // In the midst of the first step.
+            turns += 1;
+            if turns == 6 {
+                session.stop(task, "enough");
+            }
+            match session.resume(task, 0.5).unwrap() {
+                Progress::Iteration(iteration) => seen.push(iteration),
+                Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                Progress::Report(report) => break report,
+                _ => {}
+            }
+        };
+        assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}");
+        assert!(seen[0].inner_iterations < whole / 2, "{name}: {} of {whole}", seen[0].inner_iterations);
+        assert!(seen[0].cost <= report.initial_cost, "{name}");
+    }
+}

@@ -2,11 +2,12 @@
 
 mod support;
 
+use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
-use leastwise::session::Session;
+use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use support::*;
 
@@ -185,6 +186,76 @@ fn every_method_solves_the_classics() {
                     assert_solved(classic, &report, tolerance, &format!("{name}, {precision:?}, nonmonotone {nonmonotone}"));
                 }
             }
+        }
+    }
+}
+
+/// factor·(x − 3) over one unknown, from `start`.
+fn pull(session: &mut Session, factor: f64, start: f64) -> (u32, u32) {
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&[start]), true).unwrap();
+    let mut writer = Writer(Tape::default());
+    let value = writer.0.input(0);
+    let residual = writer.linear(&[(factor, value)], -3.0 * factor);
+    let spec = TermSpec {
+        name: "pull".into(),
+        count: 1,
+        indices: vec![vec![0]],
+        slots: vec![Slot { table: x, column: 0 }],
+        columns: Vec::new(),
+        weight: Weight::Shared(1.0),
+        loss: None,
+        tape: &writer.0.words,
+        outputs: &[residual],
+    };
+    session.term(problem, spec).unwrap();
+    (problem, x)
+}
+
+#[test]
+fn units_are_no_reason_to_stop() {
+    for (name, options) in methods() {
+        for factor in [1e-12, 1.0, 1e15] {
+            let mut session = cpu(Precision::F64);
+            let (problem, x) = pull(&mut session, factor, 1.0);
+            let report = solve(&mut session, problem, &Options { gradient_tolerance: Some(0.0), ..options.clone() });
+            let found = read(&mut session, problem, x)[0];
+            assert!((found - 3.0).abs() < 1e-4, "{name}, {factor:e}: {found} ({})", report.reason);
+        }
+    }
+}
+
+#[test]
+fn without_a_gradient_there_is_nothing_to_solve() {
+    for linear in ["dense", "sparse-cholesky", "assembled-pcg", "pcg"] {
+        for (name, options) in methods() {
+            let mut session = cpu(Precision::F64);
+            let (problem, _) = pull(&mut session, 0.0, 1.0);
+            let report = solve(&mut session, problem, &Options { linear: Some(linear.into()), ..options });
+            assert_eq!(report.termination, Termination::Converged, "{name}, {linear}: {}", report.reason);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_told_even_where_no_step_is_made() {
+    let mut session = cpu(Precision::F32);
+    let (problem, _) = pull(&mut session, 1e20, 1e10);
+    let none = Options { max_iterations: Some(0.0), ..Options::default() };
+    let solver = session.solver(problem, &none).unwrap();
+    let told = |error: Result<Progress, Error>| matches!(error, Err(Error::NonFiniteResidual { .. }));
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    assert!(told(outcome(&mut session, task)), "no step");
+    session.advance(solver, 3, f64::INFINITY).unwrap();
+    let task = session.report(solver).unwrap();
+    assert!(told(outcome(&mut session, task)), "a report of live steps");
+}
+
+fn outcome(session: &mut Session, task: u32) -> Result<Progress, Error> {
+    loop {
+        match session.resume(task, f64::INFINITY)? {
+            Progress::Yielded | Progress::Iteration(_) => {}
+            other => return Ok(other),
         }
     }
 }

@@ -263,7 +263,7 @@ test("options that cannot be", async (t) => {
   await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
   await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
   await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
-  await rejects(problem.solver({ maxIterations: 0 }).step(), "invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
+  await rejects(problem.solver({ maxIterations: 0 }).step(), "no-step", "no step was made: maxIterations = 0 steps were tried");
   refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance({ iterations: -1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
   refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');
   refuses(() => problem.residuals("t", { over: 1.5, of: [x] }, ([a]) => a), "invalid-option", 'term "t": `over` is 1.5, but a number of instances is 0, 1, 2, …', { term: "t" });

@@ -194,10 +194,11 @@ export const AS_CERES = Array.from({ length: 19 }, (_, k) => {
   return problem;
 });
 
-/** One variable, one instance of one residual with all rows. */
-export function moreGarbowHillstrom(lw, { of, start }, scale = 1) {
+/** One variable, one instance of one residual with all rows; within the function's bounds, where it is to be. */
+export function moreGarbowHillstrom(lw, { of, start, bounded }, scale = 1, within = false) {
   const problem = lw.problem();
   const x = problem.variables("x", { shape: start.length, values: start.map((value) => scale * value) });
+  if (within) x.bound({ lower: bounded.lower, upper: bounded.upper });
   const term = problem.residuals("f", { of: [x] }, ([all]) => of(Array.from({ length: start.length }, (_, k) => all.at(k))));
   return { problem, x, term };
 }

@@ -358,6 +358,15 @@ impl Device {
         }
     }
 
+    /// Plays a few commands at once, in the midst of another recording.
+    pub fn interject(&mut self, recording: Recording) -> Result<(), DeviceError> {
+        if self.is_queue() {
+            return self.enqueue(&recording);
+        }
+        let mut play = self.start(recording);
+        self.resume(&mut play, f64::INFINITY).map(|_| ())
+    }
+
     /// Plays to the end, blocking. Native builds only: in a browser nothing may block.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&mut self, recording: Recording) -> Result<Vec<f64>, DeviceError> {

@@ -65,6 +65,7 @@ fixed! {
     Accept = accept [STATE: W, PARTIALS: R];
     Commit = commit [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Nielsen = nielsen [STATE: W];
+    Wake = wake [STATE: W];
     StepLength = step_length [STATE: W];
     Steepest = steepest [DATA: R, VECTOR_IN: R, VECTOR_OUT: W];
     DoglegSums = dogleg_sums [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: R, JACOBIAN: R, PARTIALS: W];

@@ -16,7 +16,7 @@ pub use hessians::HessianForm;
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 
-use crate::device::{Device, Kind, Slice};
+use crate::device::{Device, Kind, Playing, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Weight};
@@ -240,15 +240,24 @@ impl Session {
 
     /// A task that reads a table's accepted values.
     pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let running = self.entry(problem)?.0.running;
+        let aside = running.and_then(|task| self.tasks.get(&task)).is_some_and(Task::is_between_steps);
+        let (entry, device, registry) = if aside { self.entry(problem)? } else { self.idle(problem)? };
         entry.problem.lay_out(device, registry)?;
         let (point, _) = entry.problem.arenas()?;
         let table = entry.problem.table(table)?;
         let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
         let mut recording = crate::device::Recording { commands: entry.problem.take_uploads() };
         recording.push(crate::device::Command::Read { slice });
-        let play = device.start(recording);
-        self.start_task(problem, Task::Read { problem, play })
+        let mut play = device.start(recording);
+        if !aside {
+            return self.start_task(problem, Task::Read { problem, play });
+        }
+        // Before the solve goes on: here it is played, or enqueued ahead of the next step.
+        match device.resume(&mut play, f64::INFINITY)? {
+            Playing::Finished(values) => Ok(self.add_task(Task::Values(values))),
+            Playing::Yielded | Playing::Waiting(_) => Ok(self.add_task(Task::Read { problem, play })),
+        }
     }
 
     /// A task that evaluates ½ w ‖r‖² of every instance of a term at the accepted values.

@@ -33,8 +33,21 @@ pub enum SolveMode {
 }
 
 pub(super) enum Task {
-    Solve { problem: u32, solver: u32, mode: SolveMode, play: Option<Play>, readback: Vec<f64>, stepped: bool, compiling: Option<f64> },
-    Read { problem: u32, play: Play },
+    Solve {
+        problem: u32,
+        solver: u32,
+        mode: SolveMode,
+        play: Option<Play>,
+        readback: Vec<f64>,
+        stepped: bool,
+        compiling: Option<f64>,
+    },
+    Read {
+        problem: u32,
+        play: Play,
+    },
+    /// What was read between the steps of a solve that goes on.
+    Values(Vec<f64>),
     Costs(Costs),
     Inspect(Box<Inspection>),
     Measure(Measure),
@@ -57,9 +70,15 @@ impl Task {
         }
     }
 
+    /// Whether it is a solve with no step on its way.
+    pub(super) fn is_between_steps(&self) -> bool {
+        matches!(self, Self::Solve { play: None, compiling: None, .. })
+    }
+
     fn problem(&self) -> Option<u32> {
         match self {
             Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
+            Self::Values(_) => None,
             Self::Costs(costs) => Some(costs.problem),
             Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
@@ -80,6 +99,7 @@ impl Session {
                 Playing::Waiting(signal) => Progress::Waiting(signal),
                 Playing::Finished(values) => Progress::Values(values),
             }),
+            Task::Values(values) => Ok(Progress::Values(std::mem::take(values))),
             Task::Costs(costs) => self.resume_costs(costs, deadline),
             Task::Inspect(inspection) => self.resume_inspection(inspection, deadline),
             Task::Measure(measure) => self.resume_measure(measure, deadline),
@@ -90,7 +110,7 @@ impl Session {
         if unfinished {
             self.tasks.insert(task, running);
         } else {
-            self.end(running);
+            self.end(task, running);
         }
         progress
     }
@@ -117,6 +137,9 @@ impl Session {
                 method.compile_ms += now_ms() - since;
             }
             if let Some(current) = play {
+                if method.is_urged() {
+                    method.hurry(&mut self.device)?;
+                }
                 match self.device.resume(current, deadline)? {
                     Playing::Yielded => return Ok(Progress::Yielded),
                     Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
@@ -140,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Ends a running solve after the iteration that is being played.
+    /// Ends a running solve after the iteration that is being played, whose inner iterations end at once.
     pub fn stop(&mut self, task: u32, reason: &str) {
         let solver = self.tasks.get(&task).and_then(Task::solver);
         if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
@@ -158,13 +181,14 @@ impl Session {
     }
 
     pub(super) fn drop_task(&mut self, task: u32) {
-        if let Some(task) = self.tasks.remove(&task) {
-            self.end(task);
+        if let Some(ended) = self.tasks.remove(&task) {
+            self.end(task, ended);
         }
     }
 
-    fn end(&mut self, task: Task) {
-        if let Some(Some(entry)) = task.problem().and_then(|problem| self.problems.get_mut(problem as usize)) {
+    fn end(&mut self, number: u32, task: Task) {
+        let problem = task.problem().and_then(|problem| self.problems.get_mut(problem as usize));
+        if let Some(entry) = problem.and_then(Option::as_mut).filter(|entry| entry.running == Some(number)) {
             entry.running = None;
         }
         match task {
@@ -172,7 +196,7 @@ impl Session {
             Task::Inspect(inspection) => inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Tune(tune) => self.end_tune(*tune),
-            Task::Solve { .. } | Task::Read { .. } => {}
+            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) => {}
         }
     }
 }

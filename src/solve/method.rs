@@ -130,6 +130,10 @@ impl Method {
         let (sums, partials) = work.partial(Fixed::DoglegSums, vector, &[work.partial_distance, vector], &bindings);
         commands.push(sums);
         commands.push(work.reduce(Fixed::DoglegPlane, &[partials, work.partial_distance]));
+        if let Some([d, q]) = work.steepest {
+            commands.push(Command::Copy { from: Slice { len: vector, ..work.p }, to: d });
+            commands.push(Command::Copy { from: Slice { len: vector, ..work.q }, to: q });
+        }
         Ok(())
     }
 
@@ -142,10 +146,11 @@ impl Method {
             Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
         }
         let [newton, residual] = work.newton()?;
+        let [d, q] = work.steepest.unwrap_or([work.p, work.q]);
         let bindings = [
             (ARENA, work.gradient),
-            (DATA, work.p),
-            (INDEX, work.q),
+            (DATA, d),
+            (INDEX, q),
             (VECTOR_IN, newton),
             (VECTOR_OUT, work.step),
             (JACOBIAN, work.residual),

@@ -19,7 +19,7 @@ use super::{Iteration, Method, Needs, ProductReport, Report, Termination, Worksp
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
-use crate::kernel::Entry;
+use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
 
 /// What a solver wants next.
@@ -176,6 +176,22 @@ impl Solver {
         self.stop = Some(reason.to_string());
     }
 
+    /// Whether the step that is being played is to be the last one.
+    pub fn is_urged(&self) -> bool {
+        let is_late = self.started_ms.is_some_and(|started| now_ms() - started >= self.settings.time_limit_ms);
+        matches!(self.phase, Phase::Stepping { .. }) && (self.stop.is_some() || is_late)
+    }
+
+    /// Ends the inner iterations of the step that is being played: what they have come to is a step downhill as well.
+    /// (Dogleg's flag guards another product, too; its steps are played to the end.)
+    pub fn hurry(&self, device: &mut Device) -> Result<(), Error> {
+        if self.choice.linear == Linear::Pcg && !matches!(self.settings.method, Method::Dogleg(_)) {
+            let solved = Command::UploadReals { buffer: self.work.state.buffer, offset: state::SOLVED, data: vec![1.0] };
+            device.interject(Recording { commands: vec![solved] })?;
+        }
+        Ok(())
+    }
+
     /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.
     pub fn reopen(&mut self) {
         self.phase = Phase::Ready;
@@ -216,7 +232,9 @@ impl Solver {
                 self.search(problem, iteration)
             }
             Phase::Reporting(termination, reason) => {
-                Ok(Next::Done(Box::new(self.report(device, problem, (termination, reason), readback, started))))
+                let report = self.report(device, problem, (termination, reason), readback, started);
+                // Accepted values always have a finite cost, so it is those that the solve began with.
+                Ok(if report.cost.is_finite() { Next::Done(Box::new(report)) } else { Next::Blame })
             }
             Phase::Ready => {
                 if self.ending.is_none() {
@@ -262,7 +280,11 @@ impl Solver {
         let (work, method) = (&self.work, self.settings.method);
         let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
         let Some(step) = host.solve(&mut self.knobs, method.may_damp()) else {
-            let reason = "the linear system has no solution: its matrix is not positive definite, whatever the damping".into();
+            let reason = if method.may_damp() {
+                "the linear system has no solution: its matrix is not positive definite, whatever the damping".into()
+            } else {
+                "JᵀWJ is not positive definite, so there is no Gauss–Newton step: use method \"lm\"".into()
+            };
             self.phase = Phase::Reporting(Termination::Singular, reason);
             commands.extend(self.report_recording(problem)?.commands);
             return Ok(Next::Run(Recording { commands }));
@@ -314,6 +336,9 @@ impl Solver {
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
+        // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
+        (self.arrival, self.retreats) = (None, 0);
         self.record(problem, Kind::Live, &mut commands)?;
         Ok(Recording { commands })
     }
@@ -344,11 +369,18 @@ impl Solver {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
-        let work = Workspace::new(device, problem, needs(&self.settings))?;
+        let (choice, host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        let work = match Workspace::new(device, problem, needs(&self.settings)) {
+            Ok(work) => work,
+            Err(error) => {
+                host.iter().flat_map(Host::buffers).for_each(|buffer| device.free(buffer));
+                return Err(error);
+            }
+        };
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
         self.forget_host(device);
-        (self.choice, self.host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        (self.choice, self.host) = (choice, host);
         (self.structure, self.selection) = (problem.structure, problem.selection);
         self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
@@ -382,11 +414,13 @@ impl Solver {
         Ok(())
     }
 
-    /// The state at the start, or after an edit: what is known of the point is stale, the damping is not.
+    /// The state at the start, or after an edit: what is known of the point is stale, the damping only where rest drove it.
     fn upload_state(&mut self, commands: &mut Vec<Command>) {
         let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
         commands.push(Command::Clear { slice: self.work.peak });
-        if !self.fresh_state {
+        if self.fresh_state {
+            commands.push(self.work.scalars(Fixed::Wake));
+        } else {
             self.fresh_state = true;
             let [least, most] = self.settings.forcing;
             values.extend(self.settings.method.start(self.precision));
@@ -441,7 +475,9 @@ impl Solver {
         }
         let method = self.settings.method;
         let initial_cost = self.initial_cost.unwrap_or(before);
-        let scale = Scale { model: at(state::MODEL), point_norm: at(state::POINT_NORM), initial_cost, epsilon: self.epsilon() };
+        let is_cut = matches!(method, Method::Dogleg(_)) && at(state::SCALED_NORM) > 0.99 * at(state::RADIUS_BEFORE);
+        let (model, point_norm) = (at(state::MODEL), at(state::POINT_NORM));
+        let scale = Scale { model, point_norm, initial_cost, epsilon: self.epsilon(), is_cut };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
             cost,

@@ -14,6 +14,8 @@ pub struct Scale {
     pub initial_cost: f64,
     /// What the arithmetic resolves of 1.
     pub epsilon: f64,
+    /// Whether it was the trust region that ended the step: then being short and promising little says nothing.
+    pub is_cut: bool,
 }
 
 /// How the last steps went.
@@ -39,7 +41,7 @@ impl Tests {
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
     /// not the model, refused them.
     pub fn judge(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
-        let &Scale { model, point_norm, initial_cost, epsilon } = scale;
+        let &Scale { model, point_norm, initial_cost, epsilon, is_cut } = scale;
         // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
         let (promised, found) = (model.abs(), step.cost_change.abs());
         let converged = |reason: String| Some((Termination::Converged, reason));
@@ -67,13 +69,13 @@ impl Tests {
         } else if method == Method::GaussNewton && step.step_norm == 0.0 {
             let reason = "JᵀWJ has no curvature along the gradient, so there is no Gauss–Newton step: use method \"lm\"";
             Some((Termination::Singular, reason.into()))
-        } else if step.accepted && found <= tolerances.cost * step.cost {
+        } else if step.accepted && !is_cut && found <= tolerances.cost * step.cost {
             let relative = found / step.cost;
             converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost))
-        } else if step.accepted && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
+        } else if step.accepted && !is_cut && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
             let relative = step.step_norm / point_norm;
             converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", tolerances.step))
-        } else if self.rejections == 1 && promised.max(found) <= tolerances.cost * step.cost {
+        } else if self.rejections == 1 && !is_cut && promised.max(found) <= tolerances.cost * step.cost {
             // The damping was not raised yet, so the model's promise is that of a full step; what was found instead of
             // it is rounding. (After more rejections a small promise only says that the damping is large.)
             converged(format!(

@@ -38,6 +38,8 @@ pub struct Workspace {
     pub(super) free: Option<Slice>,
     /// For methods that keep it: the solution of the linear system, and what it left of it.
     newton: Option<[Slice; 2]>,
+    /// d = −D⁻¹g and its product, where clipping the step takes what they were made in.
+    pub(super) steepest: Option<[Slice; 2]>,
     /// For steps that may go uphill: an arena with the best point, while the accepted one is another.
     pub best: Option<Slice>,
     /// An arena with the point before the last step that was accepted.
@@ -128,6 +130,9 @@ impl Workspace {
         let instance_costs = optional(shared > 0, "instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS));
         let newton = optional(needs.keeps_solution, "Gauss–Newton step", vector);
         let newton_residual = optional(needs.keeps_solution, "Gauss–Newton residual", vector);
+        // A step that is clipped needs p and q itself.
+        let steepest = optional(needs.keeps_solution && bounded, "steepest descent", vector);
+        let steepest_product = optional(needs.keeps_solution && bounded, "product of the steepest descent", vector);
         let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
         let active = optional(bounded, "active set", vector);
         let mut slices: Vec<Slice> = Vec::new();
@@ -161,6 +166,7 @@ impl Workspace {
             free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
             newton: newton.zip(newton_residual).map(|(step, residual)| [slice(step), slice(residual)]),
+            steepest: steepest.zip(steepest_product).map(|(d, q)| [slice(d), slice(q)]),
             best: best.map(slice),
             alignment: limits.offset_alignment,
             partial_distance,
@@ -194,6 +200,7 @@ impl Workspace {
         .into_iter()
         .chain(self.instance_costs)
         .chain(self.newton.into_iter().flatten())
+        .chain(self.steepest.into_iter().flatten())
         .chain(self.best)
         .chain(self.free.filter(|_| self.bounds().is_some()))
         .map(|slice| slice.buffer)

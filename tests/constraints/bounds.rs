@@ -156,3 +156,32 @@ fn limits_that_make_no_sense_are_refused() {
     assert_eq!(refused(None, Some(&[f64::NEG_INFINITY])).0, "bounds");
     assert_eq!(refused(Some(&[0.0; 3]), None).0, "data-length");
 }
+
+#[test]
+fn every_method_finds_the_minimum_in_a_box() {
+    let seed = fresh_seed();
+    let mut random = Random::new(seed);
+    for round in 0..40 {
+        // Goals alone, coupled by springs of no length: linear, so that there is one minimum.
+        let mut net = Net::new(6 + round % 5, &mut random);
+        net.lengths.fill(0.0);
+        let limits = boxes(&net, &mut random);
+        let mut costs = Vec::new();
+        for linear in ["dense", "pcg"] {
+            for method in ["lm", "gauss-newton", "dogleg", "subspace"] {
+                let mut session = cpu(Precision::F64);
+                let (problem, x) = net.build_squares(&mut session);
+                bound(&mut session, problem, x, &limits);
+                let dogleg = (method == "subspace").then(|| "subspace".to_string());
+                let method = if method == "subspace" { "dogleg" } else { method };
+                let options = Options { method: Some(method.into()), dogleg, linear: Some(linear.into()), ..tight() };
+                let report = solve(&mut session, problem, &options);
+                assert!(report.converged, "{method}, {linear}, seed {seed}, round {round}: {}", report.reason);
+                costs.push(report.cost);
+            }
+        }
+        for cost in &costs {
+            assert!((cost - costs[0]).abs() <= 1e-8 * costs[0], "seed {seed}, round {round}: {costs:?}");
+        }
+    }
+}

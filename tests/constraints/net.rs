@@ -40,12 +40,23 @@ impl Net {
 
     /// The problem and its table of points.
     pub fn build(&self, session: &mut Session) -> (u32, u32) {
+        self.build_edges(session, |tape, between, length| {
+            let distance = tape.op(Opcode::Norm, &[between]);
+            tape.op(Opcode::Sub, &[distance, length])
+        })
+    }
+
+    /// The same with springs of no length: a linear problem.
+    pub fn build_squares(&self, session: &mut Session) -> (u32, u32) {
+        self.build_edges(session, |_, between, _| between)
+    }
+
+    fn build_edges(&self, session: &mut Session, residual: impl Fn(&mut Tape, u32, u32) -> u32) -> (u32, u32) {
         let (problem, x) = self.build_goals(session);
         let mut tape = Tape::default();
         let [a, b, length] = [0, 1, 2].map(|source| tape.input(source));
         let between = tape.op(Opcode::Sub, &[a, b]);
-        let distance = tape.op(Opcode::Norm, &[between]);
-        let residual = tape.op(Opcode::Sub, &[distance, length]);
+        let residual = residual(&mut tape, between, length);
         let spec = TermSpec {
             name: "edges".into(),
             count: self.lengths.len() as u32,

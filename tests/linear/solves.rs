@@ -302,3 +302,43 @@ fn unknowns_that_nothing_touches_do_not_move() {
         assert_eq!(read(&mut session, problem, free), [1.0, 2.0, 3.0]);
     }
 }
+
+#[test]
+fn a_chain_that_leaves_most_of_itself_free_is_solved_by_orthogonal_transformations() {
+    // Thirty points in the plane, held at both ends and at springs' length from each other: of 60 columns 33 at most are
+    // independent, and what rounding leaves of the others must not be taken for a pivot.
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let mut session = cpu(Precision::F64);
+        let problem = session.problem();
+        let places: Vec<f64> = (0..60).map(|_| random.between(-1.0, 1.0)).collect();
+        let x = session.table(problem, "x", 2, Reals::F64(&places), true).unwrap();
+        let mut add = |name: &str, indices: Vec<Vec<u32>>, residual: &dyn Fn(&mut Tape) -> u32| {
+            let mut tape = Tape::default();
+            let output = residual(&mut tape);
+            let spec = TermSpec {
+                name: name.into(),
+                count: indices[0].len() as u32,
+                slots: (0..indices.len() as u32).map(|column| Slot { table: x, column }).collect(),
+                indices,
+                columns: Vec::new(),
+                weight: Weight::Shared(1.0),
+                loss: None,
+                tape: &tape.words,
+                outputs: &[output],
+            };
+            session.term(problem, spec).unwrap();
+        };
+        add("springs", vec![(0..29).collect(), (1..30).collect()], &|tape| {
+            let [a, b] = [0, 1].map(|source| tape.input(source));
+            let between = tape.op(Sub, &[a, b]);
+            let (length, rest) = (tape.op(Norm, &[between]), tape.literal(0.1));
+            tape.op(Sub, &[length, rest])
+        });
+        add("ends", vec![vec![0, 29]], &|tape| tape.input(0));
+        let report = solve(&mut session, problem, &Options { linear: Some("dense".into()), ..Options::default() });
+        assert!(report.termination != Termination::Singular, "seed {seed}: {}", report.reason);
+        // The ends meet: a loop of 29 springs closes.
+        assert!(report.cost < 1e-12, "seed {seed}: {:e}, {}", report.cost, report.reason);
+    }
+}

@@ -20,6 +20,7 @@ const ERROR_CODES = [
   "busy",
   "out-of-memory",
   "no-adapter",
+  "no-step",
   "engine-dead",
 ] as const;
 
@@ -44,6 +45,7 @@ const ERROR_CODES = [
  * - `busy`: another call is running on the same problem
  * - `out-of-memory`
  * - `no-adapter`: WebGPU was demanded and cannot be had
+ * - `no-step`: `step()` could make none: the message says why
  * - `engine-dead`: the engine panicked: a bug of ours; reload
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -129,8 +129,8 @@ export class SolverOf implements Solver {
   async step(): Promise<Iteration> {
     const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
-    await this.tasks.run(task, (iteration) => { last = iteration; return undefined; });
-    if (!last) throw new LeastwiseError("invalid-option", "no step was made: maxIterations or timeLimitMs is 0");
+    const { report } = await this.tasks.run(task, (iteration) => { last = iteration; return undefined; });
+    if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
     this.options.onIteration?.(last);
     return last;
   }

@@ -79,10 +79,12 @@ pub struct Step {
     /// What it leaves of the system, if it does.
     pub residual: Option<Vec<f64>>,
     pub iterations: u32,
-    /// max |gᵢ|; NaN where one is not a number. Then the step is 0.
+    /// max |gᵢ|; NaN where one is not a number. Then the step is 0, as it is where all are 0.
     pub gradient_max: f64,
 }
 
+/// D at most.
+const MOST_SCALE: f64 = 1e30;
 /// λ at most: beyond it a matrix that has no factor is not for want of damping.
 const MOST_DAMPING: f64 = 1e15;
 
@@ -171,9 +173,11 @@ impl Host {
     /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
     pub fn solve(&mut self, knobs: &mut Knobs, may_raise: bool) -> Option<Step> {
         let known = self.known.as_mut()?;
-        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(knobs.floor * peak));
+        // As `shaders/damping.wgsl` has it, limit and all: the device makes the model's promise with its own D.
+        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(knobs.floor * peak).min(MOST_SCALE));
         let gradient_max = known.gradient_max;
-        if !gradient_max.is_finite() {
+        // Without a gradient there is nowhere to go, whether or not there is a factor.
+        if !gradient_max.is_finite() || gradient_max == 0.0 {
             return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], residual: None, iterations: 0, gradient_max });
         }
         loop {

@@ -118,6 +118,9 @@ impl Triangle {
     }
 }
 
+/// The length of a column of which nothing is left.
+const NOTHING: f64 = 1e-150;
+
 /// I − τ v vᵀ with v = (1, below), which takes a column to (length, 0).
 struct Reflection {
     length: f64,
@@ -125,10 +128,12 @@ struct Reflection {
 }
 
 impl Reflection {
-    /// Of the column (top, below); `below` becomes that of v. None where there is nothing below.
+    /// Of the column (top, below); `below` becomes that of v. None where there is nothing below, or only what rounding left
+    /// of rounding: its reciprocal would overflow.
     fn new(top: f64, below: &mut [f64]) -> Option<Self> {
         let rest = norm(below);
-        if rest == 0.0 {
+        if rest <= NOTHING {
+            below.fill(0.0);
             return None;
         }
         let length = -top.hypot(rest).copysign(top);

@@ -3,7 +3,7 @@ use crate::harness::{Case, random_state};
 use crate::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
-use leastwise::solve::state::{FLOOR, TOO_FAR};
+use leastwise::solve::state::{COST, FLOOR, TOO_FAR};
 
 /// Blocks with some entries that are next to nothing, too much, or cannot be.
 fn blocks(len: usize, random: &mut Random) -> Vec<f64> {
@@ -43,14 +43,15 @@ pub fn damping(tables: &Tables, random: &mut Random) -> Case {
     let peak: Vec<f64> = (0..tables.vector_len)
         .map(|_| if random.below(4) == 0 { f64::from(odd[random.below(4) as usize] as f32) } else { random.signed().abs() })
         .collect();
-    let floor = 0.0078125;
+    let (floor, cost) = (0.0078125, [0.5, 1e-4, 16.0][random.below(3) as usize]);
+    let cost = f64::from(cost as f32);
     let mut case = Case::new(Fixed::Damping, "");
     case.reals(DATA, peak.clone());
     case.poisoned(VECTOR_OUT, tables.vector_len);
-    case.reals(STATE, random_state(random, &[(FLOOR, floor)]));
+    case.reals(STATE, random_state(random, &[(FLOOR, floor), (COST, cost)]));
     over_diagonal(&mut case, tables, blocks(tables.blocks_len, random), |place, diagonal| {
         let value = diagonal.max(floor * peak[place]);
-        Some(if value < 1e-36 { 1.0 } else { value.clamp(1e-8, 1e30) })
+        Some(if value < 1e-36 { 1.0 } else { value.max(1e-7 * cost.min(1.0)).min(1e30) })
     });
     case
 }

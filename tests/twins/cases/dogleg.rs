@@ -211,21 +211,22 @@ pub fn subspace(random: &mut Random) -> Vec<Case> {
 }
 
 pub fn trust_region(random: &mut Random) -> Vec<Case> {
-    // The outcome, its gain ratio, the step's length, and what becomes of a radius of 8.
+    // The outcome, whether it tells, its gain ratio, the step's length, and what becomes of a radius of 8.
     let outcomes = [
-        ("rejected", 0.0, -2.0, 3.0, 1.5),
-        ("rejected, and not finite", 0.0, 0.0, f64::NAN, 4.0),
-        ("accepted with a small gain", 1.0, 0.1875, 8.0, 4.0),
-        ("accepted with a fair gain", 1.0, 0.5, 8.0, 8.0),
-        ("as good as the model, at the edge", 1.0, 0.875, 8.0, 24.0),
-        ("as good as the model, far from the edge", 1.0, 0.875, 0.5, 8.0),
+        ("rejected", 0.0, 1.0, -2.0, 3.0, 1.5),
+        ("rejected, and not finite", 0.0, 1.0, 0.0, f64::NAN, 4.0),
+        ("accepted with a small gain", 1.0, 1.0, 0.1875, 8.0, 4.0),
+        ("accepted with a fair gain", 1.0, 1.0, 0.5, 8.0, 8.0),
+        ("as good as the model, at the edge", 1.0, 1.0, 0.875, 8.0, 24.0),
+        ("as good as the model, far from the edge", 1.0, 1.0, 0.875, 0.5, 8.0),
+        ("at rest", 0.0, 0.0, -2.0, 0.5, 8.0),
+        ("too short to tell", 0.0, 0.0, -2.0, 8.0, 80.0),
     ];
-    let case = |(name, accepted, gain, length, radius): (&str, f64, f64, f64, f64)| {
-        let known = [(TELLING, 1.0), (ACCEPTED, accepted), (GAIN, gain), (SCALED_NORM, length), (RADIUS, 8.0)];
+    let case = |(name, accepted, telling, gain, length, radius): (&str, f64, f64, f64, f64, f64)| {
+        let known = [(TELLING, telling), (ACCEPTED, accepted), (GAIN, gain), (SCALED_NORM, length), (RADIUS, 8.0)];
         let mut case = Case::new(Fixed::TrustRegion, name);
         case.dispatch(1, &[]);
         case.reals(STATE, random_state(random, &known));
-        case.stop = Some((TELLING, 0.0));
         case.expect_state(&[(RADIUS, radius.into())]);
         case
     };

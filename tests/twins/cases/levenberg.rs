@@ -233,18 +233,24 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// A case of a rule over the state that holds only where the outcome was telling.
+/// A case of a rule over the state.
 fn rule(kernel: Fixed, name: &str, known: &[(u32, f64)], random: &mut Random) -> Case {
     let mut case = Case::new(kernel, name);
     case.dispatch(1, &[]);
-    case.reals(STATE, random_state(random, &[&[(TELLING, 1.0)], known].concat()));
-    case.stop = Some((TELLING, 0.0));
+    case.reals(STATE, random_state(random, known));
     case
 }
 
 pub fn nielsen(random: &mut Random) -> Vec<Case> {
     // The outcome, its gain ratio, λ and ν, and what becomes of them; then φ.
     let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-66), 2f64.powi(46));
+    let untold = |(name, damping, next): (&str, f64, [f64; 2])| {
+        let known = [(TELLING, 0.0), (ACCEPTED, 0.0), (GAIN, 0.0), (DAMPING, damping), (GROWTH, 8.0), (FLOOR, 0.125)];
+        let mut case = rule(Fixed::Nielsen, name, &known, random);
+        case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
+        case
+    };
+    let resting = [("at rest", usual, [usual, 8.0]), ("too damped to tell", 1e6, [1e5, 2.0])].map(untold);
     let outcomes = [
         ("as good as the model", 1.0, 0.96875, [usual, 8.0], [usual / 3.0, 2.0], [0.125, 0.125]),
         ("a fair gain", 1.0, 0.25, [usual, 8.0], [1.125 * usual, 2.0], [1.0, 1.0]),
@@ -253,7 +259,7 @@ pub fn nielsen(random: &mut Random) -> Vec<Case> {
         ("rejected at the limit", 0.0, 0.0, [huge, 8e5], [1e15, 1e6], [0.5, 1.0]),
     ];
     let case = |(name, accepted, gain, [damping, growth], next, floor): (&str, f64, f64, [f64; 2], [f64; 2], [f64; 2])| {
-        let known = [(ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth), (FLOOR, floor[0])];
+        let known = [(TELLING, 1.0), (ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth), (FLOOR, floor[0])];
         let mut case = rule(Fixed::Nielsen, name, &known, random);
         case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
         if floor[1] != floor[0] {
@@ -261,14 +267,28 @@ pub fn nielsen(random: &mut Random) -> Vec<Case> {
         }
         case
     };
-    outcomes.map(case).into()
+    resting.into_iter().chain(outcomes.map(case)).collect()
 }
 
 pub fn step_length(random: &mut Random) -> Vec<Case> {
-    [("accepted", 1.0, 1.0), ("rejected", 0.0, 0.125)]
-        .map(|(name, accepted, next)| {
-            let mut case = rule(Fixed::StepLength, name, &[(ACCEPTED, accepted), (ALONG_NEWTON, 0.25)], random);
+    [("accepted", 1.0, 1.0, 1.0), ("rejected", 0.0, 1.0, 0.125), ("too short to tell", 0.0, 0.0, 1.0)]
+        .map(|(name, accepted, telling, next)| {
+            let known = [(ACCEPTED, accepted), (TELLING, telling), (ALONG_NEWTON, 0.25)];
+            let mut case = rule(Fixed::StepLength, name, &known, random);
             case.expect_state(&[(ALONG_NEWTON, next.into())]);
+            case
+        })
+        .into()
+}
+
+pub fn wake(random: &mut Random) -> Vec<Case> {
+    // λ and Δ, and what becomes of them.
+    [("after rest", [1e15, 1e-15], [1e3, 1e-4]), ("within reason", [0.5, 8.0], [0.5, 8.0])]
+        .map(|(name, [damping, radius], next)| {
+            let known = [(DAMPING, damping), (GROWTH, 1024.0), (RADIUS, radius), (ALONG_NEWTON, 1e-3)];
+            let mut case = rule(Fixed::Wake, name, &known, random);
+            case.expect_state(&[(DAMPING, next[0].into()), (RADIUS, next[1].into())]);
+            case.expect_state(&[(GROWTH, 2.0.into()), (ALONG_NEWTON, 1.0.into())]);
             case
         })
         .into()

@@ -60,6 +60,7 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Accept => levenberg::accept(size, random),
         Fixed::Commit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
         Fixed::Nielsen => levenberg::nielsen(random),
+        Fixed::Wake => levenberg::wake(random),
         Fixed::StepLength => levenberg::step_length(random),
         Fixed::Steepest => vec![dogleg::steepest(size, random)],
         Fixed::DoglegSums => vec![dogleg::sums(size, group, random)],

@@ -3,10 +3,10 @@
 use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
 use super::blocks::row_start;
-use super::reduce::{Lanes, MAX_GROUP, group_sum, run_elements, runs, strided_sum};
+use super::reduce::{Lanes, MAX_GROUP, group_sum, larger, run_elements, runs, smaller, strided_sum};
 use crate::device::binding::{ARENA, DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::real::Real;
-use crate::solve::state::{FLOOR, TOO_FAR};
+use crate::solve::state::{COST, FLOOR, TOO_FAR};
 
 /// Hands every element of a table's vector with its entry of the diagonal of JᵀWJ, and its place in the vector, to `each`.
 fn over_diagonal<R: Real>(work: &Work, blocks: &[R], vector: &mut [R], each: impl Fn(&mut R, R, usize) + Sync) {
@@ -30,20 +30,16 @@ pub fn peak<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     });
 }
 
-/// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor than 10⁻⁸; 1 where it was always 0.
+/// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor than 10⁻⁷ min(1, cost); 1 where it was
+/// always 0.
 pub fn damping<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let (peak, floor) = (bindings.read(DATA), bindings.read(STATE)[FLOOR as usize]);
-    let [nothing, least, highest] = [1e-36, 1e-8, 1e30].map(R::from_f64);
+    let (peak, state) = (bindings.read(DATA), bindings.read(STATE));
+    let (floor, least) = (state[FLOOR as usize], R::from_f64(1e-7) * smaller(state[COST as usize], R::ONE));
+    let [nothing, highest] = [1e-36, 1e30].map(R::from_f64);
     over_diagonal(work, bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT), |scale, diagonal, place| {
         let lowest = floor * peak[place];
         let value = if diagonal > lowest { diagonal } else { lowest };
-        let value = if value < nothing {
-            R::ONE
-        } else if value < least {
-            least
-        } else {
-            value
-        };
+        let value = if value < nothing { R::ONE } else { larger(value, least) };
         *scale = if value < highest { value } else { highest };
     });
 }

@@ -181,10 +181,14 @@ fn on_the_edge<R: Real>([b11, b12, b22]: [R; 3], slope: R, radius: R) -> [R; 2] 
 /// The next radius of the trust region.
 pub fn trust_region<R: Real>(_: &Work, mut bindings: Bindings<R>) {
     let state = bindings.write(STATE);
+    let (length, gain, mut radius) = (state[SCALED_NORM as usize], state[GAIN as usize], state[RADIUS as usize]);
     if state[TELLING as usize] == R::ZERO {
+        // Nothing to be learnt, unless it is the radius that makes the promise so small.
+        if length > R::from_f64(0.99) * radius {
+            state[RADIUS as usize] = smaller(R::from_f64(10.0) * radius, R::from_f64(1e15));
+        }
         return;
     }
-    let (length, gain, mut radius) = (state[SCALED_NORM as usize], state[GAIN as usize], state[RADIUS as usize]);
     if state[ACCEPTED as usize] == R::ZERO || gain < R::from_f64(0.25) {
         // What was tried and found too long may be much shorter than the radius.
         if length.is_finite() {

@@ -1,5 +1,5 @@
 //! Twins of the shaders of a step: `trial`, `place`, `model`, `sum`, `cost`, `accept`, `commit`,
-//! and of the rules of Levenberg–Marquardt and Gauss–Newton: `nielsen`, `step_length`.
+//! and of the rules of Levenberg–Marquardt and Gauss–Newton: `nielsen`, `step_length`; `wake`.
 
 use super::super::threads::{self, Pieces};
 use super::super::{Bindings, Work};
@@ -170,10 +170,15 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 /// Levenberg–Marquardt's next damping (Nielsen 1999).
 pub fn nielsen<R: Real>(_: &Work, mut bindings: Bindings<R>) {
     let state = bindings.write(STATE);
+    let mut damping = state[DAMPING as usize];
     if state[TELLING as usize] == R::ZERO {
+        // Nothing to be learnt, unless it is the damping that makes the promise so small.
+        if damping > R::ONE {
+            state[DAMPING as usize] = R::from_f64(0.1) * damping;
+            state[GROWTH as usize] = R::from_f64(2.0);
+        }
         return;
     }
-    let mut damping = state[DAMPING as usize];
     if state[ACCEPTED as usize] != R::ZERO {
         let t = state[GAIN as usize] + state[GAIN as usize] - R::ONE;
         damping = damping * larger(R::ONE / R::from_f64(3.0), R::ONE - t * t * t);
@@ -189,11 +194,19 @@ pub fn nielsen<R: Real>(_: &Work, mut bindings: Bindings<R>) {
 /// Gauss–Newton's next step length.
 pub fn step_length<R: Real>(_: &Work, mut bindings: Bindings<R>) {
     let state = bindings.write(STATE);
-    if state[TELLING as usize] == R::ZERO {
-        return;
-    }
     let halved = larger(R::from_f64(0.5) * state[ALONG_NEWTON as usize], R::from_f64(1e-12));
-    state[ALONG_NEWTON as usize] = if state[ACCEPTED as usize] != R::ZERO { R::ONE } else { halved };
+    // A promise that rounding hides may be one of a step that was cut too often.
+    let whole = state[ACCEPTED as usize] != R::ZERO || state[TELLING as usize] == R::ZERO;
+    state[ALONG_NEWTON as usize] = if whole { R::ONE } else { halved };
+}
+
+/// What rest has made of the damping, the radius and the length is forgotten.
+pub fn wake<R: Real>(_: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.write(STATE);
+    state[DAMPING as usize] = smaller(state[DAMPING as usize], R::from_f64(1e3));
+    state[GROWTH as usize] = R::from_f64(2.0);
+    state[RADIUS as usize] = larger(state[RADIUS as usize], R::from_f64(1e-4));
+    state[ALONG_NEWTON as usize] = R::ONE;
 }
 
 /// A table's values where the state says so.

@@ -21,7 +21,7 @@ pub use copy::copy;
 pub use damping::{damping, extent, peak, reach};
 pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, steepest, trust_region};
 pub use gather::gather;
-pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial};
+pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial, wake};
 pub use mask::{mask, mask_blocks};
 pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
