@@ -9,7 +9,7 @@ const IN_F64 = { maxIterations: 2000, costTolerance: 1e-15, stepTolerance: 1e-14
 const IN_F32 = { maxIterations: 2000, costTolerance: 1e-9, stepTolerance: 1e-12 };
 const FOUND = ["converged", "precision"];
 
-async function compare(t, engine, list, missed) {
+async function compare(t, engine, list, elsewhere) {
   const f64 = await open(t, { backend: "cpu" }), f32 = await open(t, engine);
   const wrong = [], limited = [];
   for (const { name, make } of list) {
@@ -24,10 +24,10 @@ async function compare(t, engine, list, missed) {
     [exact, rough].forEach(({ problem }) => problem.dispose());
   }
   t.diagnostic(`${list.length} problems, ${limited.length} of them limited by precision: ${limited.join("; ")}`);
-  assert.deepEqual(wrong.map((each) => each.split(":")[0]), missed);
+  assert.deepEqual(wrong.filter((each) => !elsewhere.includes(each.split(":")[0])), []);
 }
 
-// In f32 steps from far away overflow, and another path ends on a plain of MGH10 or in Biggs' other minimum, or does not begin.
-const ELSEWHERE = ["NIST MGH10 from start 1", "NIST MGH17 from start 1", "Moré 18 Biggs EXP6"];
+// In f32 another path ends on a plain of MGH10, where a step promises a part of 10⁻¹³, and in Biggs' other minimum.
+const ELSEWHERE = ["NIST MGH10 from start 1", "Moré 18 Biggs EXP6"];
 test("f32 on the CPU", (t) => compare(t, { backend: "cpu", precision: "f32" }, SUITE, ELSEWHERE));
 test("f32 on WebGPU", (t) => compare(t, { backend: "webgpu" }, SCENES.filter(({ name }) => name !== "developability"), []));

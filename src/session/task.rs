@@ -92,7 +92,7 @@ impl Session {
     /// An error ends the task.
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<Progress, Error> {
         let deadline = now_ms() + budget_ms;
-        let mut running = self.tasks.remove(&task).ok_or(Error::Disposed("task"))?;
+        let mut running = self.tasks.remove(&task).ok_or(Error::Disposed("problem or solver"))?;
         let progress = match &mut running {
             Task::Read { play, .. } => self.device.resume(play, deadline).map_err(Error::from).map(|playing| match playing {
                 Playing::Yielded => Progress::Yielded,

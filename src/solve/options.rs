@@ -114,6 +114,12 @@ impl Options {
             }
             given => Ok(given),
         };
+        let whole = |what: &str, given: Option<f64>| match number(what, given)? {
+            Some(value) if value.is_finite() && value.fract() != 0.0 => {
+                Err(Error::InvalidOption(format!("{what} must be a whole number, not {value}")))
+            }
+            given => Ok(given),
+        };
         let forcing = match self.forcing {
             Some(eta) if eta > 0.0 && eta < 1.0 => [eta, eta],
             Some(eta) => return Err(Error::InvalidOption(format!("forcing must be between 0 and 1, not {eta}"))),
@@ -123,16 +129,16 @@ impl Options {
             Some(most) if most.is_nan() || most < 1.0 => {
                 return Err(Error::InvalidOption(format!("maxInnerIterations must be at least 1, not {most}")));
             }
-            most => most.map(|most| most as u32),
+            most => whole("maxInnerIterations", most)?.map(|most| most as u32),
         };
         Ok(Settings {
             method,
             linear: Wanted { linear, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
-            nonmonotone: number("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
+            nonmonotone: whole("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,
             forcing,
             time_limit_ms: number("timeLimitMs", self.time_limit_ms)?.unwrap_or(f64::INFINITY),
-            max_iterations: number("maxIterations", self.max_iterations)?.map(|most| most as u32),
+            max_iterations: whole("maxIterations", self.max_iterations)?.map(|most| most as u32),
             cost_tolerance: number("costTolerance", self.cost_tolerance)?,
             gradient_tolerance: number("gradientTolerance", self.gradient_tolerance)?,
             step_tolerance: number("stepTolerance", self.step_tolerance)?,

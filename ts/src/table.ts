@@ -56,8 +56,9 @@ export interface Variables<V> extends Table<V> {
    * Fixes instances: those in `which` (a list, or a `Uint8Array` that is not 0 where an instance is meant), or all of them.
    * With `components`, only these of an instance's scalars (0, 1, …), a record's counted field after field; scalars that
    * move together on a {@link Manifold}, as the four of a quaternion, are fixed together. What is fixed keeps its value to the bit, whatever
-   * else moves; {@link write} still sets it. May be called at any time, also between the steps of a live solver: it
-   * costs one upload, and nothing is compiled anew.
+   * else moves; {@link write} still sets it. May be called between steps, also those of a live solver: it
+   * costs one upload, and nothing is compiled anew. Within `onIteration` of a solve the problem's first `fix` or `bound` is
+   * refused as `busy`, since it changes the solver's structure; later ones are not.
    *
    * @throws `index-out-of-range` for an instance, `shape` for a component that is not there, or that is to be fixed without those that it moves with, `data-length` for a mask of another length
    */
@@ -68,7 +69,7 @@ export interface Variables<V> extends Table<V> {
    * Keeps every component between two limits, by a projection with an active set: a component at its limit stays there
    * while the cost's gradient pushes it outwards. Values that are outside of the limits when a solve (or a live step)
    * begins are moved to the nearest point inside, and the report says how many were; what is fixed is not moved. May be called
-   * at any time, as {@link fix}.
+   * when {@link fix} may.
    *
    * @throws `bounds` for limits that are NaN or leave nothing between them, with the `instance`; `data-length` for an array of another length; `shape` where the {@link Shape} has a manifold
    */

@@ -11,7 +11,10 @@ import type { Tasks } from "./tasks.js";
 /** The largest finite f32. */
 const F32_MAX = 3.4028234663852886e38;
 
-/** A term of a problem: its data, weight, the parameters of its loss and being enabled can change at any time without compiling anything. */
+/**
+ * A term of a problem: its data, weight and the parameters of its loss can change at any time, being enabled between solves and
+ * live steps; nothing is compiled for it. An instance of weight 0 is evaluated like any other, so its residual has to be finite.
+ */
 export interface Term<D> extends Disposable {
   readonly name: string;
   /** How many instances. */
