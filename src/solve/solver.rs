@@ -7,6 +7,9 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
+mod reporting;
+mod upkeep;
+
 use super::linear::host::{Host, Knobs};
 use super::linear::{Choice, Inner, Linear, auto};
 use super::method::FIRST_FLOOR;
@@ -15,11 +18,11 @@ use super::options::{Settings, Tolerances};
 use super::term_costs::TermCosts;
 use super::termination::{Scale, Tests};
 use super::waste::Waste;
-use super::{Iteration, Method, Needs, ProductReport, Report, Termination, Workspace, state};
+use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
-use crate::kernel::{Entry, Fixed};
+use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
 
 /// What a solver wants next.
@@ -325,13 +328,6 @@ impl Solver {
         })
     }
 
-    /// The commands of the report alone, for a solver that was advanced without readbacks.
-    pub fn report_now(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        self.phase = Phase::Reporting(Termination::Stopped, "a report was asked for between live steps".into());
-        self.started_ms.get_or_insert_with(now_ms);
-        self.report_recording(problem)
-    }
-
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
@@ -358,81 +354,6 @@ impl Solver {
         commands.extend(cached.iter().cloned());
         self.recordings[kind as usize] = Some(cached);
         Ok(())
-    }
-
-    /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
-    pub fn prepare(&mut self, device: &mut Device, registry: &mut Registry, problem: &mut Problem) -> Result<(), Error> {
-        if !problem.has_enabled_terms() {
-            return Err(Error::EmptyProblem("enabled residual terms"));
-        }
-        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
-            return Ok(());
-        }
-        problem.lay_out(device, registry)?;
-        let (choice, host) = auto::make(&self.settings.linear, device, registry, problem)?;
-        let work = match Workspace::new(device, problem, needs(&self.settings)) {
-            Ok(work) => work,
-            Err(error) => {
-                host.iter().flat_map(Host::buffers).for_each(|buffer| device.free(buffer));
-                return Err(error);
-            }
-        };
-        let old = std::mem::replace(&mut self.work, work);
-        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
-        self.forget_host(device);
-        (self.choice, self.host) = (choice, host);
-        (self.structure, self.selection) = (problem.structure, problem.selection);
-        self.knobs = first_knobs(&self.settings, self.precision);
-        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
-        self.moved = [0; 2];
-        Ok(())
-    }
-
-    /// Destroys what the linear solver on the host has on the device.
-    fn forget_host(&mut self, device: &mut Device) {
-        let Some(host) = self.host.take() else { return };
-        self.returned = (self.returned.0 + host.readbacks, self.returned.1 + host.elements);
-        host.buffers().into_iter().for_each(|buffer| device.free(buffer));
-    }
-
-    /// Whether its buffers were made for this structure of the problem.
-    pub fn is_of(&self, structure: u64) -> bool {
-        self.structure == structure
-    }
-
-    /// Uploads what of the state an edit, or another solver of the same problem, has made stale, and moves the point into
-    /// its limits.
-    fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
-            self.revision = problem.revision;
-            problem.linearized_by = Some(self.id);
-            (self.arrival, self.retreats) = (None, 0);
-            self.again = false;
-            self.upload_state(commands);
-            self.work.project_point(problem, commands)?;
-        }
-        Ok(())
-    }
-
-    /// The state at the start, or after an edit: what is known of the point is stale, the damping only where rest drove it.
-    fn upload_state(&mut self, commands: &mut Vec<Command>) {
-        let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
-        commands.push(Command::Clear { slice: self.work.peak });
-        if self.fresh_state {
-            commands.push(self.work.scalars(Fixed::Wake));
-        } else {
-            self.fresh_state = true;
-            let [least, most] = self.settings.forcing;
-            values.extend(self.settings.method.start(self.precision));
-            values.extend([(state::FORCING, most), (state::FORCING_LEAST, least), (state::FORCING_MOST, most)]);
-            values.extend([(state::EPSILON, self.epsilon()), (state::WINDOW, self.settings.nonmonotone.into())]);
-        }
-        let upload =
-            |(element, value): (u32, f64)| Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] };
-        commands.extend(values.into_iter().map(upload));
-        if self.work.best.is_some() {
-            self.work.forget_history(commands);
-        }
     }
 
     fn step_commands(&self, problem: &Problem, kind: Kind) -> Result<Vec<Command>, Error> {
@@ -540,76 +461,6 @@ impl Solver {
         let elapsed = now_ms() - started;
         (elapsed >= self.settings.time_limit_ms)
             .then(|| (Termination::TimeLimit, format!("timeLimitMs = {} ms are over", self.settings.time_limit_ms)))
-    }
-
-    /// The cost of every enabled term at the accepted point, as partial sums.
-    fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        let mut commands = problem.take_uploads();
-        let (point, _) = problem.arenas()?;
-        self.refresh_state(problem, &mut commands)?;
-        self.go_back(problem, &mut commands)?;
-        self.again = false;
-        self.work.return_to_best(problem, &mut commands)?;
-        problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
-        self.costs = self.work.sum_by_term(problem, point, &mut commands);
-        Ok(Recording { commands })
-    }
-
-    fn report(
-        &mut self,
-        device: &Device,
-        problem: &Problem,
-        (termination, reason): (Termination, String),
-        readback: &[f64],
-        started: f64,
-    ) -> Report {
-        let cost_by_term = self.costs.read(readback);
-        let Offenders { count: non_finite, first: first_non_finite, .. } = std::mem::take(&mut self.offenders);
-        let moved = self.moved[0];
-        let cost = cost_by_term.iter().map(|term| term.1).sum();
-        let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
-        let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
-        Report {
-            termination,
-            converged: termination == Termination::Converged,
-            reason,
-            initial_cost: self.initial_cost.take().unwrap_or(cost),
-            cost,
-            iterations: self.iterations[first_iteration as usize..].to_vec(),
-            cost_by_term,
-            moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
-            compile_ms: self.compile_ms,
-            // Steps made one by one have their time, too.
-            solve_ms: (now_ms() - started).max(steps_ms),
-            non_finite,
-            first_non_finite,
-            idle_dispatches: self.waste.dispatches,
-            backend: self.backend,
-            precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
-            method: self.settings.method.name(),
-            linear: self.choice.linear.name(),
-            linear_reason: self.choice.why.clone(),
-            gauge: problem.freedoms(),
-            products: self.products(problem),
-            counters: self.counters(device),
-        }
-    }
-
-    /// How products are computed, where there are any.
-    fn products(&self, problem: &Problem) -> Vec<ProductReport> {
-        let batches = problem.enabled_batches().filter(|_| self.choice.linear == Linear::Pcg);
-        batches.map(ProductReport::of).collect()
-    }
-
-    /// What the device did since the solver was made; the systems that came back to be solved are counted apart.
-    fn counters(&self, device: &Device) -> Counters {
-        let mut counters = device.counters().since(&self.before);
-        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
-        let (readbacks, elements) = (self.returned.0 + readbacks, self.returned.1 + elements);
-        let bytes = elements * self.precision.bytes();
-        (counters.matrix_readbacks, counters.matrix_bytes_read_back) = (readbacks, bytes);
-        (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
-        counters
     }
 }
 

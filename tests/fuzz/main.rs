@@ -28,11 +28,11 @@ use leastwise::device::Precision;
 use run::{Campaign, Stop};
 
 /// In the test suite; `npm run fuzz` goes on from other seeds.
-const PROGRAMS: u64 = 12_000;
-const RESIDUALS: u64 = 2_000;
-const PROGRAMS_IN_F32: u64 = 3_000;
-const PROGRAMS_ON_WEBGPU: u64 = 300;
-const HOSTILE_TAPES: u64 = 50_000;
+const PROGRAMS: u64 = 6_000;
+const RESIDUALS: u64 = 1_000;
+const PROGRAMS_IN_F32: u64 = 2_000;
+const PROGRAMS_ON_WEBGPU: u64 = 150;
+const HOSTILE_TAPES: u64 = 25_000;
 
 #[test]
 fn programs_agree_with_an_independent_evaluator() {

@@ -1,0 +1,89 @@
+//! What a solve comes to: the last recording, and the report that is made of what it brings back.
+
+use super::super::linear::Linear;
+use super::super::offender::Offenders;
+use super::super::{ProductReport, Report, Termination};
+use super::{Phase, Solver};
+use crate::clock::now_ms;
+use crate::device::{Counters, Device, Precision, Recording};
+use crate::error::Error;
+use crate::problem::Problem;
+
+impl Solver {
+    /// The commands of the report alone, for a solver that was advanced without readbacks.
+    pub fn report_now(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        self.phase = Phase::Reporting(Termination::Stopped, "a report was asked for between live steps".into());
+        self.started_ms.get_or_insert_with(now_ms);
+        self.report_recording(problem)
+    }
+
+    /// The cost of every enabled term at the accepted point, as partial sums.
+    pub(super) fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        let mut commands = problem.take_uploads();
+        let (point, _) = problem.arenas()?;
+        self.refresh_state(problem, &mut commands)?;
+        self.go_back(problem, &mut commands)?;
+        self.again = false;
+        self.work.return_to_best(problem, &mut commands)?;
+        problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
+        self.costs = self.work.sum_by_term(problem, point, &mut commands);
+        Ok(Recording { commands })
+    }
+
+    pub(super) fn report(
+        &mut self,
+        device: &Device,
+        problem: &Problem,
+        (termination, reason): (Termination, String),
+        readback: &[f64],
+        started: f64,
+    ) -> Report {
+        let cost_by_term = self.costs.read(readback);
+        let Offenders { count: non_finite, first: first_non_finite, .. } = std::mem::take(&mut self.offenders);
+        let moved = self.moved[0];
+        let cost = cost_by_term.iter().map(|term| term.1).sum();
+        let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
+        let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
+        Report {
+            termination,
+            converged: termination == Termination::Converged,
+            reason,
+            initial_cost: self.initial_cost.take().unwrap_or(cost),
+            cost,
+            iterations: self.iterations[first_iteration as usize..].to_vec(),
+            cost_by_term,
+            moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
+            compile_ms: self.compile_ms,
+            // Steps made one by one have their time, too.
+            solve_ms: (now_ms() - started).max(steps_ms),
+            non_finite,
+            first_non_finite,
+            idle_dispatches: self.waste.dispatches,
+            backend: self.backend,
+            precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
+            method: self.settings.method.name(),
+            linear: self.choice.linear.name(),
+            linear_reason: self.choice.why.clone(),
+            gauge: problem.freedoms(),
+            products: self.products(problem),
+            counters: self.counters(device),
+        }
+    }
+
+    /// How products are computed, where there are any.
+    fn products(&self, problem: &Problem) -> Vec<ProductReport> {
+        let batches = problem.enabled_batches().filter(|_| self.choice.linear == Linear::Pcg);
+        batches.map(ProductReport::of).collect()
+    }
+
+    /// What the device did since the solver was made; the systems that came back to be solved are counted apart.
+    fn counters(&self, device: &Device) -> Counters {
+        let mut counters = device.counters().since(&self.before);
+        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
+        let (readbacks, elements) = (self.returned.0 + readbacks, self.returned.1 + elements);
+        let bytes = elements * self.precision.bytes();
+        (counters.matrix_readbacks, counters.matrix_bytes_read_back) = (readbacks, bytes);
+        (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);
+        counters
+    }
+}

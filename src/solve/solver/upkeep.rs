@@ -1,0 +1,88 @@
+//! Keeping up with what the problem has become: its structure, its values, and other solvers of it.
+
+use super::super::linear::auto;
+use super::super::linear::host::Host;
+use super::super::method::FIRST_FLOOR;
+use super::super::{Workspace, state};
+use super::{Solver, first_knobs, needs};
+use crate::device::{Command, Device};
+use crate::error::Error;
+use crate::kernel::Fixed;
+use crate::problem::{Problem, Registry};
+
+impl Solver {
+    /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
+    pub fn prepare(&mut self, device: &mut Device, registry: &mut Registry, problem: &mut Problem) -> Result<(), Error> {
+        if !problem.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
+            return Ok(());
+        }
+        problem.lay_out(device, registry)?;
+        let (choice, host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        let work = match Workspace::new(device, problem, needs(&self.settings)) {
+            Ok(work) => work,
+            Err(error) => {
+                host.iter().flat_map(Host::buffers).for_each(|buffer| device.free(buffer));
+                return Err(error);
+            }
+        };
+        let old = std::mem::replace(&mut self.work, work);
+        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.forget_host(device);
+        (self.choice, self.host) = (choice, host);
+        (self.structure, self.selection) = (problem.structure, problem.selection);
+        self.knobs = first_knobs(&self.settings, self.precision);
+        (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
+        self.moved = [0; 2];
+        Ok(())
+    }
+
+    /// Destroys what the linear solver on the host has on the device.
+    fn forget_host(&mut self, device: &mut Device) {
+        let Some(host) = self.host.take() else { return };
+        self.returned = (self.returned.0 + host.readbacks, self.returned.1 + host.elements);
+        host.buffers().into_iter().for_each(|buffer| device.free(buffer));
+    }
+
+    /// Whether its buffers were made for this structure of the problem.
+    pub fn is_of(&self, structure: u64) -> bool {
+        self.structure == structure
+    }
+
+    /// Uploads what of the state an edit, or another solver of the same problem, has made stale, and moves the point into
+    /// its limits.
+    pub(super) fn refresh_state(&mut self, problem: &mut Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        if self.revision != problem.revision || problem.linearized_by != Some(self.id) {
+            self.revision = problem.revision;
+            problem.linearized_by = Some(self.id);
+            (self.arrival, self.retreats) = (None, 0);
+            self.again = false;
+            self.upload_state(commands);
+            self.work.project_point(problem, commands)?;
+        }
+        Ok(())
+    }
+
+    /// The state at the start, or after an edit: what is known of the point is stale, the damping only where rest drove it.
+    fn upload_state(&mut self, commands: &mut Vec<Command>) {
+        let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
+        commands.push(Command::Clear { slice: self.work.peak });
+        if self.fresh_state {
+            commands.push(self.work.scalars(Fixed::Wake));
+        } else {
+            self.fresh_state = true;
+            let [least, most] = self.settings.forcing;
+            values.extend(self.settings.method.start(self.precision));
+            values.extend([(state::FORCING, most), (state::FORCING_LEAST, least), (state::FORCING_MOST, most)]);
+            values.extend([(state::EPSILON, self.epsilon()), (state::WINDOW, self.settings.nonmonotone.into())]);
+        }
+        let upload =
+            |(element, value): (u32, f64)| Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] };
+        commands.extend(values.into_iter().map(upload));
+        if self.work.best.is_some() {
+            self.work.forget_history(commands);
+        }
+    }
+}
