@@ -3,12 +3,14 @@
 use crate::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::solve::linear::conjugate::{self, Inexact};
-use leastwise::solve::linear::dense::DenseCholesky;
+use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_panels, by_products};
 use leastwise::solve::linear::elimination::{Linked, check, detect, work};
 use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
 use leastwise::solve::linear::qr::Triangle;
 use leastwise::solve::linear::schur::{Refused, Schur};
-use leastwise::solve::linear::sparse::SparseCholesky;
+use leastwise::solve::linear::simplicial::Simplicial;
+use leastwise::solve::linear::sparse::{Factorization, SparseCholesky};
+use leastwise::solve::linear::supernodal::Supernodal;
 
 struct Given {
     matrix: BlockMatrix,
@@ -53,27 +55,69 @@ fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
     ]
 }
 
+/// What is native and what is for wasm.
+const DENSE: [(&str, Factorize); 2] = [("by products", by_products), ("by panels", by_panels)];
+
+/// A factor's structure serves for other values.
+fn sparse_solves<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> f64 {
+    let mut x = given.right.clone();
+    sparse.factorize(&given.system()).unwrap();
+    sparse.solve(&mut x);
+    given.error(&x)
+}
+
 #[test]
 fn dense_and_sparse_factors_solve() {
     let mut random = Random::new(21);
     for (name, sampled) in samples(&mut random) {
-        let mut sparse = SparseCholesky::new(&sampled.pattern).unwrap();
-        // The structure serves for other values.
+        let mut supernodal = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap();
+        let mut simplicial = SparseCholesky::<Simplicial>::new(&sampled.pattern).unwrap();
         for _ in 0..2 {
             let given = Given::of(&sampled, &mut random);
-            let mut x = given.right.clone();
-            DenseCholesky::new(&given.system()).unwrap().solve(&mut x);
-            assert!(given.error(&x) < 1e-11, "{name}, dense: {}", given.error(&x));
-            let mut x = given.right.clone();
-            sparse.factorize(&given.system()).unwrap();
-            sparse.solve(&mut x);
-            assert!(given.error(&x) < 1e-11, "{name}, sparse: {}", given.error(&x));
+            for (how, factorize) in DENSE {
+                let mut x = given.right.clone();
+                DenseCholesky::by(factorize, &given.system()).unwrap().solve(&mut x);
+                assert!(given.error(&x) < 1e-11, "{name}, dense {how}: {}", given.error(&x));
+            }
+            for (how, error) in
+                [("by blocks", sparse_solves(&mut supernodal, &given)), ("by entries", sparse_solves(&mut simplicial, &given))]
+            {
+                assert!(error < 1e-11, "{name}, sparse {how}: {error}");
+            }
             let solution = conjugate::solve(&given.system(), Inexact { forcing: 1e-13, max_iterations: 5000 }).unwrap();
             assert!(given.error(&solution.x) < 1e-10, "{name}, conjugate gradients: {}", given.error(&solution.x));
             // What is said to be left is what is left, also when it is much.
             let solution = conjugate::solve(&given.system(), Inexact { forcing: 0.1, max_iterations: 5000 }).unwrap();
             let left = solution.residual.iter().map(|r| r * r).sum::<f64>().sqrt() / given.right.iter().map(|r| r * r).sum::<f64>().sqrt();
             assert!((left - given.error(&solution.x)).abs() < 1e-12 && left > 1e-6, "{name}: {left}");
+        }
+    }
+}
+
+#[test]
+fn dense_factors_are_the_same_whatever_the_size() {
+    let mut random = Random::new(29);
+    // Below, at and beyond the columns that are worked on together, and a panel of them.
+    for n in [0, 1, 2, 7, 8, 9, 31, 32, 33, 40, 64, 71, 130] {
+        // AAᵀ + n·1.
+        let a: Vec<f64> = (0..n * n).map(|_| random.between(-1.0, 1.0)).collect();
+        let entry = |i: usize, j: usize| (0..n).map(|k| a[i * n + k] * a[j * n + k]).sum::<f64>() + if i == j { n as f64 } else { 0.0 };
+        let matrix: Vec<f64> = (0..n * n).map(|place| entry(place / n, place % n)).collect();
+        for (how, factorize) in DENSE {
+            let mut factor = matrix.clone();
+            factorize(&mut factor, n).unwrap();
+            for j in 0..n {
+                for i in j..n {
+                    let product: f64 = (0..=j).map(|k| factor[k * n + i] * factor[k * n + j]).sum();
+                    assert!((product - matrix[j * n + i]).abs() < 1e-13 * n as f64, "{how}, {n}: ({i}, {j})");
+                }
+            }
+            let mut indefinite = matrix.clone();
+            if n > 0 {
+                let k = random.below(n as u64) as usize;
+                indefinite[k * n + k] = -1.0;
+                assert_eq!(factorize(&mut indefinite, n), Err(Singular), "{how}, {n}: pivot {k}");
+            }
         }
     }
 }
@@ -143,9 +187,13 @@ fn what_has_no_solution_is_said_to_have_none() {
             let place = random.below(given.damping.len() as u64) as usize;
             given.damping[place] = bad;
             let mut x = given.right.clone();
-            assert_eq!(DenseCholesky::new(&given.system()).err(), Some(Singular), "{name}, dense, {bad}");
-            let solved = SparseCholesky::new(&sampled.pattern).unwrap().factorize(&given.system());
-            assert_eq!(solved, Err(Singular), "{name}, sparse, {bad}");
+            for (how, factorize) in DENSE {
+                assert_eq!(DenseCholesky::by(factorize, &given.system()).err(), Some(Singular), "{name}, dense {how}, {bad}");
+            }
+            let solved = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap().factorize(&given.system());
+            assert_eq!(solved, Err(Singular), "{name}, sparse by blocks, {bad}");
+            let solved = SparseCholesky::<Simplicial>::new(&sampled.pattern).unwrap().factorize(&given.system());
+            assert_eq!(solved, Err(Singular), "{name}, sparse by entries, {bad}");
             let solved = conjugate::solve(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
             assert_eq!(solved.err(), Some(Singular), "{name}, conjugate gradients, {bad}");
             let tables = detect(&sampled.pattern);

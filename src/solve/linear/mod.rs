@@ -24,7 +24,10 @@ pub mod pcg;
 pub mod qr;
 mod rows;
 pub mod schur;
+pub mod simplicial;
 pub mod sparse;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod supernodal;
 
 use super::Workspace;
 use crate::device::Command;

@@ -1,5 +1,6 @@
 //! Sparse Cholesky factors on the host, by faer. What does not depend on values — the order of elimination, the factor's
-//! structure, the place of every block — is found out once, while the structure stays.
+//! structure, the place of every block — is found out once, while the structure stays. Natively factors are made block by
+//! block ([`Supernodal`](super::supernodal)), in wasm entry by entry ([`Simplicial`](super::simplicial)): smaller and faster.
 //!
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
@@ -9,21 +10,34 @@ use crate::problem::Pattern;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::amd;
-use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
-use faer::{Conj, MatMut, Par, Side};
+
+#[cfg(target_arch = "wasm32")]
+pub use super::simplicial::Simplicial as Best;
+#[cfg(not(target_arch = "wasm32"))]
+pub use super::supernodal::Supernodal as Best;
+
+/// What makes factors of matrices of one structure, and solves with the last one.
+pub trait Factorization: Sized {
+    /// For matrices of which the lower triangle has this structure. The order is that of elimination.
+    fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>) -> Result<Self, TooLarge>;
+
+    /// Factorises a matrix, given by its lower triangle, whose values are finite.
+    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>) -> Result<(), Singular>;
+
+    /// x becomes the solution of the last matrix for the right-hand side x.
+    fn solve(&mut self, x: &mut [f64]);
+}
 
 /// A factor's structure, and the last factor.
-pub struct SparseCholesky {
-    symbolic: SymbolicCholesky<u32>,
+pub struct SparseCholesky<F = Best> {
+    factorization: F,
     /// The lower triangle by columns: where each begins, the rows of its entries, their values.
     starts: Vec<u32>,
     rows: Vec<u32>,
     values: Vec<f64>,
     /// For every block of every part, how many entries of its first column come before it.
     before: Vec<Vec<u32>>,
-    factor: Vec<f64>,
-    memory: MemBuffer,
 }
 
 /// Why there is no factor's structure.
@@ -111,7 +125,7 @@ impl Ordering {
     }
 }
 
-impl SparseCholesky {
+impl<F: Factorization> SparseCholesky<F> {
     pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
         let blocks = BlockColumns::new(pattern);
         let ordering = Ordering::of(pattern, &blocks)?;
@@ -144,18 +158,8 @@ impl SparseCholesky {
         let mut inverse = vec![0u32; n];
         forward.iter().enumerate().for_each(|(place, &scalar)| inverse[scalar as usize] = place as u32);
         let structure = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
-        let order = SymmetricOrdering::Custom(PermRef::new_checked(&forward, &inverse, n));
-        let symbolic = factorize_symbolic_cholesky(structure, Side::Lower, order, CholeskySymbolicParams::default());
-        let symbolic = symbolic.map_err(|_| TooLarge)?;
-        let memory = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
-        let memory = memory.or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
-        let memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
-        Ok(Self { values: vec![0.0; rows.len()], factor: vec![0.0; symbolic.len_val()], symbolic, starts, rows, before, memory })
-    }
-
-    /// Entries that are stored of the factor.
-    pub fn entries(&self) -> usize {
-        self.factor.len()
+        let factorization = F::new(structure, PermRef::new_checked(&forward, &inverse, n))?;
+        Ok(Self { factorization, values: vec![0.0; rows.len()], starts, rows, before })
     }
 
     /// Factorises the matrix of a system of the same structure.
@@ -167,12 +171,7 @@ impl SparseCholesky {
         }
         let n = self.starts.len() - 1;
         let structure = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
-        let matrix = SparseColMatRef::new(structure, &self.values[..]);
-        let stack = MemStack::new(&mut self.memory);
-        let (regularization, params) = (Default::default(), Default::default());
-        let done =
-            self.symbolic.factorize_numeric_llt::<f64>(&mut self.factor, matrix, Side::Lower, regularization, Par::Seq, stack, params);
-        done.map(|_| ()).map_err(|_| Singular)
+        self.factorization.factorize(SparseColMatRef::new(structure, &self.values[..]))
     }
 
     /// The values by columns.
@@ -211,9 +210,6 @@ impl SparseCholesky {
 
     /// x becomes (H + λD)⁻¹x, by the last factor.
     pub fn solve(&mut self, x: &mut [f64]) {
-        let n = x.len();
-        let factor = LltRef::new(&self.symbolic, &self.factor);
-        let x = MatMut::from_column_major_slice_mut(x, n, 1);
-        factor.solve_in_place_with_conj(Conj::No, x, Par::Seq, MemStack::new(&mut self.memory));
+        self.factorization.solve(x);
     }
 }

@@ -1,0 +1,43 @@
+//! Sparse Cholesky factors by faer's blocked kernels: columns of the same structure are worked on together, with matrix
+//! products. Fast where these have registers, and a lot of code.
+
+use super::matrix::Singular;
+use super::sparse::{Factorization, TooLarge};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::perm::PermRef;
+use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side};
+
+pub struct Supernodal {
+    symbolic: SymbolicCholesky<u32>,
+    factor: Vec<f64>,
+    memory: MemBuffer,
+}
+
+impl Factorization for Supernodal {
+    fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>) -> Result<Self, TooLarge> {
+        let order = SymmetricOrdering::Custom(order);
+        let symbolic = factorize_symbolic_cholesky(lower, Side::Lower, order, CholeskySymbolicParams::default());
+        let symbolic = symbolic.map_err(|_| TooLarge)?;
+        let memory = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+        let memory = memory.or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
+        let memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
+        Ok(Self { factor: vec![0.0; symbolic.len_val()], symbolic, memory })
+    }
+
+    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>) -> Result<(), Singular> {
+        let stack = MemStack::new(&mut self.memory);
+        let (regularization, params) = (Default::default(), Default::default());
+        let done =
+            self.symbolic.factorize_numeric_llt::<f64>(&mut self.factor, lower, Side::Lower, regularization, Par::Seq, stack, params);
+        done.map(|_| ()).map_err(|_| Singular)
+    }
+
+    fn solve(&mut self, x: &mut [f64]) {
+        let n = x.len();
+        let factor = LltRef::new(&self.symbolic, &self.factor);
+        let x = MatMut::from_column_major_slice_mut(x, n, 1);
+        factor.solve_in_place_with_conj(Conj::No, x, Par::Seq, MemStack::new(&mut self.memory));
+    }
+}
