@@ -3,12 +3,12 @@
 use crate::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::solve::linear::conjugate::{self, Inexact};
-use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_panels, by_products};
+use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_columns, by_products};
 use leastwise::solve::linear::elimination::{Linked, check, detect, work};
+use leastwise::solve::linear::left_looking::LeftLooking;
 use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
 use leastwise::solve::linear::qr::Triangle;
 use leastwise::solve::linear::schur::{Refused, Schur};
-use leastwise::solve::linear::simplicial::Simplicial;
 use leastwise::solve::linear::sparse::{Factorization, SparseCholesky};
 use leastwise::solve::linear::supernodal::Supernodal;
 
@@ -56,7 +56,7 @@ fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
 }
 
 /// What is native and what is for wasm.
-const DENSE: [(&str, Factorize); 2] = [("by products", by_products), ("by panels", by_panels)];
+const DENSE: [(&str, Factorize); 2] = [("by products", by_products), ("by columns", by_columns)];
 
 /// A factor's structure serves for other values.
 fn sparse_solves<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> f64 {
@@ -71,7 +71,7 @@ fn dense_and_sparse_factors_solve() {
     let mut random = Random::new(21);
     for (name, sampled) in samples(&mut random) {
         let mut supernodal = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap();
-        let mut simplicial = SparseCholesky::<Simplicial>::new(&sampled.pattern).unwrap();
+        let mut left_looking = SparseCholesky::<LeftLooking>::new(&sampled.pattern).unwrap();
         for _ in 0..2 {
             let given = Given::of(&sampled, &mut random);
             for (how, factorize) in DENSE {
@@ -80,7 +80,7 @@ fn dense_and_sparse_factors_solve() {
                 assert!(given.error(&x) < 1e-11, "{name}, dense {how}: {}", given.error(&x));
             }
             for (how, error) in
-                [("by blocks", sparse_solves(&mut supernodal, &given)), ("by entries", sparse_solves(&mut simplicial, &given))]
+                [("by blocks", sparse_solves(&mut supernodal, &given)), ("by panels", sparse_solves(&mut left_looking, &given))]
             {
                 assert!(error < 1e-11, "{name}, sparse {how}: {error}");
             }
@@ -192,8 +192,8 @@ fn what_has_no_solution_is_said_to_have_none() {
             }
             let solved = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap().factorize(&given.system());
             assert_eq!(solved, Err(Singular), "{name}, sparse by blocks, {bad}");
-            let solved = SparseCholesky::<Simplicial>::new(&sampled.pattern).unwrap().factorize(&given.system());
-            assert_eq!(solved, Err(Singular), "{name}, sparse by entries, {bad}");
+            let solved = SparseCholesky::<LeftLooking>::new(&sampled.pattern).unwrap().factorize(&given.system());
+            assert_eq!(solved, Err(Singular), "{name}, sparse by panels, {bad}");
             let solved = conjugate::solve(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
             assert_eq!(solved.err(), Some(Singular), "{name}, conjugate gradients, {bad}");
             let tables = detect(&sampled.pattern);

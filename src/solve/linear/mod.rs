@@ -18,13 +18,14 @@ pub mod conjugate;
 pub mod dense;
 pub mod elimination;
 pub mod host;
+pub mod left_looking;
 pub mod matrix;
+pub mod panels;
 mod parallel;
 pub mod pcg;
 pub mod qr;
 mod rows;
 pub mod schur;
-pub mod simplicial;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;

@@ -1,6 +1,6 @@
 //! Sparse Cholesky factors on the host, by faer. What does not depend on values — the order of elimination, the factor's
 //! structure, the place of every block — is found out once, while the structure stays. Natively factors are made block by
-//! block ([`Supernodal`](super::supernodal)), in wasm entry by entry ([`Simplicial`](super::simplicial)): smaller and faster.
+//! block ([`Supernodal`](super::supernodal)), in wasm panel by panel ([`LeftLooking`](super::left_looking)), in code of a tenth of the size.
 //!
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
@@ -13,7 +13,7 @@ use faer::sparse::linalg::amd;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 
 #[cfg(target_arch = "wasm32")]
-pub use super::simplicial::Simplicial as Best;
+pub use super::left_looking::LeftLooking as Best;
 #[cfg(not(target_arch = "wasm32"))]
 pub use super::supernodal::Supernodal as Best;
 
