@@ -2,6 +2,7 @@
 
 use crate::device::cpu::{Body, Twin, twins};
 use crate::device::{Access, KernelSource, binding::*};
+use crate::kernel::wgsl::embedded::shader;
 use crate::solve::state;
 
 const R: Access = Access::Read;
@@ -21,7 +22,7 @@ macro_rules! fixed {
             }
 
             fn text(self) -> &'static str {
-                match self { $(Self::$variant => include_str!(concat!("../../shaders/", stringify!($twin), ".wgsl"))),* }
+                match self { $(Self::$variant => shader!(concat!("../../shaders/", stringify!($twin), ".wgsl"))),* }
             }
 
             fn twin(self) -> Twin {
@@ -96,7 +97,7 @@ impl Fixed {
         let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
         let uses_groups = text.contains("group_sum") || text.contains("group_max");
         let constants = if uses_state { state::wgsl_constants() } else { String::new() };
-        let reduce = if uses_groups { include_str!("../../shaders/reduce.wgsl") } else { "" };
+        let reduce = if uses_groups { shader!("../../shaders/reduce.wgsl") } else { "" };
         format!("{constants}{reduce}\n{text}")
     }
 }

@@ -2,6 +2,7 @@
 
 use super::build::{Builder, cross_product, rescale, spring};
 use super::random::{Random, program};
+use leastwise::kernel::wgsl::embedded::without_comments;
 use leastwise::kernel::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
@@ -78,6 +79,25 @@ fn function_files() -> Vec<(String, String)> {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let code = |text: String| text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
     paths.map(|path| (path.file_name().unwrap().display().to_string(), code(std::fs::read_to_string(&path).unwrap()))).collect()
+}
+
+/// What the wasm module has of the shaders is what they are without their comments.
+#[test]
+fn comments_can_be_left_out() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
+    let paths = [folder, concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/functions")].map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut files = 0;
+    for path in paths.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("/*"), "{}: comments are lines", path.display());
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let expected: String = lines.map(|line| format!("{}\n", line.split("//").next().unwrap_or("").trim_end())).collect();
+        let (short, len) = without_comments::<0x10000>(&text);
+        assert_eq!(std::str::from_utf8(&short[..len]).unwrap(), expected, "{}", path.display());
+        assert_eq!(without_comments::<3>(&text).1, len, "what does not fit is counted");
+        files += 1;
+    }
+    assert!(files > 40, "{files} files");
 }
 
 /// What another precision must replace is in two files.

@@ -6,9 +6,10 @@
 
 use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Params, Recording, Signal, binding};
 use super::{Health, Scopes, WgpuDevice};
+use crate::kernel::wgsl::embedded::shader;
 use std::{collections::HashMap, sync::Arc};
 
-const PRELUDE: &str = include_str!("../../../shaders/prelude.wgsl");
+const PRELUDE: &str = shader!("../../../shaders/prelude.wgsl");
 
 type AccessList = [Access; binding::COUNT];
 

@@ -3,24 +3,25 @@
 //! A module has those that its program calls and what they call in turn, always in one order. What stands between two
 //! blank lines of a file is one declaration with its comment, or a remark on the file, which no module has.
 
+use super::embedded::shader;
 use super::{Binary, Instruction, Program, Unary};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Each after those that it calls.
 const FILES: [&str; 12] = [
-    include_str!("../../../shaders/functions/bits.wgsl"),
-    include_str!("../../../shaders/functions/far_turn.wgsl"),
-    include_str!("../../../shaders/functions/trigonometry.wgsl"),
-    include_str!("../../../shaders/functions/inverse_trigonometry.wgsl"),
-    include_str!("../../../shaders/functions/exponential.wgsl"),
-    include_str!("../../../shaders/functions/logarithm.wgsl"),
-    include_str!("../../../shaders/functions/power.wgsl"),
-    include_str!("../../../shaders/functions/cube_root.wgsl"),
-    include_str!("../../../shaders/functions/hyperbolic.wgsl"),
-    include_str!("../../../shaders/functions/inverse_hyperbolic.wgsl"),
-    include_str!("../../../shaders/functions/error_function.wgsl"),
-    include_str!("../../../shaders/functions/logistic.wgsl"),
+    shader!("../../../shaders/functions/bits.wgsl"),
+    shader!("../../../shaders/functions/far_turn.wgsl"),
+    shader!("../../../shaders/functions/trigonometry.wgsl"),
+    shader!("../../../shaders/functions/inverse_trigonometry.wgsl"),
+    shader!("../../../shaders/functions/exponential.wgsl"),
+    shader!("../../../shaders/functions/logarithm.wgsl"),
+    shader!("../../../shaders/functions/power.wgsl"),
+    shader!("../../../shaders/functions/cube_root.wgsl"),
+    shader!("../../../shaders/functions/hyperbolic.wgsl"),
+    shader!("../../../shaders/functions/inverse_hyperbolic.wgsl"),
+    shader!("../../../shaders/functions/error_function.wgsl"),
+    shader!("../../../shaders/functions/logistic.wgsl"),
 ];
 
 struct Declaration {

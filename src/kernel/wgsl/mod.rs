@@ -1,5 +1,6 @@
 //! Programs as WGSL text: what follows the prelude that every device puts in front.
 
+pub mod embedded;
 mod functions;
 mod owner;
 mod split;
