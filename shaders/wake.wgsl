@@ -11,6 +11,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     state[DAMPING] = min(state[DAMPING], real(1e3));
     state[GROWTH] = 2.0;
-    state[RADIUS] = max(state[RADIUS], real(1e-4));
+    state[RADIUS] = max(state[RADIUS], real(1e-2));
     state[ALONG_NEWTON] = 1.0;
 }

@@ -224,7 +224,7 @@ fn an_edit_is_followed_however_long_the_rest_before_it() {
             let options = Options { linear: Some("pcg".into()), method, dogleg, ..Options::default() };
             let solver = session.solver(problem, &options).unwrap();
             for (round, goal) in [[1.0, 1.6], [-0.5, 1.2], [2.0, -0.3]].into_iter().enumerate() {
-                session.advance(solver, 150, f64::INFINITY).unwrap();
+                session.advance(solver, 60, f64::INFINITY).unwrap();
                 session.set_column(problem, term, 0, Reals::F64(&goal)).unwrap();
                 session.advance(solver, 20, f64::INFINITY).unwrap();
                 let task = session.term_costs(problem, term).unwrap();

@@ -283,7 +283,7 @@ pub fn step_length(random: &mut Random) -> Vec<Case> {
 
 pub fn wake(random: &mut Random) -> Vec<Case> {
     // λ and Δ, and what becomes of them.
-    [("after rest", [1e15, 1e-15], [1e3, 1e-4]), ("within reason", [0.5, 8.0], [0.5, 8.0])]
+    [("after rest", [1e15, 1e-15], [1e3, 1e-2]), ("within reason", [0.5, 8.0], [0.5, 8.0])]
         .map(|(name, [damping, radius], next)| {
             let known = [(DAMPING, damping), (GROWTH, 1024.0), (RADIUS, radius), (ALONG_NEWTON, 1e-3)];
             let mut case = rule(Fixed::Wake, name, &known, random);

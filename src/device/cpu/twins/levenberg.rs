@@ -205,7 +205,7 @@ pub fn wake<R: Real>(_: &Work, mut bindings: Bindings<R>) {
     let state = bindings.write(STATE);
     state[DAMPING as usize] = smaller(state[DAMPING as usize], R::from_f64(1e3));
     state[GROWTH as usize] = R::from_f64(2.0);
-    state[RADIUS as usize] = larger(state[RADIUS as usize], R::from_f64(1e-4));
+    state[RADIUS as usize] = larger(state[RADIUS as usize], R::from_f64(1e-2));
     state[ALONG_NEWTON as usize] = R::ONE;
 }
 
