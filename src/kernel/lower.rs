@@ -29,9 +29,10 @@ fn registers(graph: &Graph, uses: &[u32]) -> Vec<u32> {
     for index in (0..graph.len()).filter(|&index| uses[index] > 0) {
         let mut of_operands = [0; 3];
         graph.operands(Expr(index as u32)).zip(&mut of_operands).for_each(|(operand, need)| *need = needs[operand.0 as usize]);
-        of_operands.sort_unstable_by(|a, b| b.cmp(a));
+        of_operands.sort_unstable();
         // Those done already each hold a register while the next is computed.
-        needs[index] = (0..).zip(of_operands).map(|(held, need)| need + if need > 0 { held } else { 0 }).max().unwrap_or(0).max(1);
+        needs[index] =
+            (0..).zip(of_operands.into_iter().rev()).map(|(held, need)| need + if need > 0 { held } else { 0 }).max().unwrap_or(0).max(1);
     }
     needs
 }
@@ -63,8 +64,15 @@ impl<L: Fn(Leaf) -> Load> Lowering<'_, L> {
             };
             let before = stack.len();
             stack.extend(operands.into_iter().flatten().filter(|operand| self.values[operand.0 as usize].is_none()));
-            // The last one pushed is computed first.
-            stack[before..].sort_by_key(|operand| self.needs[operand.0 as usize]);
+            // The last one pushed is computed first. They are three at most: what sorts any number is long.
+            let (operands, need) = (&mut stack[before..], |operand: Expr| self.needs[operand.0 as usize]);
+            for end in 1..operands.len() {
+                for at in (1..=end).rev() {
+                    if need(operands[at - 1]) > need(operands[at]) {
+                        operands.swap(at - 1, at);
+                    }
+                }
+            }
             if stack.len() == before {
                 self.emit(expr, fused);
                 stack.pop();

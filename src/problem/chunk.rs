@@ -178,11 +178,12 @@ impl Frame<'_> {
     ) -> Result<Vec<Incidence>, Error> {
         let moves = |slot: usize| self.signature.slots[slot].vector.is_some() && gradient[slot].width > 0;
         // No two moving tables begin at the same element of a vector.
-        let mut reached: Vec<&Table> = (0..tables.len()).filter(|&slot| moves(slot)).map(|slot| tables[slot]).collect();
-        reached.sort_by_key(|table| table.vector);
-        reached.dedup_by_key(|table| table.vector);
+        let mut reached: Vec<(u32, u32)> =
+            (0..).zip(tables).filter(|(slot, _)| moves(*slot as usize)).map(|(slot, table)| (table.vector, slot)).collect();
+        reached.sort_unstable();
+        reached.dedup_by_key(|(vector, _)| *vector);
         let mut lists = Vec::new();
-        for table in reached {
+        for table in reached.into_iter().map(|(_, slot)| tables[slot as usize]) {
             let mine = (0..tables.len()).filter(|&slot| moves(slot) && tables[slot].vector == table.vector);
             let slots: Vec<IncidentSlot> = mine
                 .map(|slot| IncidentSlot {
@@ -211,11 +212,11 @@ impl Frame<'_> {
     ) -> Result<Vec<Incidence>, Error> {
         let none = ColumnMap::default();
         let table = |pair: &(u32, u32)| tables[pair.0 as usize];
-        let mut reached: Vec<&Table> = pairs.iter().map(table).collect();
-        reached.sort_by_key(|table| table.vector);
-        reached.dedup_by_key(|table| table.vector);
+        let mut reached: Vec<(u32, u32)> = pairs.iter().map(|pair| (table(pair).vector, pair.0)).collect();
+        reached.sort_unstable();
+        reached.dedup_by_key(|(vector, _)| *vector);
         let mut lists = Vec::new();
-        for of in reached {
+        for of in reached.into_iter().map(|(_, slot)| tables[slot as usize]) {
             let mine = pairs.iter().zip(maps).filter(|(pair, _)| table(pair).vector == of.vector);
             let slots = mine.map(|(&(a, b), diagonal)| IncidentSlot {
                 indices: self.indices(indices, a, range),

@@ -5,10 +5,10 @@
 //! belong to one component of a table add up to 0 in every row of every residual, symbol by symbol. Other freedoms, such as
 //! turns, are not looked for.
 
-use super::{Batch, Problem, Table};
+use super::{Batch, Problem, Table, distinct};
 use crate::kernel::Entry;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Unknowns that no residual holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ impl Problem {
             let entries = term.entries.iter().map(|entries| (&entries.reading.structure, &entries.tables, &entries.contents));
             for (structure, tables, contents) in parts.chain(entries) {
                 let columns = structure.slots.iter().zip(tables).filter(|(_, table)| **table == number).map(|(slot, _)| slot.column);
-                for column in columns.collect::<BTreeSet<u32>>() {
+                for column in distinct(columns) {
                     contents.indices[column as usize].iter().for_each(|&index| touched[index as usize] = true);
                 }
             }

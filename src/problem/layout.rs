@@ -79,9 +79,11 @@ impl Problem {
         let moved: Vec<Batch> = self.batches.extract_if(.., moved).collect();
         let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
         let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();
-        let mut replaced: Vec<Batch> = old.into_values().chain(moved).collect();
-        replaced.sort_by_key(|batch| (batch.members[0].term, batch.members[0].part));
-        replaced.iter().for_each(|batch| batch.free(device, &mut self.uploads));
+        let replaced: Vec<Batch> = old.into_values().chain(moved).collect();
+        let mut order: Vec<(u32, u32, usize)> =
+            (0..).zip(&replaced).map(|(k, batch)| (batch.members[0].term, batch.members[0].part, k)).collect();
+        order.sort_unstable();
+        order.iter().for_each(|&(.., k)| replaced[k].free(device, &mut self.uploads));
         let mut refused = None;
         for (group, batch) in groups.iter().zip(&mut batches).filter(|(_, batch)| batch.is_none()) {
             match Batch::new(device, registry, &self.tables, &self.terms, group, &mut self.uploads) {

@@ -41,6 +41,7 @@ pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Targ
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
+pub(crate) use schedule::distinct;
 pub use schedule::{Product, Schedule, Tuning};
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
 pub use sum_batch::{SumBatch, SumChunk, SumPlace};

@@ -115,13 +115,14 @@ impl RaggedSpec<'_> {
         if counts.len() <= MAX_KERNELS {
             return counts.iter().map(|&(length, _)| alone(length)).collect();
         }
-        let mut buckets = Vec::new();
+        let mut buckets: Vec<Bucket> = Vec::new();
+        let mut add = |bucket: Bucket| buckets.insert(buckets.partition_point(|before| before.lengths[0] <= bucket.lengths[0]), bucket);
         // A few are left for lengths that refuse company.
         for group in least_padding(&counts, MAX_KERNELS - 4) {
             let (joined, refused) = self.joined(&group, tables)?;
-            buckets.push(joined);
+            add(joined);
             for length in refused {
-                buckets.push(alone(length)?);
+                add(alone(length)?);
             }
         }
         if buckets.len() > MAX_KERNELS {
@@ -132,7 +133,6 @@ impl RaggedSpec<'_> {
                 counts.len()
             )));
         }
-        buckets.sort_by_key(|bucket| bucket.lengths[0]);
         Ok(buckets)
     }
 

@@ -9,7 +9,7 @@ use crate::device::{Device, KernelId, KernelSource, Profile};
 use crate::error::Error;
 use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Signature, tiles, wgsl};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -109,9 +109,17 @@ pub(super) struct Owners {
     pub tiles: Vec<Vec<u32>>,
 }
 
+/// What there is, once each, ascending. (Trees for so few things would be more code than all else here.)
+pub(crate) fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
 /// The columns whose variables may own the instances of these chunks.
 pub(super) fn owners(signature: &Signature, indices: &[Vec<u32>], chunks: &[Range<usize>], group_size: u32) -> Vec<Owners> {
-    let columns: BTreeSet<u32> = signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column).collect();
+    let columns = distinct(signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column));
     let of = |&column: &u32| {
         let tiles = chunks.iter().map(|chunk| tiles(&indices[column as usize][chunk.clone()], group_size));
         Some(Owners { column, tiles: tiles.collect::<Option<Vec<_>>>()? })
@@ -224,12 +232,12 @@ fn columns_bytes(program: &Program, real: f64) -> f64 {
         Instruction::Load(Load::Data(column)) => Some((false, *column)),
         _ => None,
     });
-    let columns: BTreeSet<(bool, u32)> = columns.collect();
+    let columns = distinct(columns);
     let used = program.instructions.iter().filter_map(|instruction| match instruction {
         Instruction::Load(Load::Arena { address, .. } | Load::Vector { address, .. }) => Some(program.addresses[*address as usize].column),
         _ => None,
     });
-    let indices: BTreeSet<u32> = used.collect();
+    let indices = distinct(used);
     columns.len() as f64 * real + indices.len() as f64 * 4.0
 }
 
@@ -239,9 +247,9 @@ fn arena_bytes(program: &Program, signature: &Signature, sizes: &Sizes, real: f6
         Instruction::Load(Load::Arena { address, .. }) => Some(program.addresses[*address as usize]),
         _ => None,
     });
-    let bases: BTreeSet<u32> = used.map(|address| address.base).collect();
+    let bases = distinct(used.map(|address| address.base));
     let tables = (0..signature.slots.len()).filter(|&slot| bases.contains(&signature.slots[slot].arena.base));
-    let places: BTreeSet<u32> = tables.map(|slot| sizes.tables[slot].arena).collect();
+    let places = distinct(tables.map(|slot| sizes.tables[slot].arena));
     let bytes = places.iter().map(|place| {
         let table = sizes.tables.iter().find(|table| table.arena == *place);
         table.map_or(0.0, |table| f64::from(table.elements().min(sizes.instances.saturating_mul(table.width))) * real)

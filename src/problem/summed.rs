@@ -93,7 +93,7 @@ impl SummedSpec<'_> {
             crate::expr::Node::Leaf(Leaf::Slot { slot, .. }) => Some(slot),
             _ => None,
         });
-        let numbers: std::collections::BTreeSet<u32> = slots.filter(|&slot| slot < self.sum_slot()).collect();
+        let numbers = super::distinct(slots.filter(|&slot| slot < self.sum_slot()));
         let first = self.plain.slots.len() as u32;
         let reached = numbers.into_iter().map(|number| {
             let (table, way) = match self.plain.slots.get(number as usize) {

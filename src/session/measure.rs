@@ -9,9 +9,9 @@ use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, Instruction, Load, Program};
-use crate::problem::{Batch, Chunk, Problem, SumBatch, SumChunk};
+use crate::problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
 use crate::solve::{Workspace, linear::pcg, state};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// What [`Session::measure`] can time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,16 +220,12 @@ impl Traffic {
 
 /// Bytes of the columns that a program loads: of J and the data, and of the index table for what it gathers.
 fn loads(program: &Program, chunk: &Chunk, real: f64) -> f64 {
-    let columns: BTreeSet<(bool, u32)> = program
-        .instructions
-        .iter()
-        .filter_map(|instruction| match instruction {
-            Instruction::Load(Load::Jacobian(column)) => Some((true, *column)),
-            Instruction::Load(Load::Data(column)) => Some((false, *column)),
-            _ => None,
-        })
-        .collect();
-    let indices: BTreeSet<u32> = program.addresses.iter().map(|address| address.column).collect();
+    let columns = distinct(program.instructions.iter().filter_map(|instruction| match instruction {
+        Instruction::Load(Load::Jacobian(column)) => Some((true, *column)),
+        Instruction::Load(Load::Data(column)) => Some((false, *column)),
+        _ => None,
+    }));
+    let indices = distinct(program.addresses.iter().map(|address| address.column));
     f64::from(chunk.count) * (columns.len() as f64 * real + indices.len() as f64 * 4.0)
 }
 

@@ -94,11 +94,11 @@ impl TileProgram {
     fn owned<'a, R>(&self, q: &'a mut [R], index: &[u32], owners: &[u32], items: &Range<usize>) -> Vec<(usize, Pieces<'a, R>)> {
         let (Some(&first), Some(&last)) = (owners.get(items.start), owners.get(items.end.wrapping_sub(1))) else { return Vec::new() };
         let base = |slot: &OwnSlot| index[slot.address.base as usize] as usize;
-        let mut order: Vec<usize> = (0..self.slots.len()).collect();
-        order.sort_by_key(|&number| base(&self.slots[number]));
+        let mut order: Vec<(u32, u32)> = self.slots.iter().map(|slot| base(slot) as u32).zip(0..).collect();
+        order.sort_unstable();
         let mut pieces = Pieces::new(q);
         let mut owned: Vec<Option<(usize, Pieces<R>)>> = self.slots.iter().map(|_| None).collect();
-        for number in order {
+        for number in order.into_iter().map(|(_, number)| number as usize) {
             let (start, stride) = (base(&self.slots[number]), self.slots[number].address.stride as usize);
             let stretch = pieces.take(start + first as usize * stride..start + (last as usize + 1) * stride);
             owned[number] = Some((first as usize, Pieces::new(stretch)));

@@ -63,10 +63,10 @@ pub fn detect(pattern: &Pattern) -> Vec<u32> {
         let BlockRows { count, width, .. } = pattern.tables[table as usize];
         count * width
     };
-    let mut order: Vec<u32> = (0..pattern.tables.len() as u32).collect();
-    order.sort_by_key(|&table| std::cmp::Reverse(unknowns(table)));
+    let mut order: Vec<(u32, u32)> = (0..pattern.tables.len() as u32).map(|table| (u32::MAX - unknowns(table), table)).collect();
+    order.sort_unstable();
     let mut chosen: Vec<u32> = Vec::new();
-    for table in order {
+    for (_, table) in order {
         chosen.push(table);
         if check(pattern, &chosen).is_err() {
             chosen.pop();

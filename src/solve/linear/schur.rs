@@ -190,10 +190,12 @@ impl Schur {
     fn substitute(&self, pattern: &Pattern, kept: &[f64], x: &mut [f64]) {
         let elimination = &self.elimination;
         let mut pieces = Vec::new();
-        let mut groups: Vec<&Group> = elimination.groups.iter().collect();
-        groups.sort_by_key(|group| pattern.tables[group.table as usize].scalar);
+        let mut order: Vec<(u32, u32)> =
+            elimination.groups.iter().map(|group| pattern.tables[group.table as usize].scalar).zip(0..).collect();
+        order.sort_unstable();
         let (mut rest, mut at) = (x, 0);
-        for group in groups {
+        for (_, number) in order {
+            let group = &elimination.groups[number as usize];
             let start = pattern.tables[group.table as usize].scalar as usize;
             let expect = "x holds all tables, one after the other";
             rest.split_off_mut(..start - at).expect(expect);

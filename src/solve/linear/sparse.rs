@@ -75,9 +75,9 @@ impl BlockColumns {
         let mut next = starts.clone();
         let mut blocks = vec![(0, 0, 0); starts[variables] as usize];
         // Parts in the order of their row tables, rows ascending: so are the blocks of a column.
-        let mut order: Vec<u32> = (0..pattern.parts.len() as u32).collect();
-        order.sort_by_key(|&number| pattern.parts[number as usize].row);
-        for number in order {
+        let mut order: Vec<(u32, u32)> = pattern.parts.iter().map(|part| part.row).zip(0..).collect();
+        order.sort_unstable();
+        for (_, number) in order {
             let part = &pattern.parts[number as usize];
             let [rows, columns] = [part.row, part.column].map(|table| pattern.tables[table as usize].first);
             for row in 0..part.starts.len() as u32 - 1 {
