@@ -3,57 +3,35 @@
 //! No borrow of the engine lives across an await: what waits is a [`Signal`](crate::device::Signal), which knows
 //! nothing of the engine.
 
-mod term;
 mod values;
 
 use crate::clock::now_ms;
+use crate::crossing::{self, ForcedLimits, Packed, State, Unpacked};
 use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
-use crate::device::{Counters, Device, Limits, Precision, Signal};
+use crate::device::{Device, Limits, Signal};
 use crate::error::Error;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
-use crate::session::{HessianForm, Measured, Progress, Session, SolveMode};
+use crate::session::{Progress, Session};
 use crate::solve::Options;
-use serde::{Deserialize, Serialize};
-use term::{Packed, Unpacked};
 use values::{Numbers, reals, refuse, to_js, words};
 use wasm_bindgen::prelude::*;
 
-/// Limits that tests force.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct ForcedLimits {
-    binding_bytes: Option<f64>,
-    group_size: Option<u32>,
-    groups_per_dimension: Option<u32>,
-}
-
+/// Those that are forced, over `base`; none where none are.
 fn limits(forced: JsValue, base: Limits) -> Result<Option<Limits>, JsValue> {
     if forced.is_undefined() || forced.is_null() {
         return Ok(None);
     }
     let forced: ForcedLimits = serde_wasm_bindgen::from_value(forced)?;
-    let binding_bytes = forced.binding_bytes.map_or(base.binding_bytes, |bytes| (bytes as u64).max(1 << 16));
-    let group_size = forced.group_size.unwrap_or(base.group_size).clamp(1, 256);
-    Ok(Some(Limits {
-        binding_bytes,
-        buffer_bytes: if forced.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
-        group_size: 1 << group_size.ilog2(),
-        groups_per_dimension: forced.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
-        ..base
-    }))
+    Ok(Some(forced.over(base)))
 }
 
 /// An engine on the CPU.
 #[wasm_bindgen(js_name = openCpu)]
 pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
-    let precision = match precision {
-        "f32" => Precision::F32,
-        "f64" => Precision::F64,
-        other => return Err(refuse(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\" or \"f64\"")))),
-    };
-    let base = CpuDevice::default_limits();
-    let limits = limits(forced, base)?.unwrap_or(base);
+    let precision = crossing::precision(precision).map_err(refuse)?;
+    let own = CpuDevice::default_limits();
+    let limits = limits(forced, own)?.unwrap_or(own);
     Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))), terms: 0 })
 }
 
@@ -86,32 +64,17 @@ pub struct Engine {
     terms: u32,
 }
 
-/// What crosses for every state of a task.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", tag = "state")]
-enum Crossing {
-    Yielded,
-    Done { report: crate::solve::Report },
-    Iteration { iteration: crate::solve::Iteration },
-}
-
 #[wasm_bindgen]
 impl Engine {
     #[wasm_bindgen(getter)]
     pub fn counters(&self) -> Result<JsValue, JsValue> {
-        let counters: Counters = self.session.device().counters();
-        to_js(&counters)
+        to_js(&self.session.device().counters())
     }
 
     /// The adapter's own name; "cpu" without one.
     #[wasm_bindgen(getter)]
     pub fn adapter(&self) -> String {
-        match self.session.device() {
-            Device::Cpu(_) => "cpu".into(),
-            Device::Wgpu(device) => device.adapter().to_string(),
-            #[cfg(feature = "cuda")]
-            Device::Cuda(device) => device.adapter().to_string(),
-        }
+        self.session.device().adapter().to_string()
     }
 
     pub fn problem(&mut self) -> u32 {
@@ -197,8 +160,7 @@ impl Engine {
 
     /// The tuning table: the keys of products, and after all of these their schedules.
     pub fn tuning(&self) -> Vec<String> {
-        let products = &self.session.tuning().products;
-        products.keys().cloned().chain(products.values().map(|schedule| schedule.name().into())).collect()
+        crossing::tuning(self.session.tuning())
     }
 
     /// Gives a table back; `schedules` are those of `keys`.
@@ -215,12 +177,7 @@ impl Engine {
 
     #[wasm_bindgen(js_name = evaluateTerm)]
     pub fn evaluate_term(&mut self, problem: u32, term: u32, hessian: Option<String>) -> Result<u32, JsValue> {
-        let form = match hessian.as_deref() {
-            None => None,
-            Some("exact") => Some(HessianForm::Exact),
-            Some("psd") => Some(HessianForm::Semidefinite),
-            Some(other) => return Err(refuse(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\"")))),
-        };
+        let form = crossing::hessian(hessian.as_deref()).map_err(refuse)?;
         self.session.evaluate_term(problem, term, form).map_err(refuse)
     }
 
@@ -275,8 +232,7 @@ impl Engine {
     }
 
     pub fn solve(&mut self, solver: u32, mode: &str) -> Result<u32, JsValue> {
-        let mode = if mode == "step" { SolveMode::Step } else { SolveMode::Solve };
-        self.session.solve(solver, mode).map_err(refuse)
+        self.session.solve(solver, crossing::mode(mode)).map_err(refuse)
     }
 
     pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), JsValue> {
@@ -294,8 +250,7 @@ impl Engine {
 
     /// A task: the milliseconds of an evaluation or a product.
     pub fn measure(&mut self, solver: u32, what: &str, repeats: u32) -> Result<u32, JsValue> {
-        let what = if what == "product" { Measured::Product } else { Measured::Evaluation };
-        self.session.measure(solver, what, repeats).map_err(refuse)
+        self.session.measure(solver, crossing::measured(what), repeats).map_err(refuse)
     }
 
     /// A task: the milliseconds of a copy.
@@ -309,26 +264,18 @@ impl Engine {
     }
 
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
-        let bare = |state: &str| {
-            let object = js_sys::Object::new();
-            js_sys::Reflect::set(&object, &"state".into(), &state.into())?;
-            Ok::<js_sys::Object, JsValue>(object)
+        let with = |state: State, key: &str, value: JsValue| {
+            let object = to_js(&state)?;
+            js_sys::Reflect::set(&object, &key.into(), &value)?;
+            Ok(object)
         };
         match self.session.resume(task, budget_ms).map_err(refuse)? {
-            Progress::Yielded => to_js(&Crossing::Yielded),
-            Progress::Iteration(iteration) => to_js(&Crossing::Iteration { iteration }),
-            Progress::Report(report) => to_js(&Crossing::Done { report: *report }),
-            Progress::Stepped => Ok(bare("done")?.into()),
-            Progress::Waiting(signal) => {
-                let object = bare("waiting")?;
-                js_sys::Reflect::set(&object, &"ready".into(), &promise(signal))?;
-                Ok(object.into())
-            }
-            Progress::Values(values) => {
-                let object = bare("done")?;
-                js_sys::Reflect::set(&object, &"values".into(), &js_sys::Float64Array::from(&values[..]))?;
-                Ok(object.into())
-            }
+            Progress::Yielded => to_js(&State::Yielded),
+            Progress::Iteration(iteration) => to_js(&State::Iteration { iteration }),
+            Progress::Report(report) => to_js(&State::Done { report: Some(&report) }),
+            Progress::Stepped => to_js(&State::Done { report: None }),
+            Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
+            Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! JavaScript values in and out.
 
+use crate::crossing::Refusal;
 use crate::error::Error;
 use crate::problem::{Reals, Weight};
 use serde::Serialize;
@@ -65,22 +66,9 @@ pub fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
-/// `{ code, message, term?, instance?, slot? }`, of which the façade makes its error.
+/// What is thrown.
 pub fn refuse(error: Error) -> JsValue {
-    #[derive(Serialize)]
-    struct Refusal<'a> {
-        code: &'a str,
-        message: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        term: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        instance: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        slot: Option<u32>,
-    }
-    let refusal =
-        Refusal { code: error.code(), message: error.to_string(), term: error.term(), instance: error.instance(), slot: error.slot() };
-    to_js(&refusal).unwrap_or_else(|other| other)
+    to_js(&Refusal::from(&error)).unwrap_or_else(|other| other)
 }
 
 thread_local! {

@@ -1,0 +1,101 @@
+//! What crosses to JavaScript and back, for either binding: `src/js/` (wasm-bindgen) and the addon
+//! (`native_cuda/addon`). `ts/src/native.ts` is the interface that both are held to.
+
+mod term;
+
+pub use term::{Packed, Unpacked};
+
+use crate::device::{Limits, Precision};
+use crate::error::Error;
+use crate::problem::Tuning;
+use crate::session::{HessianForm, Measured, SolveMode};
+use crate::solve::{Iteration, Report};
+use serde::{Deserialize, Serialize};
+
+/// Limits that tests force.
+#[derive(Deserialize, Clone, Copy, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForcedLimits {
+    pub binding_bytes: Option<f64>,
+    pub group_size: Option<u32>,
+    pub groups_per_dimension: Option<u32>,
+}
+
+impl ForcedLimits {
+    /// A device's limits with these in place of its own.
+    pub fn over(&self, base: Limits) -> Limits {
+        let binding_bytes = self.binding_bytes.map_or(base.binding_bytes, |bytes| (bytes as u64).max(1 << 16));
+        let group_size = self.group_size.unwrap_or(base.group_size).clamp(1, 256);
+        Limits {
+            binding_bytes,
+            buffer_bytes: if self.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
+            group_size: 1 << group_size.ilog2(),
+            groups_per_dimension: self.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
+            ..base
+        }
+    }
+}
+
+/// `{ code, message, term?, instance?, slot? }`, of which the façade makes its error.
+#[derive(Serialize)]
+pub struct Refusal<'a> {
+    pub code: &'a str,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub term: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+}
+
+impl<'a> From<&'a Error> for Refusal<'a> {
+    fn from(error: &'a Error) -> Self {
+        Self { code: error.code(), message: error.to_string(), term: error.term(), instance: error.instance(), slot: error.slot() }
+    }
+}
+
+/// The states of a task that are all data; a promise or values are the bindings' to add.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum State<'a> {
+    Yielded,
+    Waiting,
+    Iteration {
+        iteration: Iteration,
+    },
+    Done {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        report: Option<&'a Report>,
+    },
+}
+
+pub fn precision(name: &str) -> Result<Precision, Error> {
+    match name {
+        "f32" => Ok(Precision::F32),
+        "f64" => Ok(Precision::F64),
+        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\" or \"f64\""))),
+    }
+}
+
+pub fn hessian(name: Option<&str>) -> Result<Option<HessianForm>, Error> {
+    match name {
+        None => Ok(None),
+        Some("exact") => Ok(Some(HessianForm::Exact)),
+        Some("psd") => Ok(Some(HessianForm::Semidefinite)),
+        Some(other) => Err(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\""))),
+    }
+}
+
+pub fn mode(name: &str) -> SolveMode {
+    if name == "step" { SolveMode::Step } else { SolveMode::Solve }
+}
+
+pub fn measured(name: &str) -> Measured {
+    if name == "product" { Measured::Product } else { Measured::Evaluation }
+}
+
+/// The tuning table: the keys of products, and after all of these their schedules.
+pub fn tuning(table: &Tuning) -> Vec<String> {
+    table.products.keys().cloned().chain(table.products.values().map(|schedule| schedule.name().into())).collect()
+}
