@@ -12,7 +12,10 @@ pub mod wgpu;
 
 pub use recording::*;
 
-use std::{cell::Cell, future::Future, pin::Pin, rc::Rc};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// The arithmetic of a device's reals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -158,35 +161,40 @@ pub enum DeviceError {
 
 /// Wakes whoever waits for the GPU. Cheap to clone; independent of any borrow of the device.
 #[derive(Clone, Default)]
-pub struct Signal(Rc<SignalState>);
+pub struct Signal(Arc<SignalState>);
 
 #[derive(Default)]
 struct SignalState {
-    set: Cell<bool>,
-    waker: Cell<Option<std::task::Waker>>,
+    set: AtomicBool,
+    waker: Mutex<Option<Waker>>,
 }
 
 impl Signal {
     pub fn set(&self) {
-        self.0.set.set(true);
-        if let Some(waker) = self.0.waker.take() {
+        self.0.set.store(true, Ordering::Release);
+        if let Some(waker) = self.swap(None) {
             waker.wake();
         }
     }
 
     pub fn is_set(&self) -> bool {
-        self.0.set.get()
+        self.0.set.load(Ordering::Acquire)
+    }
+
+    fn swap(&self, waker: Option<Waker>) -> Option<Waker> {
+        std::mem::replace(&mut *self.0.waker.lock().unwrap_or_else(PoisonError::into_inner), waker)
     }
 }
 
 impl Future for Signal {
     type Output = ();
-    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.is_set() {
-            return std::task::Poll::Ready(());
+            return Poll::Ready(());
         }
-        self.0.waker.set(Some(context.waker().clone()));
-        std::task::Poll::Pending
+        self.swap(Some(context.waker().clone()));
+        // Set in between, it found no waker to wake.
+        if self.is_set() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -248,6 +256,16 @@ impl Device {
     /// Whether programs that are too large for one module run in pieces here.
     pub fn in_pieces(&self) -> bool {
         !matches!(self, Self::Cpu(_))
+    }
+
+    /// The adapter's own name; "cpu" without one.
+    pub fn adapter(&self) -> &str {
+        match self {
+            Self::Cpu(_) => "cpu",
+            Self::Wgpu(device) => device.adapter(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.adapter(),
+        }
     }
 
     /// What users call it.

@@ -1,7 +1,8 @@
 //! The engine's whole surface, in plain Rust: handles in, values and errors out.
 //!
 //! A [`Session`] is one device and the problems on it. What takes time is a *task*: [`Session::resume`] goes on with it
-//! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one.
+//! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
+//! does in a [`Threaded`] session.
 
 mod costs;
 mod entries;
@@ -10,11 +11,15 @@ mod inspect;
 mod measure;
 mod solvers;
 mod task;
+#[cfg(not(target_arch = "wasm32"))]
+mod threaded;
 mod tune;
 
 pub use hessians::HessianForm;
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
+#[cfg(not(target_arch = "wasm32"))]
+pub use threaded::{Failure, Outcome, Threaded};
 
 use crate::device::{Device, Kind, Playing, Slice};
 use crate::error::Error;

@@ -163,6 +163,11 @@ impl Session {
         }
     }
 
+    /// Whether a task is there to be resumed.
+    pub fn has_task(&self, task: u32) -> bool {
+        self.tasks.contains_key(&task)
+    }
+
     /// Ends a running solve after the iteration that is being played, whose inner iterations end at once.
     pub fn stop(&mut self, task: u32, reason: &str) {
         let solver = self.tasks.get(&task).and_then(Task::solver);

@@ -50,6 +50,9 @@ struct Run {
     dispatches: u64,
 }
 
+// SAFETY: a graph is launched and destroyed by its device alone, which binds the context to the thread that it is on.
+unsafe impl Send for Run {}
+
 impl Graphs {
     /// Drops the graphs that use a buffer which is going to be freed.
     pub fn forget(&mut self, buffer: BufferId) {

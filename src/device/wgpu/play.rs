@@ -10,18 +10,18 @@ use super::pace::Pace;
 use super::pool::{ParamsBuffer, Readback};
 use super::{ELEMENT, Scopes, WgpuDevice};
 use crate::clock::now_ms;
-use std::{collections::VecDeque, rc::Rc};
+use std::{collections::VecDeque, sync::Arc};
 
 /// A recording on its way. Dropping it abandons what was not submitted yet; what was, the GPU finishes.
 pub struct Play {
     recording: Recording,
     /// The uniform blocks of all its dispatches, once it has begun.
-    params: Option<Rc<ParamsBuffer>>,
+    params: Option<Arc<ParamsBuffer>>,
     /// The next command, and where the uniform blocks from there on begin.
     command: usize,
     block: u32,
     repeat: Option<Repetition>,
-    reading: Option<(Rc<Readback>, usize)>,
+    reading: Option<(Arc<Readback>, usize)>,
     /// How it ended, if it did.
     ended: Option<Result<(), DeviceError>>,
 }
@@ -57,7 +57,7 @@ struct Repetition {
 }
 
 struct Chunk {
-    flag: Rc<Readback>,
+    flag: Arc<Readback>,
     bodies: u32,
     /// Bodies played up to the end of this chunk.
     played: u32,
@@ -248,7 +248,7 @@ impl WgpuDevice {
     }
 
     /// Copies `len` elements to where the host can map them, submits, and asks for the mapping.
-    fn bring_back(&mut self, batch: &mut Batch, from: &wgpu::Buffer, byte: u64, len: usize) -> (Rc<Readback>, Signal) {
+    fn bring_back(&mut self, batch: &mut Batch, from: &wgpu::Buffer, byte: u64, len: usize) -> (Arc<Readback>, Signal) {
         let readback = self.readbacks.lease(&self.device, &mut self.internals, len);
         batch.encoder(&self.device).copy_buffer_to_buffer(from, byte, &readback.buffer, 0, len as u64 * ELEMENT);
         let _submission = self.submit(batch);
@@ -258,7 +258,7 @@ impl WgpuDevice {
         (readback, signal)
     }
 
-    fn lease_params(&mut self, recording: &Recording) -> Result<Rc<ParamsBuffer>, DeviceError> {
+    fn lease_params(&mut self, recording: &Recording) -> Result<Arc<ParamsBuffer>, DeviceError> {
         let blocks = self.params_of(&recording.commands)?;
         let (params, retired) = self.params.lease(&self.device, &self.queue, &mut self.internals, blocks);
         if let Some(retired) = retired {

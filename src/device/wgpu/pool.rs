@@ -1,18 +1,14 @@
 //! Buffers that recordings borrow: uniform blocks, and what readbacks are mapped from.
 //!
-//! A borrow is an `Rc` clone, so a recording that is dropped half-way gives everything back without knowing of the
+//! A borrow is an `Arc` clone, so a recording that is dropped half-way gives everything back without knowing of the
 //! pool. A uniform buffer may be written again as soon as its borrower is gone, even while the GPU still works: the
 //! queue keeps the order. A readback buffer may not, until its mapping has landed.
 
 use super::super::{Params, Signal};
 use super::{ELEMENT, Internals, descriptor};
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU8, AtomicU64, Ordering},
 };
 
 /// Bytes from one uniform block to the next: the largest alignment that WebGPU may ask for.
@@ -29,13 +25,20 @@ pub(super) struct ParamsBuffer {
     /// For the bind groups that name it.
     pub id: u32,
     pub buffer: wgpu::Buffer,
-    blocks: RefCell<Vec<Params>>,
-    used: Cell<u64>,
+    blocks: Mutex<Vec<Params>>,
+    /// When it was leased last, on the pool's clock.
+    used: AtomicU64,
+}
+
+impl ParamsBuffer {
+    fn blocks(&self) -> MutexGuard<'_, Vec<Params>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Default)]
 pub(super) struct ParamsPool {
-    buffers: Vec<Rc<ParamsBuffer>>,
+    buffers: Vec<Arc<ParamsBuffer>>,
     next_id: u32,
     clock: u64,
 }
@@ -51,17 +54,17 @@ impl ParamsPool {
         queue: &wgpu::Queue,
         internals: &mut Internals,
         blocks: Vec<Params>,
-    ) -> (Rc<ParamsBuffer>, Option<u32>) {
+    ) -> (Arc<ParamsBuffer>, Option<u32>) {
         self.clock += 1;
         let bytes = capacity(blocks.len());
         let oldest = |fits: &dyn Fn(&ParamsBuffer) -> bool| {
-            let free = self.buffers.iter().enumerate().filter(|(_, buffer)| Rc::strong_count(buffer) == 1 && fits(buffer));
-            free.min_by_key(|(_, buffer)| buffer.used.get()).map(|(index, _)| index)
+            let free = self.buffers.iter().enumerate().filter(|(_, buffer)| Arc::strong_count(buffer) == 1 && fits(buffer));
+            free.min_by_key(|(_, buffer)| buffer.used.load(Ordering::Relaxed)).map(|(index, _)| index)
         };
         let mut retired = None;
-        let index = if let Some(same) = oldest(&|buffer| *buffer.blocks.borrow() == blocks) {
+        let index = if let Some(same) = oldest(&|buffer| *buffer.blocks() == blocks) {
             same
-        } else if let Some(alike) = oldest(&|buffer| buffer.blocks.borrow().len() == blocks.len()) {
+        } else if let Some(alike) = oldest(&|buffer| buffer.blocks().len() == blocks.len()) {
             alike
         } else {
             if self.buffers.len() >= MAX_PARAMS_BUFFERS
@@ -74,20 +77,20 @@ impl ParamsPool {
             let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
             let buffer = device.create_buffer(&descriptor("uniform blocks", bytes, usage));
             internals.pooled_buffers_created += 1;
-            self.buffers.push(Rc::new(ParamsBuffer { id: self.next_id, buffer, blocks: Default::default(), used: Cell::new(0) }));
+            self.buffers.push(Arc::new(ParamsBuffer { id: self.next_id, buffer, blocks: Default::default(), used: AtomicU64::new(0) }));
             self.next_id = self.next_id.wrapping_add(1);
             self.buffers.len() - 1
         };
         let chosen = self.buffers[index].clone();
-        chosen.used.set(self.clock);
-        if *chosen.blocks.borrow() != blocks {
+        chosen.used.store(self.clock, Ordering::Relaxed);
+        if *chosen.blocks() != blocks {
             let mut data = vec![0; blocks.len() * PARAMS_STRIDE];
             for (to, block) in data.chunks_exact_mut(PARAMS_STRIDE).zip(&blocks) {
                 to[..size_of::<Params>()].copy_from_slice(bytemuck::bytes_of(block));
             }
             queue.write_buffer(&chosen.buffer, 0, &data);
             internals.params_uploads += 1;
-            *chosen.blocks.borrow_mut() = blocks;
+            *chosen.blocks() = blocks;
         }
         (chosen, retired)
     }
@@ -139,19 +142,23 @@ impl Landing {
 pub(super) struct Readback {
     pub buffer: wgpu::Buffer,
     landing: Arc<Landing>,
-    signal: RefCell<Signal>,
+    signal: Mutex<Signal>,
 }
 
 impl Readback {
+    fn signal(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks for the first `len` elements. Their copy must have been submitted.
     pub fn map(&self, len: usize) -> (Arc<Landing>, Signal) {
         let signal = Signal::default();
-        *self.signal.borrow_mut() = signal.clone();
+        *self.signal() = signal.clone();
         self.landing.state.store(PENDING, Ordering::Release);
         let landing = self.landing.clone();
         #[cfg(target_arch = "wasm32")]
         let wake = signal.clone();
-        // Natively a signal cannot travel to where the callback runs: whoever polls sets it.
+        // Natively whoever polls sets it, once all that landed is known (`WgpuDevice::reap`).
         self.buffer.map_async(wgpu::MapMode::Read, ..len as u64 * ELEMENT, move |result| {
             landing.land(result.is_ok());
             #[cfg(target_arch = "wasm32")]
@@ -162,7 +169,7 @@ impl Readback {
 
     /// What to wait for, unless the mapping has landed.
     pub fn pending(&self) -> Option<Signal> {
-        (!self.landing.has_landed()).then(|| self.signal.borrow().clone())
+        (!self.landing.has_landed()).then(|| self.signal().clone())
     }
 
     pub fn landed_at_ms(&self) -> f64 {
@@ -190,12 +197,12 @@ impl Readback {
 
 #[derive(Default)]
 pub(super) struct ReadbackPool {
-    buffers: Vec<Rc<Readback>>,
+    buffers: Vec<Arc<Readback>>,
 }
 
 impl ReadbackPool {
     /// A buffer of at least `len` elements that nobody uses and no mapping is on its way to.
-    pub fn lease(&mut self, device: &wgpu::Device, internals: &mut Internals, len: usize) -> Rc<Readback> {
+    pub fn lease(&mut self, device: &wgpu::Device, internals: &mut Internals, len: usize) -> Arc<Readback> {
         // Powers of two, so that readbacks of about the same size share a buffer.
         let bytes = (len as u64 * ELEMENT).next_power_of_two().max(256);
         self.reclaim();
@@ -215,7 +222,7 @@ impl ReadbackPool {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let buffer = device.create_buffer(&descriptor("readback", bytes, usage));
         internals.pooled_buffers_created += 1;
-        let readback = Rc::new(Readback { buffer, landing: Default::default(), signal: Default::default() });
+        let readback = Arc::new(Readback { buffer, landing: Default::default(), signal: Default::default() });
         self.buffers.push(readback.clone());
         readback
     }
@@ -224,7 +231,7 @@ impl ReadbackPool {
     fn reclaim(&mut self) {
         self.buffers.retain(|buffer| {
             let state = buffer.landing.state.load(Ordering::Acquire);
-            if Rc::strong_count(buffer) > 1 {
+            if Arc::strong_count(buffer) > 1 {
                 return true;
             }
             match state {
@@ -249,6 +256,6 @@ impl ReadbackPool {
     }
 }
 
-fn is_idle(buffer: &Rc<Readback>) -> bool {
-    Rc::strong_count(buffer) == 1 && buffer.landing.state.load(Ordering::Acquire) == IDLE
+fn is_idle(buffer: &Arc<Readback>) -> bool {
+    Arc::strong_count(buffer) == 1 && buffer.landing.state.load(Ordering::Acquire) == IDLE
 }
