@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
-use wgsl_cuda::{Options, Parameter};
+use wgsl_cuda::{Options, Parameter, TranslateError};
 
 const PRELUDE: &str = include_str!("../../../shaders/prelude.wgsl");
 
@@ -102,10 +102,7 @@ impl Kernels {
 impl Compiler {
     fn compile(&self, name: &str, text: &KernelText, precision: Precision, group_size: u32) -> Result<Compiled, DeviceError> {
         let refused = |message: String| DeviceError::Kernel { kernel: name.into(), message };
-        let single = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", text.wgsl);
-        let (wgsl, library) = if precision == Precision::F64 { (in_double(&single), CUDA) } else { (single, &[][..]) };
-        let kernel =
-            wgsl_cuda::translate(&wgsl, "main", Options { library, ..Options::default() }).map_err(|error| refused(error.to_string()))?;
+        let kernel = written(&text.wgsl, precision, group_size).map_err(|error| refused(error.to_string()))?;
         let source = kernel.text();
         let image = match self.cached(&source) {
             Some(image) => image,
@@ -142,6 +139,13 @@ impl Compiler {
         };
         let _ = write(binary, image).and_then(|()| write(text, source.as_bytes()));
     }
+}
+
+/// A module's text, without the prelude, as CUDA C++.
+pub fn written(wgsl: &str, precision: Precision, group_size: u32) -> Result<wgsl_cuda::Kernel, TranslateError> {
+    let single = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{wgsl}");
+    let (wgsl, library) = if precision == Precision::F64 { (in_double(&single), CUDA) } else { (single, &[][..]) };
+    wgsl_cuda::translate(&wgsl, "main", Options { library, ..Options::default() })
 }
 
 fn loaded(name: &str, compiled: Compiled) -> Result<Part, DeviceError> {

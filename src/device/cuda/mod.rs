@@ -16,7 +16,8 @@ mod double;
 mod open;
 mod play;
 
-pub use open::{Found, found};
+pub use compile::written;
+pub use open::{Found, Gpu, found};
 pub use play::Play;
 
 use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision};

@@ -1,0 +1,228 @@
+struct S3_Params {
+    u32 m0_count;
+    u32 m1_grid_width;
+    u32 m2_zero;
+    u32 m3_group_count;
+    Vec<u32, 4> m4_words0;
+    Vec<u32, 4> m5_words1;
+    Vec<u32, 4> m6_words2;
+};
+static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
+struct S8_Turn {
+    f64 m0_angle;
+};
+static_assert(sizeof(S8_Turn) == 8, "layout of S8_Turn");
+static __device__ constexpr u32 c0_group_size = 256u;
+
+__device__ __forceinline__ u32 f3_item(const S3_Params& g0_params, const Vec<u32, 3> a0_id) {
+    const u32 e1 = a0_id.v[1];
+    const u32 e4 = g0_params.m1_grid_width;
+    const u32 e5 = op_mul(e1, e4);
+    const u32 e6 = a0_id.v[0];
+    const u32 e7 = op_add(e5, e6);
+    return e7;
+}
+
+__device__ __forceinline__ S8_Turn f5_turn(const f64 a0_x) {
+    const S8_Turn e1 = S8_Turn{.m0_angle = a0_x};
+    return e1;
+}
+
+__device__ __forceinline__ f64 f6_sine(const S8_Turn a0_x) {
+    const f64 e1 = a0_x.m0_angle;
+    const f64 e2 = m_sin(e1);
+    return e2;
+}
+
+__device__ __forceinline__ f64 f7_cosine(const S8_Turn a0_x) {
+    const f64 e1 = a0_x.m0_angle;
+    const f64 e2 = m_cos(e1);
+    return e2;
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f64* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f64* __restrict__ g4_state, const u32 g4_state_count) {
+    const u32 local_index = threadIdx.x;
+    const Vec<u32, 3> a0_id = op_add(op_mul(vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z), vec_of<u32>(256u, 1u, 1u)), vec_of<u32>(local_index % 256u, local_index / 256u % 1u, local_index / 256u));
+    const f64 e3 = g4_state[within(10u, g4_state_count)];
+    const bool e5 = op_ne(e3, 0e0);
+    if (e5) {
+        return;
+    }
+    const u32 e6 = f3_item(g0_params, a0_id);
+    const u32 e9 = g0_params.m0_count;
+    const bool e10 = op_ge(e6, e9);
+    if (e10) {
+        return;
+    }
+    const u32 e13 = g2_index[within(4u, g2_index_count)];
+    const u32 e18 = g0_params.m0_count;
+    const u32 e19 = op_add(10u, e18);
+    const u32 e20 = op_add(e19, e6);
+    const u32 e22 = g2_index[within(e20, g2_index_count)];
+    const u32 e24 = op_mul(e22, 3u);
+    const u32 e25 = op_add(e13, e24);
+    const u32 e28 = g2_index[within(3u, g2_index_count)];
+    const u32 e31 = op_add(10u, e6);
+    const u32 e33 = g2_index[within(e31, g2_index_count)];
+    const u32 e35 = op_mul(e33, 3u);
+    const u32 e36 = op_add(e28, e35);
+    const u32 e39 = g2_index[within(2u, g2_index_count)];
+    const u32 e42 = op_add(10u, e6);
+    const u32 e44 = g2_index[within(e42, g2_index_count)];
+    const u32 e46 = op_mul(e44, 3u);
+    const u32 e47 = op_add(e39, e46);
+    const u32 e50 = g2_index[within(1u, g2_index_count)];
+    const u32 e55 = g0_params.m0_count;
+    const u32 e56 = op_add(10u, e55);
+    const u32 e57 = op_add(e56, e6);
+    const u32 e59 = g2_index[within(e57, g2_index_count)];
+    const u32 e61 = op_mul(e59, 3u);
+    const u32 e62 = op_add(e50, e61);
+    const u32 e65 = g2_index[within(0u, g2_index_count)];
+    const u32 e68 = op_add(10u, e6);
+    const u32 e70 = g2_index[within(e68, g2_index_count)];
+    const u32 e72 = op_mul(e70, 3u);
+    const u32 e73 = op_add(e65, e72);
+    const u32 e76 = op_add(e25, 2u);
+    const f64 e78 = g1_arena[within(e76, g1_arena_count)];
+    const u32 e81 = op_add(e36, 2u);
+    const f64 e83 = g1_arena[within(e81, g1_arena_count)];
+    const f64 e84 = op_sub(e83, e78);
+    const u32 e87 = op_add(e47, 0u);
+    const f64 e89 = g1_arena[within(e87, g1_arena_count)];
+    const S8_Turn e90 = f5_turn(e89);
+    const f64 e91 = f6_sine(e90);
+    const f64 e92 = op_mul(e84, e91);
+    const u32 e95 = op_add(e25, 1u);
+    const f64 e97 = g1_arena[within(e95, g1_arena_count)];
+    const u32 e100 = op_add(e36, 1u);
+    const f64 e102 = g1_arena[within(e100, g1_arena_count)];
+    const f64 e103 = op_sub(e102, e97);
+    const f64 e104 = f7_cosine(e90);
+    const f64 e105 = op_mul(e104, e103);
+    const f64 e106 = op_sub(e105, e92);
+    const u32 e109 = op_add(e47, 2u);
+    const f64 e111 = g1_arena[within(e109, g1_arena_count)];
+    const S8_Turn e112 = f5_turn(e111);
+    const f64 e113 = f6_sine(e112);
+    const f64 e114 = op_mul(e113, e106);
+    const f64 e115 = op_mul(e103, e91);
+    const f64 e116 = op_mul(e84, e104);
+    const f64 e117 = op_add(e116, e115);
+    const u32 e120 = op_add(e47, 1u);
+    const f64 e122 = g1_arena[within(e120, g1_arena_count)];
+    const S8_Turn e123 = f5_turn(e122);
+    const f64 e124 = f6_sine(e123);
+    const f64 e125 = op_mul(e124, e117);
+    const u32 e128 = op_add(e25, 0u);
+    const f64 e130 = g1_arena[within(e128, g1_arena_count)];
+    const u32 e133 = op_add(e36, 0u);
+    const f64 e135 = g1_arena[within(e133, g1_arena_count)];
+    const f64 e136 = op_sub(e135, e130);
+    const f64 e137 = f7_cosine(e123);
+    const f64 e138 = op_mul(e136, e137);
+    const f64 e139 = op_add(e138, e125);
+    const f64 e140 = f7_cosine(e112);
+    const f64 e141 = op_mul(e140, e139);
+    const f64 e142 = op_sub(e141, e114);
+    const u32 e145 = op_add(e62, 0u);
+    const f64 e147 = g1_arena[within(e145, g1_arena_count)];
+    const u32 e150 = op_add(e73, 0u);
+    const f64 e152 = g1_arena[within(e150, g1_arena_count)];
+    const f64 e153 = op_sub(e152, e147);
+    const f64 e154 = op_sub(e153, e142);
+    const f64 e155 = op_mul(e140, e106);
+    const f64 e156 = op_mul(e139, e113);
+    const f64 e157 = op_add(e156, e155);
+    const u32 e160 = op_add(e62, 1u);
+    const f64 e162 = g1_arena[within(e160, g1_arena_count)];
+    const u32 e165 = op_add(e73, 1u);
+    const f64 e167 = g1_arena[within(e165, g1_arena_count)];
+    const f64 e168 = op_sub(e167, e162);
+    const f64 e169 = op_sub(e168, e157);
+    const f64 e170 = op_mul(e137, e117);
+    const f64 e171 = op_mul(e136, e124);
+    const f64 e172 = op_sub(e170, e171);
+    const u32 e175 = op_add(e62, 2u);
+    const f64 e177 = g1_arena[within(e175, g1_arena_count)];
+    const u32 e180 = op_add(e73, 2u);
+    const f64 e182 = g1_arena[within(e180, g1_arena_count)];
+    const f64 e183 = op_sub(e182, e177);
+    const f64 e184 = op_sub(e183, e172);
+    const f64 e185 = op_mul(e140, e124);
+    const f64 e186 = op_mul(e84, e185);
+    const f64 e187 = op_mul(e103, e113);
+    const f64 e188 = op_sub(e187, e186);
+    const f64 e189 = op_mul(e91, e188);
+    const f64 e190 = op_mul(e103, e185);
+    const f64 e191 = op_mul(e84, e113);
+    const f64 e192 = op_add(e191, e190);
+    const f64 e193 = op_mul(e104, e192);
+    const f64 e194 = op_add(e193, e189);
+    const f64 e195 = op_mul(e140, e117);
+    const f64 e196 = op_mul(e137, e195);
+    const f64 e197 = op_mul(e140, e136);
+    const f64 e198 = op_mul(e124, e197);
+    const f64 e199 = op_sub(e198, e196);
+    const f64 e200 = op_mul(e124, e113);
+    const f64 e201 = op_mul(e84, e200);
+    const f64 e202 = op_mul(e140, e103);
+    const f64 e203 = op_add(e202, e201);
+    const f64 e204 = op_mul(e91, e203);
+    const f64 e205 = op_mul(e103, e200);
+    const f64 e206 = op_mul(e140, e84);
+    const f64 e207 = op_sub(e206, e205);
+    const f64 e208 = op_mul(e104, e207);
+    const f64 e209 = op_add(e208, e204);
+    const f64 e210 = op_mul(e117, e113);
+    const f64 e211 = op_mul(e137, e210);
+    const f64 e212 = op_mul(e136, e113);
+    const f64 e213 = op_mul(e124, e212);
+    const f64 e214 = op_sub(e213, e211);
+    const f64 e215 = op_mul(e137, e103);
+    const f64 e216 = op_mul(e104, e215);
+    const f64 e217 = op_mul(e137, e84);
+    const f64 e218 = op_mul(e91, e217);
+    const f64 e219 = op_sub(e218, e216);
+    g3_jacobian[within(e6, g3_jacobian_count)] = e154;
+    const u32 e225 = g0_params.m0_count;
+    const u32 e226 = op_add(e225, e6);
+    g3_jacobian[within(e226, g3_jacobian_count)] = e169;
+    const u32 e232 = g0_params.m0_count;
+    const u32 e233 = op_mul(2u, e232);
+    const u32 e234 = op_add(e233, e6);
+    g3_jacobian[within(e234, g3_jacobian_count)] = e184;
+    const u32 e240 = g0_params.m0_count;
+    const u32 e241 = op_mul(3u, e240);
+    const u32 e242 = op_add(e241, e6);
+    g3_jacobian[within(e242, g3_jacobian_count)] = e194;
+    const u32 e248 = g0_params.m0_count;
+    const u32 e249 = op_mul(4u, e248);
+    const u32 e250 = op_add(e249, e6);
+    g3_jacobian[within(e250, g3_jacobian_count)] = e199;
+    const u32 e256 = g0_params.m0_count;
+    const u32 e257 = op_mul(5u, e256);
+    const u32 e258 = op_add(e257, e6);
+    g3_jacobian[within(e258, g3_jacobian_count)] = e157;
+    const u32 e264 = g0_params.m0_count;
+    const u32 e265 = op_mul(6u, e264);
+    const u32 e266 = op_add(e265, e6);
+    g3_jacobian[within(e266, g3_jacobian_count)] = e209;
+    const u32 e272 = g0_params.m0_count;
+    const u32 e273 = op_mul(7u, e272);
+    const u32 e274 = op_add(e273, e6);
+    g3_jacobian[within(e274, g3_jacobian_count)] = e214;
+    const u32 e280 = g0_params.m0_count;
+    const u32 e281 = op_mul(8u, e280);
+    const u32 e282 = op_add(e281, e6);
+    g3_jacobian[within(e282, g3_jacobian_count)] = e142;
+    const u32 e288 = g0_params.m0_count;
+    const u32 e289 = op_mul(9u, e288);
+    const u32 e290 = op_add(e289, e6);
+    g3_jacobian[within(e290, g3_jacobian_count)] = e219;
+    const u32 e296 = g0_params.m0_count;
+    const u32 e297 = op_mul(10u, e296);
+    const u32 e298 = op_add(e297, e6);
+    g3_jacobian[within(e298, g3_jacobian_count)] = e139;
+    return;
+}

@@ -1,0 +1,466 @@
+struct S3_Params {
+    u32 m0_count;
+    u32 m1_grid_width;
+    u32 m2_zero;
+    u32 m3_group_count;
+    Vec<u32, 4> m4_words0;
+    Vec<u32, 4> m5_words1;
+    Vec<u32, 4> m6_words2;
+};
+static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
+struct S9_Sum {
+    f32 m0_leading;
+    f32 m1_rest;
+};
+static_assert(sizeof(S9_Sum) == 8, "layout of S9_Sum");
+static __device__ constexpr u32 c0_group_size = 256u;
+
+__device__ __forceinline__ f32 f0_opaque(const S3_Params& g0_params, const f32 a0_x) {
+    const u32 e1 = bit_cast<u32>(a0_x);
+    const u32 e4 = g0_params.m2_zero;
+    const u32 e5 = op_xor(e1, e4);
+    const f32 e6 = bit_cast<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f2_flagged(const S3_Params& g0_params) {
+    const u32 e3 = g0_params.m2_zero;
+    const u32 e4 = op_xor(2143289344u, e3);
+    const f32 e5 = bit_cast<f32>(e4);
+    const f32 e6 = convert<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ u32 f3_item(const S3_Params& g0_params, const Vec<u32, 3> a0_id) {
+    const u32 e1 = a0_id.v[1];
+    const u32 e4 = g0_params.m1_grid_width;
+    const u32 e5 = op_mul(e1, e4);
+    const u32 e6 = a0_id.v[0];
+    const u32 e7 = op_add(e5, e6);
+    return e7;
+}
+
+__device__ __forceinline__ f32 f5_power_of_two(const i32 a0_n) {
+    const i32 e2 = op_add(a0_n, 127);
+    const u32 e3 = convert<u32>(e2);
+    const u32 e5 = op_shl(e3, 23u);
+    const f32 e6 = bit_cast<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f6_scale_by_power_of_two(const S3_Params& g0_params, const f32 a0_x, const i32 a1_n) {
+    const i32 e3 = op_shr(a1_n, 1u);
+    const f32 e4 = f5_power_of_two(e3);
+    const f32 e5 = op_mul(a0_x, e4);
+    const f32 e6 = f0_opaque(g0_params, e5);
+    const i32 e7 = op_sub(a1_n, e3);
+    const f32 e8 = f5_power_of_two(e7);
+    const f32 e9 = op_mul(e6, e8);
+    return e9;
+}
+
+__device__ __forceinline__ i32 f7_exponent_of(const f32 a0_x) {
+    const bool e2 = op_lt(a0_x, 1.2e-38f);
+    const f32 e4 = op_mul(a0_x, 1.6777216e7f);
+    const f32 e5 = choose(e2, e4, a0_x);
+    const u32 e6 = bit_cast<u32>(e5);
+    const u32 e8 = op_sub(e6, 1060439283u);
+    const i32 e9 = bit_cast<i32>(e8);
+    const i32 e11 = op_shr(e9, 23u);
+    const i32 e14 = choose(e2, 24, 0);
+    const i32 e15 = op_sub(e11, e14);
+    return e15;
+}
+
+__device__ __forceinline__ f32 f8_leading_half(const S3_Params& g0_params, const f32 a0_x) {
+    const u32 e1 = bit_cast<u32>(a0_x);
+    const u32 e5 = g0_params.m2_zero;
+    const u32 e6 = op_xor(4294963200u, e5);
+    const u32 e7 = op_and(e1, e6);
+    const f32 e8 = bit_cast<f32>(e7);
+    return e8;
+}
+
+__device__ __forceinline__ f32 f9_infinity(const S3_Params& g0_params) {
+    const u32 e3 = g0_params.m2_zero;
+    const u32 e4 = op_xor(2139095040u, e3);
+    const f32 e5 = bit_cast<f32>(e4);
+    const f32 e6 = convert<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f10_arctangent_part(const f32 a0_x) {
+    const f32 e1 = op_mul(a0_x, a0_x);
+    const f32 e2 = op_mul(a0_x, e1);
+    const f32 e4 = op_mul(e1, 2.920659e-3f);
+    const f32 e6 = op_add(-1.6367793e-2f, e4);
+    const f32 e7 = op_mul(e1, e6);
+    const f32 e9 = op_add(4.321164e-2f, e7);
+    const f32 e10 = op_mul(e1, e9);
+    const f32 e12 = op_add(-7.552195e-2f, e10);
+    const f32 e13 = op_mul(e1, e12);
+    const f32 e15 = op_add(1.0665996e-1f, e13);
+    const f32 e16 = op_mul(e1, e15);
+    const f32 e18 = op_add(-1.4211053e-1f, e16);
+    const f32 e19 = op_mul(e1, e18);
+    const f32 e21 = op_add(1.9993773e-1f, e19);
+    const f32 e22 = op_mul(e1, e21);
+    const f32 e24 = op_add(-3.3333153e-1f, e22);
+    const f32 e25 = op_mul(e2, e24);
+    const f32 e26 = op_add(a0_x, e25);
+    return e26;
+}
+
+__device__ __forceinline__ f32 f11_arctangent2(const f32 a0_y, const f32 a1_x) {
+    const f32 e2 = m_abs(a0_y);
+    const f32 e3 = m_abs(a1_x);
+    const bool e4 = op_gt(e2, e3);
+    const f32 e5 = m_abs(a1_x);
+    const f32 e6 = m_abs(a0_y);
+    const f32 e7 = choose(e4, e6, e5);
+    const f32 e8 = m_abs(a0_y);
+    const f32 e9 = m_abs(a1_x);
+    const f32 e10 = choose(e4, e9, e8);
+    const bool e13 = op_gt(e7, 4e37f);
+    const f32 e15 = choose(e13, 2.5e-1f, 1e0f);
+    const f32 e16 = op_mul(e15, e10);
+    const f32 e17 = op_mul(e15, e7);
+    const bool e19 = op_eq(e7, 0e0f);
+    const f32 e21 = choose(e19, 1e0f, e17);
+    const f32 e22 = op_div(e16, e21);
+    const f32 e23 = f10_arctangent_part(e22);
+    const f32 e25 = op_add(e23, 4.371139e-8f);
+    const f32 e27 = op_sub(1.5707964e0f, e25);
+    const f32 e28 = choose(e4, e27, e23);
+    const f32 e30 = op_add(e28, 8.742278e-8f);
+    const f32 e32 = op_sub(3.1415927e0f, e30);
+    const bool e34 = op_lt(a1_x, 0e0f);
+    const f32 e35 = choose(e34, e32, e28);
+    const f32 e36 = op_neg(e35);
+    const bool e38 = op_lt(a0_y, 0e0f);
+    const f32 e39 = choose(e38, e36, e35);
+    return e39;
+}
+
+__device__ __forceinline__ f32 f12_exponential2_part(const f32 a0_r) {
+    const f32 e2 = op_mul(a0_r, 1.5353574e-4f);
+    const f32 e4 = op_add(1.3398852e-3f, e2);
+    const f32 e5 = op_mul(a0_r, e4);
+    const f32 e7 = op_add(9.618437e-3f, e5);
+    const f32 e8 = op_mul(a0_r, e7);
+    const f32 e10 = op_add(5.5503324e-2f, e8);
+    const f32 e11 = op_mul(a0_r, e10);
+    const f32 e13 = op_add(2.4022648e-1f, e11);
+    const f32 e14 = op_mul(a0_r, e13);
+    const f32 e16 = op_add(6.931472e-1f, e14);
+    const f32 e17 = op_mul(a0_r, e16);
+    const f32 e19 = op_add(1e0f, e17);
+    return e19;
+}
+
+__device__ __forceinline__ f32 f13_logarithm_part(const i32 a0_n, const f32 a1_f, const f32 a2_c) {
+    const f32 e4 = op_mul(a1_f, 7.634622e-2f);
+    const f32 e6 = op_sub(1.2761627e-1f, e4);
+    const f32 e7 = op_mul(a1_f, e6);
+    const f32 e9 = op_add(-1.3160151e-1f, e7);
+    const f32 e10 = op_mul(a1_f, e9);
+    const f32 e12 = op_add(1.4201745e-1f, e10);
+    const f32 e13 = op_mul(a1_f, e12);
+    const f32 e15 = op_add(-1.662336e-1f, e13);
+    const f32 e16 = op_mul(a1_f, e15);
+    const f32 e18 = op_add(2.0001228e-1f, e16);
+    const f32 e19 = op_mul(a1_f, e18);
+    const f32 e21 = op_add(-2.500082e-1f, e19);
+    const f32 e22 = op_mul(a1_f, e21);
+    const f32 e24 = op_add(3.333333e-1f, e22);
+    const f32 e25 = op_mul(a1_f, a1_f);
+    const f32 e26 = convert<f32>(a0_n);
+    const f32 e28 = op_mul(e26, 6.933594e-1f);
+    const f32 e29 = op_mul(a1_f, e25);
+    const f32 e30 = op_mul(e29, e24);
+    const f32 e32 = op_mul(e26, 2.1219444e-4f);
+    const f32 e33 = op_sub(a2_c, e32);
+    const f32 e34 = op_add(e30, e33);
+    const f32 e36 = op_mul(5e-1f, e25);
+    const f32 e37 = op_sub(e34, e36);
+    const f32 e38 = op_add(a1_f, e37);
+    const f32 e39 = op_add(e28, e38);
+    return e39;
+}
+
+__device__ __forceinline__ f32 f14_logarithm(const S3_Params& g0_params, const f32 a0_x) {
+    const i32 e1 = f7_exponent_of(a0_x);
+    const i32 e2 = op_neg(e1);
+    const f32 e3 = f6_scale_by_power_of_two(g0_params, a0_x, e2);
+    const f32 e5 = op_sub(e3, 1e0f);
+    const f32 e7 = f13_logarithm_part(e1, e5, 0e0f);
+    const f32 e8 = f2_flagged(g0_params);
+    const bool e10 = op_gt(a0_x, 0e0f);
+    const f32 e11 = choose(e10, e7, e8);
+    return e11;
+}
+
+__device__ __forceinline__ f32 f15_log1p(const S3_Params& g0_params, const f32 a0_x) {
+    bool l0_ = {};
+    const bool e2 = op_gt(a0_x, -2.928e-1f);
+    if (e2) {
+        const bool e6 = op_lt(a0_x, 4.142e-1f);
+        l0_ = e6;
+    } else {
+        l0_ = false;
+    }
+    const bool e8 = l0_;
+    const f32 e10 = op_add(1e0f, a0_x);
+    const f32 e12 = choose(e8, 1e0f, e10);
+    const f32 e13 = f0_opaque(g0_params, e12);
+    const f32 e15 = op_sub(e13, 1e0f);
+    const f32 e16 = f0_opaque(g0_params, e15);
+    const f32 e17 = op_sub(a0_x, e16);
+    const f32 e18 = op_sub(e13, a0_x);
+    const f32 e19 = f0_opaque(g0_params, e18);
+    const f32 e21 = op_sub(1e0f, e19);
+    const bool e23 = op_gt(a0_x, 1e0f);
+    const f32 e24 = choose(e23, e21, e17);
+    const i32 e25 = f7_exponent_of(e13);
+    const i32 e26 = op_neg(e25);
+    const f32 e27 = f6_scale_by_power_of_two(g0_params, e13, e26);
+    const f32 e29 = op_sub(e27, 1e0f);
+    const f32 e30 = choose(e8, a0_x, e29);
+    const f32 e31 = op_div(e24, e13);
+    const f32 e33 = choose(e8, 0e0f, e31);
+    const f32 e34 = f13_logarithm_part(e25, e30, e33);
+    const f32 e35 = f2_flagged(g0_params);
+    const bool e37 = op_gt(a0_x, -1e0f);
+    const f32 e38 = choose(e37, e34, e35);
+    return e38;
+}
+
+__device__ __forceinline__ S9_Sum f16_logarithm2(const S3_Params& g0_params, const f32 a0_x) {
+    const i32 e1 = f7_exponent_of(a0_x);
+    const i32 e2 = op_neg(e1);
+    const f32 e3 = f6_scale_by_power_of_two(g0_params, a0_x, e2);
+    const f32 e5 = op_sub(e3, 1e0f);
+    const f32 e7 = op_add(e3, 1e0f);
+    const f32 e8 = op_div(e5, e7);
+    const f32 e9 = f8_leading_half(g0_params, e8);
+    const f32 e11 = op_add(e3, 1e0f);
+    const f32 e12 = f8_leading_half(g0_params, e11);
+    const f32 e14 = op_sub(e12, 1e0f);
+    const f32 e15 = f0_opaque(g0_params, e14);
+    const f32 e16 = op_sub(e3, e15);
+    const f32 e18 = op_sub(e3, 1e0f);
+    const f32 e19 = op_mul(e9, e12);
+    const f32 e20 = op_sub(e18, e19);
+    const f32 e21 = f0_opaque(g0_params, e20);
+    const f32 e22 = op_mul(e9, e16);
+    const f32 e23 = op_sub(e21, e22);
+    const f32 e25 = op_add(e3, 1e0f);
+    const f32 e26 = op_div(e23, e25);
+    const f32 e27 = op_add(e9, e26);
+    const f32 e28 = op_mul(e27, e27);
+    const f32 e29 = op_mul(e27, e28);
+    const f32 e31 = op_mul(e28, 1.1666383e-1f);
+    const f32 e33 = op_add(1.4275362e-1f, e31);
+    const f32 e34 = op_mul(e28, e33);
+    const f32 e36 = op_add(2.0000061e-1f, e34);
+    const f32 e37 = op_mul(e28, e36);
+    const f32 e39 = op_add(3.3333334e-1f, e37);
+    const f32 e40 = op_mul(e29, e39);
+    const f32 e41 = op_add(e26, e40);
+    const f32 e43 = op_mul(e9, 2.8847656e0f);
+    const f32 e45 = op_mul(e9, 6.244568e-4f);
+    const f32 e47 = op_mul(2.88539e0f, e41);
+    const f32 e48 = op_add(e45, e47);
+    const f32 e49 = convert<f32>(e1);
+    const f32 e50 = op_add(e43, e48);
+    const f32 e51 = op_add(e49, e50);
+    const f32 e52 = f8_leading_half(g0_params, e51);
+    const f32 e53 = op_sub(e49, e52);
+    const f32 e54 = f0_opaque(g0_params, e53);
+    const f32 e55 = op_add(e54, e43);
+    const f32 e56 = f0_opaque(g0_params, e55);
+    const f32 e57 = op_add(e56, e48);
+    const S9_Sum e58 = S9_Sum{.m0_leading = e52, .m1_rest = e57};
+    return e58;
+}
+
+__device__ __forceinline__ f32 f17_power(const S3_Params& g0_params, const f32 a0_a, const f32 a1_b) {
+    bool l0_ = {};
+    const S9_Sum e2 = f16_logarithm2(g0_params, a0_a);
+    const bool e4 = op_lt(a1_b, -1.7e10f);
+    const f32 e6 = choose(e4, -1.7e10f, a1_b);
+    const bool e8 = op_gt(a1_b, 1.7e10f);
+    const f32 e10 = choose(e8, 1.7e10f, e6);
+    const f32 e11 = f8_leading_half(g0_params, e10);
+    const f32 e12 = e2.m0_leading;
+    const f32 e13 = op_mul(e11, e12);
+    const f32 e14 = op_sub(e10, e11);
+    const f32 e15 = e2.m0_leading;
+    const f32 e16 = op_mul(e14, e15);
+    const f32 e17 = e2.m1_rest;
+    const f32 e18 = op_mul(e10, e17);
+    const f32 e19 = op_add(e16, e18);
+    const f32 e20 = op_add(e13, e19);
+    const f32 e21 = m_round(e20);
+    const f32 e22 = op_sub(e13, e21);
+    const f32 e23 = f0_opaque(g0_params, e22);
+    const f32 e24 = op_add(e23, e19);
+    const f32 e25 = f12_exponential2_part(e24);
+    const f32 e28 = m_clamp(e21, -2e2f, 2e2f);
+    const i32 e29 = convert<i32>(e28);
+    const f32 e30 = f6_scale_by_power_of_two(g0_params, e25, e29);
+    const bool e32 = op_lt(e20, -1.5e2f);
+    const f32 e34 = choose(e32, 0e0f, e30);
+    const f32 e35 = f9_infinity(g0_params);
+    const bool e37 = op_ge(e20, 1.28e2f);
+    const f32 e38 = choose(e37, e35, e34);
+    const f32 e39 = f2_flagged(g0_params);
+    const bool e42 = op_eq(a1_b, 0e0f);
+    const f32 e44 = choose(e42, 1e0f, 0e0f);
+    const bool e46 = op_eq(a0_a, 0e0f);
+    if (e46) {
+        const bool e50 = op_ge(a1_b, 0e0f);
+        l0_ = e50;
+    } else {
+        l0_ = false;
+    }
+    const bool e52 = l0_;
+    const f32 e53 = choose(e52, e44, e39);
+    const bool e55 = op_gt(a0_a, 0e0f);
+    const f32 e56 = choose(e55, e38, e53);
+    return e56;
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f32* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f32* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f32* __restrict__ g4_state, const u32 g4_state_count) {
+    const u32 local_index = threadIdx.x;
+    const Vec<u32, 3> a0_id = op_add(op_mul(vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z), vec_of<u32>(256u, 1u, 1u)), vec_of<u32>(local_index % 256u, local_index / 256u % 1u, local_index / 256u));
+    bool l0_ = {};
+    bool l1_ = {};
+    bool l2_ = {};
+    const f32 e3 = g4_state[within(10u, g4_state_count)];
+    const bool e5 = op_ne(e3, 0e0f);
+    if (e5) {
+        return;
+    }
+    const u32 e6 = f3_item(g0_params, a0_id);
+    const u32 e9 = g0_params.m0_count;
+    const bool e10 = op_ge(e6, e9);
+    if (e10) {
+        return;
+    }
+    const u32 e13 = g2_index[within(1u, g2_index_count)];
+    const u32 e18 = g0_params.m0_count;
+    const u32 e19 = op_add(4u, e18);
+    const u32 e20 = op_add(e19, e6);
+    const u32 e22 = g2_index[within(e20, g2_index_count)];
+    const u32 e24 = op_mul(e22, 3u);
+    const u32 e25 = op_add(e13, e24);
+    const u32 e28 = g2_index[within(0u, g2_index_count)];
+    const u32 e31 = op_add(4u, e6);
+    const u32 e33 = g2_index[within(e31, g2_index_count)];
+    const u32 e35 = op_mul(e33, 3u);
+    const u32 e36 = op_add(e28, e35);
+    const u32 e39 = op_add(e25, 1u);
+    const f32 e41 = g1_arena[within(e39, g1_arena_count)];
+    const u32 e44 = op_add(e25, 0u);
+    const f32 e46 = g1_arena[within(e44, g1_arena_count)];
+    const f32 e47 = f17_power(g0_params, e46, e41);
+    const f32 e48 = f15_log1p(g0_params, e47);
+    const u32 e51 = op_add(e36, 0u);
+    const f32 e53 = g1_arena[within(e51, g1_arena_count)];
+    const u32 e56 = op_add(e36, 1u);
+    const f32 e58 = g1_arena[within(e56, g1_arena_count)];
+    const f32 e59 = f11_arctangent2(e58, e53);
+    const f32 e60 = op_sub(e59, e48);
+    const bool e64 = op_le(0e0f, e41);
+    const f32 e65 = choose(e64, 1e0f, 0e0f);
+    const bool e68 = op_le(0e0f, e46);
+    const f32 e69 = choose(e68, 1e0f, 0e0f);
+    const bool e73 = op_ne(e69, 0e0f);
+    if (e73) {
+        const bool e77 = op_ne(e65, 0e0f);
+        l0_ = e77;
+    } else {
+        l0_ = false;
+    }
+    const bool e79 = l0_;
+    const f32 e80 = choose(e79, 1e0f, 0e0f);
+    const bool e83 = op_lt(0e0f, e46);
+    const f32 e84 = choose(e83, 1e0f, 0e0f);
+    const bool e88 = op_ne(e84, 0e0f);
+    const bool e89 = op_not(e88);
+    if (e89) {
+        const bool e93 = op_ne(e80, 0e0f);
+        l1_ = e93;
+    } else {
+        l1_ = true;
+    }
+    const bool e95 = l1_;
+    const f32 e96 = choose(e95, 1e0f, 0e0f);
+    const f32 e97 = f2_flagged(g0_params);
+    const bool e99 = op_ne(e96, 0e0f);
+    const f32 e100 = choose(e99, e60, e97);
+    const f32 e101 = op_mul(e53, e53);
+    const f32 e102 = op_mul(e58, e58);
+    const f32 e103 = op_add(e102, e101);
+    const f32 e104 = op_div(e58, e103);
+    const bool e107 = op_lt(0e0f, e103);
+    const f32 e108 = choose(e107, 1e0f, 0e0f);
+    const bool e110 = op_ne(e108, 0e0f);
+    const f32 e111 = choose(e110, e104, 0e0f);
+    const f32 e112 = op_div(e53, e103);
+    const bool e114 = op_ne(e108, 0e0f);
+    const f32 e115 = choose(e114, e112, 0e0f);
+    const bool e119 = op_le(1e0f, e41);
+    const f32 e120 = choose(e119, 1e0f, 0e0f);
+    const bool e123 = op_le(e41, 1e0f);
+    const f32 e124 = choose(e123, 1e0f, 0e0f);
+    const bool e128 = op_ne(e124, 0e0f);
+    if (e128) {
+        const bool e132 = op_ne(e120, 0e0f);
+        l2_ = e132;
+    } else {
+        l2_ = false;
+    }
+    const bool e134 = l2_;
+    const f32 e135 = choose(e134, 1e0f, 0e0f);
+    const bool e137 = op_ne(e135, 0e0f);
+    const f32 e138 = choose(e137, 1e0f, 0e0f);
+    const f32 e139 = op_sub(e41, 1e0f);
+    const f32 e140 = f17_power(g0_params, e46, e139);
+    const f32 e141 = op_mul(e41, e140);
+    const bool e143 = op_ne(e84, 0e0f);
+    const f32 e144 = choose(e143, e141, e138);
+    const f32 e145 = op_add(e47, 1e0f);
+    const f32 e146 = op_div(1e0f, e145);
+    const f32 e147 = op_mul(e146, e144);
+    const bool e150 = op_lt(0e0f, e145);
+    const f32 e151 = choose(e150, 1e0f, 0e0f);
+    const bool e153 = op_ne(e151, 0e0f);
+    const f32 e154 = choose(e153, e147, 0e0f);
+    const f32 e155 = f14_logarithm(g0_params, e46);
+    const f32 e156 = op_mul(e47, e155);
+    const f32 e157 = op_mul(e146, e156);
+    const bool e159 = op_ne(e151, 0e0f);
+    const f32 e160 = choose(e159, e157, 0e0f);
+    const f32 e161 = op_neg(e160);
+    const bool e163 = op_ne(e84, 0e0f);
+    const f32 e164 = choose(e163, e161, 0e0f);
+    g3_jacobian[within(e6, g3_jacobian_count)] = e100;
+    const u32 e170 = g0_params.m0_count;
+    const u32 e171 = op_add(e170, e6);
+    g3_jacobian[within(e171, g3_jacobian_count)] = e111;
+    const u32 e177 = g0_params.m0_count;
+    const u32 e178 = op_mul(2u, e177);
+    const u32 e179 = op_add(e178, e6);
+    g3_jacobian[within(e179, g3_jacobian_count)] = e115;
+    const u32 e185 = g0_params.m0_count;
+    const u32 e186 = op_mul(3u, e185);
+    const u32 e187 = op_add(e186, e6);
+    g3_jacobian[within(e187, g3_jacobian_count)] = e154;
+    const u32 e193 = g0_params.m0_count;
+    const u32 e194 = op_mul(4u, e193);
+    const u32 e195 = op_add(e194, e6);
+    g3_jacobian[within(e195, g3_jacobian_count)] = e164;
+    return;
+}
