@@ -16,6 +16,8 @@ pub struct Found {
     /// The driver's CUDA version, say `13.0`.
     pub driver: Option<String>,
     pub nvrtc: Option<String>,
+    /// cuBLAS, which nothing depends on.
+    pub cublas: Option<String>,
     pub gpus: Vec<Gpu>,
     /// Why CUDA can't be used; none where it can.
     pub missing: Option<String>,
@@ -31,10 +33,11 @@ pub struct Gpu {
     pub bytes: u64,
 }
 
-/// Looks for all that the backend needs. Never fails, and never loads more than it must.
+/// Looks for all that the backend needs or can make use of. Never fails.
 pub fn found() -> Found {
     let mut found = Found::default();
     found.missing = look(&mut found).err();
+    found.cublas = cublas();
     found
 }
 
@@ -80,13 +83,30 @@ fn look(found: &mut Found) -> Result<(), String> {
     Ok(())
 }
 
+fn cublas() -> Option<String> {
+    use cudarc::cublas::sys::{cublasGetProperty, is_culib_present, libraryPropertyType};
+    // SAFETY: the first only tries to open a library, and the others write one number each.
+    unsafe {
+        if !is_culib_present() {
+            return None;
+        }
+        let (mut major, mut minor) = (0, 0);
+        cublasGetProperty(libraryPropertyType::MAJOR_VERSION, &mut major);
+        cublasGetProperty(libraryPropertyType::MINOR_VERSION, &mut minor);
+        Some(format!("{major}.{minor}"))
+    }
+}
+
 impl CudaDevice {
     /// The GPU with this index (0 is the driver's first).
     pub fn open(index: u32, precision: Precision) -> Result<Self, DeviceError> {
-        let found = found();
-        if let Some(missing) = found.missing {
-            return Err(DeviceError::NoCuda(missing));
-        }
+        Self::open_within(index, precision, |own| own)
+    }
+
+    /// The same, with other limits than its own.
+    pub fn open_within(index: u32, precision: Precision, limits: impl FnOnce(Limits) -> Limits) -> Result<Self, DeviceError> {
+        let mut found = Found::default();
+        look(&mut found).map_err(DeviceError::NoCuda)?;
         let gpu = found.gpus.get(index as usize).ok_or_else(|| {
             DeviceError::NoCuda(format!("there is no GPU {index}: the driver finds {} (0 to {})", found.gpus.len(), found.gpus.len() - 1))
         })?;
@@ -116,14 +136,14 @@ impl CudaDevice {
         }
         // An element's number is 32 bits wide.
         let largest = (u64::from(u32::MAX) * precision.bytes()).min(gpu.bytes);
-        let limits = Limits {
+        let limits = limits(Limits {
             binding_bytes: largest,
             buffer_bytes: largest,
             group_size: 256,
             groups_per_dimension: 65_535,
             offset_alignment: 64,
             elements_per_lane: 8,
-        };
+        });
         Ok(Self {
             name: gpu.name.clone(),
             kernels: Kernels::new(gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),
