@@ -1,12 +1,14 @@
 // `npm test`: sets the machine up, then runs every check, stopping at the first that fails.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
 import { demo } from "./demo.mjs";
 import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
+import { suiteFiles, suitePattern } from "./lib/suite.mjs";
 import { setup } from "./setup.mjs";
 
 const wasm = ["--target", "wasm32-unknown-unknown", "--lib"];
@@ -17,14 +19,15 @@ const lintWasm = () => (hasClippyForWasm()
   ? cargo("clippy (wasm32)", ["clippy", ...wasm, "--", "-D", "warnings"])
   : cargo("check (wasm32)", ["check", ...wasm, "--target-dir", "target/check"], { ...wasmEnvironment(), RUSTFLAGS: "-D warnings" }));
 
-/** node's test runner over the files of one folder; an empty folder is a failure, not a success. */
-async function nodeTests(project, folder, env) {
+const testsIn = (path) => (existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : []);
+
+/** node's test runner over the files of one folder, or those given, and of their tests those whose names match; no file is a failure, not a success. */
+async function nodeTests(project, folder, env, { files = testsIn(join(project, folder)), only } = {}) {
   const path = join(project, folder);
-  const files = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : [];
   if (!files.length) throw new StepError(`No *.test.mjs in pkg_tests/${folder}: nothing would be tested.`);
   // One file at a time: two solves at once would only take each other's cores, and time limits would mean nothing.
   await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
-    ["--expose-gc", "--test", "--test-reporter=spec", "--test-concurrency=1", ...files.map((name) => join(path, name))], { cwd: dirname(project), env });
+    ["--expose-gc", "--test", "--test-reporter=spec", "--test-concurrency=1", ...(only ? [`--test-name-pattern=${only}`] : []), ...files.map((name) => join(path, name))], { cwd: dirname(project), env });
 }
 
 /** Every TypeScript project that the build itself does not compile. */
@@ -35,6 +38,19 @@ async function typeCheck() {
   }
 }
 
+/**
+ * The addon in a project of its own, beside the same tarball: its own tests, and the package's on its engine. On machines without a
+ * GPU that is the one on the CPU. What is about WebGPU, the browser's module or the package is not repeated.
+ */
+async function addonTests() {
+  if (!canBuildAddon()) return console.log("not on this system: the addon is for Linux on x64");
+  const addon = await buildAddon();
+  const project = await scratchProject("pkg_tests_addon", { tarball, addon, packages: ["webgpu"], sources: "pkg_tests" });
+  const env = { ...gpuEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" };
+  await nodeTests(project, "addon", env);
+  await nodeTests(project, "node", env, { files: suiteFiles(project), only: suitePattern });
+}
+
 let tarball;
 let project;
 const stages = [
@@ -42,7 +58,7 @@ const stages = [
   ["rustfmt", () => cargo("rustfmt", ["fmt", "--all", "--check"])],
   ["clippy", () => cargo("clippy", ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"])],
   ["clippy for wasm32", lintWasm],
-  ["Rust tests", () => cargo("cargo test", ["test", "--workspace"], gpuEnvironment())],
+  ["Rust tests", () => cargo("cargo test", ["test", "--workspace", "--features", "cuda"], gpuEnvironment())],
   ["build", async () => { tarball = await build(); }],
   ["TypeScript, strict", typeCheck],
   ["install the tarball", async () => {
@@ -51,6 +67,7 @@ const stages = [
   }],
   ["type tests", () => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project) })],
   ["package in Node", () => nodeTests(project, "node", { ...gpuEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") })],
+  ["addon for CUDA in Node", addonTests],
   ["package in the browser", () => nodeTests(project, "browser", browserEnvironment())],
   ["demo", () => demo(tarball)],
 ];

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { init, LeastwiseError } from "leastwise";
 import { create } from "webgpu";
-import { arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
 
 const mesh = arapMesh(icosphere(1));
 
@@ -25,7 +25,7 @@ async function withGpu(gpu, work) {
 
 const NO_ADAPTER = "WebGPU found no adapter (no GPU, a blocked driver, or no software fallback)";
 
-test("no adapter: \"auto\" takes the CPU and says why, \"webgpu\" is an error", async (t) => {
+test("no WebGPU adapter: \"auto\" takes the CPU and says why, \"webgpu\" is an error", async (t) => {
   await withGpu({ requestAdapter: async () => null }, async () => {
     const lw = await init();
     t.after(() => lw.dispose());
@@ -35,7 +35,11 @@ test("no adapter: \"auto\" takes the CPU and says why, \"webgpu\" is an error", 
   });
 });
 
-test("an adapter that gives no device: the same, with its words", async (t) => {
+test("CUDA without the package leastwise-cuda: the reason says how to get it, and \"auto\" says nothing of it", { skip: ADDON }, async () => {
+  await rejects(init({ backend: "cuda" }), "no-adapter", "CUDA can't be used: it needs Node and the package leastwise-cuda (`npm install leastwise-cuda`)");
+});
+
+test("a WebGPU adapter that gives no device: the same, with its words", async (t) => {
   const adapter = { features: new Set(), limits: {}, requestDevice: async () => { throw new Error("the driver said no"); } };
   await withGpu({ requestAdapter: async () => adapter }, async () => {
     const lw = await init();
@@ -60,7 +64,7 @@ test("Node without the package webgpu: the reason says how to get it", async () 
   }
 });
 
-test("the reasons of choices that work", async (t) => {
+test("the reasons of choices that work, WebGPU's among them", async (t) => {
   const reasons = [
     [{ backend: "cpu" }, "cpu", "the CPU was asked for"],
     [{ precision: "f64" }, "cpu", "f64 was asked for, which WebGPU does not have"],
@@ -156,7 +160,7 @@ test("scope(): frees what was made inside and not returned", async (t) => {
   kept.dispose();
 });
 
-test("a device of one's own: it is used, every buffer on it is destroyed, and it lives on", async () => {
+test("a WebGPU device of one's own: it is used, every buffer on it is destroyed, and it lives on", async () => {
   globalThis.own ??= create([]);                        // collected while a device lives, Dawn aborts the process
   const device = await (await globalThis.own.requestAdapter()).requestDevice();
   const live = new Set();
@@ -189,7 +193,7 @@ test("a device of one's own: it is used, every buffer on it is destroyed, and it
   device.destroy();
 });
 
-test("a lost device: lw.lost tells, and every call says so", async () => {
+test("a lost WebGPU device: lw.lost tells, and every call says so", async () => {
   globalThis.own ??= create([]);
   const device = await (await globalThis.own.requestAdapter()).requestDevice();
   const lw = await init({ device });
@@ -206,7 +210,7 @@ test("a lost device: lw.lost tells, and every call says so", async () => {
   lw.dispose();
 });
 
-test("engines share one module and nothing else", async (t) => {
+test("engines share one module and nothing else, WebGPU's and the CPU's", async (t) => {
   const engines = await Promise.all([open(t, { backend: "cpu" }), open(t, { backend: "webgpu" }), open(t, { backend: "cpu", precision: "f32" })]);
   const reports = await Promise.all(engines.map((lw) => arap(lw, mesh).problem.solve({ maxIterations: 5 })));
   for (const report of reports) assert.ok(Math.abs(report.cost / reports[0].cost - 1) < 1e-3, reports.map(({ cost }) => cost).join());
@@ -222,6 +226,6 @@ for (const backend of BACKENDS) {
   }
 }
 
-test("engines that nobody holds are collected without harm", async () => {
+test("engines on WebGPU that nobody holds are collected without harm", async () => {
   assert.equal(await inFreshProcess("fresh/collected.mjs", [], { flags: ["--expose-gc"] }), "2");
 });

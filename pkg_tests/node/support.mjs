@@ -6,14 +6,20 @@ import { init, LeastwiseError } from "leastwise";
 
 export * from "../problems.mjs";
 
+/** `LEASTWISE_SUITE=cuda`: the run is about the addon's engine alone, which then stands where tests ask for the CPU as well. */
+export const ADDON = process.env.LEASTWISE_SUITE === "cuda";
+
 /** Every backend is tested; one that cannot be had is a failure. */
-export const BACKENDS = ["cpu", "webgpu"];
+export const BACKENDS = ADDON ? ["cuda"] : ["cpu", "webgpu"];
+
+/** What a test's engine is made with in this run. */
+export const wanted = (options) => (ADDON && options.backend === "cpu" ? { ...options, backend: "cuda" } : options);
 
 /** An engine for one test, disposed at its end. */
 export async function open(t, options) {
-  const lw = await init(options);
+  const lw = await init(wanted(options));
   t.after(() => lw.dispose());
-  assert.equal(lw.backend, options.backend, lw.reason);
+  assert.equal(lw.backend, wanted(options).backend, lw.reason);
   return lw;
 }
 
@@ -41,9 +47,9 @@ export function closeTo(actual, expected, relative, what) {
 }
 
 /** Runs a file beside this one in a process of its own; gives what it printed. It must exit by itself. */
-export async function inFreshProcess(name, args = [], { seconds = 120, cwd, flags = [] } = {}) {
+export async function inFreshProcess(name, args = [], { seconds = 120, cwd, flags = [], env } = {}) {
   const file = name.startsWith("/") ? name : fileURLToPath(new URL(name, import.meta.url));
-  const child = spawn(process.execPath, [...flags, file, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [...flags, file, ...args], { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const said = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"]) child[stream].setEncoding("utf8").on("data", (text) => { said[stream] += text; });
   const timer = setTimeout(() => child.kill("SIGKILL"), seconds * 1000);

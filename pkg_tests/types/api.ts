@@ -151,6 +151,10 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   is<Same<typeof scoped, typeof p>>();
   // @ts-expect-error no such backend
   void init({ backend: "metal" });
+  void init({ backend: "cuda", precision: "f32", cudaDevice: 1 });
+  is<Same<typeof lw.backend, "webgpu" | "cuda" | "cpu">>();
+  // @ts-expect-error a GPU is named by its index
+  void init({ backend: "cuda", cudaDevice: "NVIDIA" });
   // @ts-expect-error no such method
   void p.solve({ method: "newton" });
   // @ts-expect-error a misspelt option

@@ -1,32 +1,15 @@
 /** Engines: a device, and the problems on it. */
 import type { Device } from "./arrays.js";
-import { asError, LeastwiseError, mustBeObject } from "./errors.js";
-import type { NativeEngine, NativeLimits } from "./native.js";
+import { LeastwiseError } from "./errors.js";
+import type { NativeEngine } from "./native.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
-import { loadWasm, type WasmSource } from "./wasm.js";
-import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
+import type { OpenDevice } from "./webgpu.js";
 
 /** Where the work is done. */
-export type Backend = "webgpu" | "cpu";
-
-/** What to run on. */
-export interface InitOptions {
-  /** `"auto"` (the default) takes WebGPU where it can be had and the CPU elsewhere; `reason` says why. */
-  backend?: "auto" | Backend;
-  /** The CPU's arithmetic: `"f64"` unless told. WebGPU has `"f32"` only. */
-  precision?: "f32" | "f64";
-  /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. */
-  device?: Device;
-  /** The engine's module, where it can't be found beside this one. */
-  wasm?: WasmSource;
-  /** A tuning table, as {@link Engine.tune} gave it. */
-  tuning?: Tuning;
-  /** Tighter limits than the device's, to see how a problem fares on small devices. */
-  limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
-}
+export type Backend = "webgpu" | "cuda" | "cpu";
 
 /** What an engine has compiled. Residuals of one structure share their kernels, in all problems. */
 export interface Stats {
@@ -52,7 +35,7 @@ export interface Engine extends Disposable {
   readonly precision: "f32" | "f64";
   /** The adapter's own name; "cpu" without one. */
   readonly adapter: string;
-  /** The `GPUDevice`, to share with a renderer; undefined on the CPU. */
+  /** The `GPUDevice`, to share with a renderer; undefined on CUDA and on the CPU. */
   readonly device: Device | undefined;
   /** Resolves if the device is lost. */
   readonly lost: Promise<LeastwiseError>;
@@ -81,50 +64,8 @@ export interface Engine extends Disposable {
   dispose(): void;
 }
 
-/** Makes an engine. Throws `no-adapter` when WebGPU was demanded and cannot be had. */
-export async function init(options: InitOptions = {}): Promise<Engine> {
-  mustBeObject(options, "init(options): options");
-  const { backend = "auto", precision, device, limits, tuning } = options;
-  if (!["auto", "webgpu", "cpu"].includes(backend)) throw new LeastwiseError("invalid-option", `backend: "${String(backend)}" is not one of "auto", "webgpu", "cpu"`);
-  if (precision !== undefined && precision !== "f32" && precision !== "f64") throw new LeastwiseError("invalid-option", `precision: "${String(precision)}" is not one of "f32", "f64"`);
-  if (backend === "webgpu" && precision === "f64") throw new LeastwiseError("invalid-option", "WebGPU has no f64: use precision \"f32\", or backend \"cpu\"");
-  if (backend === "cpu" && device) throw new LeastwiseError("invalid-option", "a device was given, but backend \"cpu\" uses none");
-  const table = tuning && checkedTuning(tuning);
-  const wasm = await loadWasm(options.wasm);
-  const open = async <T>(work: () => T | Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (thrown) {
-      throw asError(thrown, wasm.lastPanic);
-    }
-  };
-  const tuned = (native: NativeEngine): NativeEngine => {
-    if (table) native.setTuning(table.keys, table.schedules);
-    return native;
-  };
-  const cpu = (reason: string) => open(() => new EngineOf(tuned(wasm.openCpu(precision ?? "f64", limits as NativeLimits | undefined)), wasm.lastPanic, { backend: "cpu", precision: precision ?? "f64", reason, open: undefined }));
-  if (backend === "cpu") return cpu("the CPU was asked for");
-  if (backend === "auto" && precision === "f64" && !device) return cpu("f64 was asked for, which WebGPU does not have");
-  let found: OpenDevice;
-  try {
-    found = await openDevice(device);
-  } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    if (backend === "webgpu") throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${why}`);
-    return cpu(`WebGPU can't be had: ${why}`);
-  }
-  try {
-    const native = await open(async () => tuned(await withDevice(found, () => wasm.openWebGpu(limits as NativeLimits | undefined))));
-    const reason = device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there";
-    return new EngineOf(native, wasm.lastPanic, { backend: "webgpu", precision: "f32", reason, open: found });
-  } catch (thrown) {
-    if (found.ours) found.device.destroy();
-    if (backend === "webgpu" || !(thrown instanceof LeastwiseError) || thrown.code !== "no-adapter") throw thrown;
-    return cpu(`WebGPU can't be had: ${thrown.message}`);
-  }
-}
-
-interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open: OpenDevice | undefined }
+/** Where an engine comes from. @internal */
+export interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open?: OpenDevice }
 
 /** @internal */
 export class EngineOf implements Engine {
@@ -148,6 +89,8 @@ export class EngineOf implements Engine {
     this.device = origin.open?.device as Device | undefined;
     this.#tasks = new Tasks(native, panic, this.device);
     this.lost = new Promise((resolve) => {
+      // A GPUDevice tells by itself; without one the first call that fails does.
+      if (!origin.open) this.#tasks.onDeath = (error) => { if (error.code === "device-lost") resolve(error); };
       void origin.open?.device.lost.then(({ reason, message }) => {
         if (this.#disposed) return;
         const error = new LeastwiseError("device-lost", `the GPU device was lost (${reason}): ${message}`);

@@ -44,7 +44,7 @@ const ERROR_CODES = [
  * - `disposed`
  * - `busy`: another call is running on the same problem
  * - `out-of-memory`
- * - `no-adapter`: WebGPU was demanded and cannot be had
+ * - `no-adapter`: WebGPU or CUDA was demanded and cannot be had
  * - `no-step`: `step()` could make none: the message says why
  * - `engine-dead`: the engine panicked: a bug of ours; reload
  */
@@ -88,6 +88,7 @@ export function asError(thrown: unknown, panic: () => string | undefined): Least
   if (thrown instanceof LeastwiseError) return thrown;
   if (typeof thrown === "object" && thrown !== null && "message" in thrown && isCode((thrown as { code?: unknown }).code)) {
     const { code, message, term, instance, slot } = thrown as { code: ErrorCode; message: string; term?: string; instance?: number; slot?: number };
+    if (code === "engine-dead") return panicked(message);
     return new LeastwiseError(code, message, { term, instance, slot });
   }
   const said = panic();
@@ -96,5 +97,9 @@ export function asError(thrown: unknown, panic: () => string | undefined): Least
   if (said === undefined && !(thrown instanceof WebAssembly.RuntimeError)) {
     return new LeastwiseError("invalid-option", `an argument is of a kind that the engine does not take: ${what}`);
   }
+  return panicked(what);
+}
+
+function panicked(what: string): LeastwiseError {
   return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`);
 }

@@ -7,8 +7,9 @@
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask } from "./arrays.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
-export { init } from "./engine.js";
-export type { Backend, Engine, InitOptions, Stats } from "./engine.js";
+export { init } from "./init.js";
+export type { InitOptions } from "./init.js";
+export type { Backend, Engine, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export {

@@ -1,6 +1,6 @@
 /**
- * The engine's whole surface as the façade sees it: `src/js/` (wasm-bindgen) is held to this interface, and so will
- * the CUDA addon be. Everything crosses once per object, never once per operation.
+ * The engine's whole surface as the façade sees it: `src/js/` (wasm-bindgen) is held to this interface, and so is
+ * the addon (`native_cuda/addon`). Everything crosses once per object, never once per operation.
  *
  * Handles are small integers. Every call may throw a {@link NativeError}.
  */
@@ -11,7 +11,7 @@ export interface NativeError { readonly code: string; readonly message: string; 
 /** What became of a task after one `resume`. */
 export type Progress =
   | { readonly state: "yielded" }                                       // the time slice is used up: call again
-  | { readonly state: "waiting"; readonly ready: Promise<void> }        // the GPU works: call again after this promise
+  | { readonly state: "waiting"; readonly ready: Promise<void> }        // the GPU works, or the addon's thread: call again after this promise
   | { readonly state: "iteration"; readonly iteration: NativeIteration } // one LM iteration is complete: call again
   | { readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport };
 
@@ -87,7 +87,7 @@ export interface NativeEngine {
   boundTable(problem: number, table: number, lower: Float64Array | undefined, upper: Float64Array | undefined): void;
   /** A task whose `done` carries the table's accepted values. */
   readTable(problem: number, table: number): number;
-  /** Undefined on the CPU. */
+  /** Undefined on the CPU and on CUDA. */
   viewTable(problem: number, table: number, width: number): NativeView | undefined;
 
   /** Validates, reads, differentiates what is new. `crossing.ts` says how a term is packed. */
@@ -152,4 +152,11 @@ export interface NativeModule {
   openWebGpu(limits: NativeLimits | undefined): Promise<NativeEngine>;
   /** What the last panic said, if there was one. */
   lastPanic(): string | undefined;
+}
+
+/** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
+export interface NativeAddon {
+  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): Promise<NativeEngine>;
+  /** On the GPU with this index. Rejects with the code `no-adapter` where CUDA can't be used. */
+  openCuda(precision: "f32" | "f64", limits: NativeLimits | undefined, device: number): Promise<NativeEngine>;
 }

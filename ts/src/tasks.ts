@@ -9,6 +9,8 @@ const SLICE_MS = 8;
 /** An engine with its errors made ours. @internal */
 export class Tasks {
   #dead: LeastwiseError | undefined;
+  /** Is told of the error after which nothing works. */
+  onDeath: ((error: LeastwiseError) => void) | undefined;
 
   constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined) {}
 
@@ -20,7 +22,10 @@ export class Tasks {
     } catch (thrown) {
       const error = asError(thrown, this.panic);
       // After a panic or a device loss nothing the engine says can be trusted.
-      if (error.code === "engine-dead" || error.code === "device-lost") this.#dead = error;
+      if (error.code === "engine-dead" || error.code === "device-lost") {
+        this.#dead = error;
+        this.onDeath?.(error);
+      }
       throw error;
     }
   }

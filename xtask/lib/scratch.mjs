@@ -7,18 +7,21 @@ import { root, run } from "./run.mjs";
 const versions = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies;
 
 /**
- * Makes `target/<name>`: a fresh package.json with the tarball and `packages` (in the versions of the root's package.json),
- * installed, with a copy of the folder `sources` in it. Returns the path of that copy.
+ * Makes `target/<name>`: a fresh package.json with the tarball, the addon's where there is one, and `packages` (in the versions of the
+ * root's package.json), installed, with a copy of the folder `sources` in it. Returns the path of that copy.
  */
-export async function scratchProject(name, { tarball, packages, sources }) {
+export async function scratchProject(name, { tarball, addon, packages, sources }) {
   const folder = join(root, "target", name);
   const manifest = {
     name: `leastwise-${name}`, private: true, type: "module",
-    dependencies: { leastwise: `file:${relative(folder, tarball)}`, ...Object.fromEntries(packages.map((p) => [p, versions[p]])) },
+    dependencies: {
+      leastwise: `file:${relative(folder, tarball)}`, ...(addon && { "leastwise-cuda": `file:${relative(folder, addon)}` }),
+      ...Object.fromEntries(packages.map((p) => [p, versions[p]])),
+    },
   };
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   const installed = join("target", name, "node_modules/.package-lock.json");
-  await stage(`scratch project target/${name}`, { key: hashOf([relative(root, tarball)], text), outputs: [installed] }, async () => {
+  await stage(`scratch project target/${name}`, { key: hashOf([tarball, addon].filter(Boolean).map((path) => relative(root, path)), text), outputs: [installed] }, async () => {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), text);

@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto";
 import { init } from "leastwise";
 import { SCENES } from "../../problems/suite.mjs";
+import { wanted } from "../support.mjs";
 
 const [options, ...without] = process.argv.slice(2);
-const lw = await init(JSON.parse(options));
+const lw = await init(wanted(JSON.parse(options)));
 for (const { name, make } of SCENES.filter((scene) => !without.includes(scene.name))) {
   const { problem, tables } = make(lw);
   const report = await problem.solve({ maxIterations: 5 });

@@ -1,0 +1,31 @@
+/** Loading the addon `leastwise-cuda`: CUDA for Node, in a package of its own. */
+import { LeastwiseError } from "./errors.js";
+import type { NativeAddon, NativeEngine, NativeLimits } from "./native.js";
+
+interface Process { readonly versions?: { readonly node?: string }; readonly env?: Readonly<Record<string, string | undefined>> }
+const { process } = globalThis as { process?: Process };
+
+/** The addon; undefined outside of Node and where it is not installed. Throws `no-adapter` where it is and does not load. @internal */
+export async function loadAddon(): Promise<NativeAddon | undefined> {
+  if (!process?.versions?.node) return undefined;
+  // The name in a variable keeps bundlers from looking for the package.
+  const name = "leastwise-cuda";
+  try {
+    return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as NativeAddon;
+  } catch (thrown) {
+    const { code, message = String(thrown) } = thrown as { code?: unknown; message?: string };
+    if (code === "ERR_MODULE_NOT_FOUND" && message.includes(`package '${name}'`)) return undefined;
+    throw new LeastwiseError("no-adapter", `CUDA can't be used: ${message}`);
+  }
+}
+
+/**
+ * Whether the addon's engine on the CPU is to stand in for the one on CUDA: the tests have this, so that they run on machines
+ * without a GPU, and so has `leastwise-cuda doctor`. @internal
+ */
+export const standsIn = (): boolean => process?.env?.LEASTWISE_ADDON === "cpu";
+
+/** @internal */
+export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, device: number): Promise<NativeEngine> {
+  return standsIn() ? addon.openCpu(precision, limits) : addon.openCuda(precision, limits, device);
+}

@@ -1,0 +1,77 @@
+// `npm run addon`: the engine for CUDA → an addon of Node → the packed tarball of leastwise-cuda. On Linux on x64.
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
+import { hashOf, stage } from "./lib/stamps.mjs";
+import { setup } from "./setup.mjs";
+
+const source = join(root, "native_cuda/package");
+const folder = "target/pack-cuda";
+const target = "x86_64-unknown-linux-gnu";
+const built = `target/${target}/addon/libleastwise_cuda.so`;
+const binary = "leastwise-cuda.linux-x64.node";
+
+const megabytes = (path) => `${(statSync(path).size / 2 ** 20).toFixed(1)} MB`;
+const published = () => JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
+
+/** Whether this machine builds it. */
+export const canBuildAddon = () => process.platform === "linux" && process.arch === "x64";
+
+/** Where the tarball is, once `buildAddon` has run. */
+export const addonTarball = () => join(root, folder, `leastwise-cuda-${published().version}.tgz`);
+
+/** The newest version of glibc that a binary asks for. */
+function glibcOf(path) {
+  const minors = [...readFileSync(path).toString("latin1").matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+  return `2.${Math.max(...minors)}`;
+}
+
+/** Runs cargo in the addon's profile. */
+export function addonCargo(label, [command, ...args]) {
+  const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
+  // Panic messages carry file names: the builder's folders are nobody's business.
+  const flags = [`--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`];
+  return run(label, "cargo", [command, "--profile", "addon", "--target", target, "--target-dir", join(root, "target"), ...args],
+    { env: { CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
+}
+
+async function compile() {
+  await addonCargo("cargo build (addon)", ["build", "-p", "leastwise-cuda"]);
+  return `${megabytes(join(root, built))}, for glibc ${glibcOf(join(root, built))} or newer`;
+}
+
+async function pack() {
+  const staged = join(root, folder, "package");
+  rmSync(join(root, folder), { recursive: true, force: true });
+  mkdirSync(join(root, folder), { recursive: true });
+  cpSync(source, staged, { recursive: true });
+  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
+  copyFileSync(join(root, built), join(staged, binary));
+  const stated = /needs glibc ([\d.]+) or newer/.exec(readFileSync(join(staged, "index.js"), "utf8"))?.[1];
+  const needed = glibcOf(join(staged, binary));
+  if (stated !== needed) throw new StepError(`native_cuda/package/index.js says that glibc ${stated} is needed, but the addon that was built here needs ${needed}.`);
+  await run("npm pack", "npm", ["pack", "--ignore-scripts", "--pack-destination", join(root, folder)], { cwd: staged });
+  return `${addonTarball()}, ${megabytes(addonTarball())}`;
+}
+
+/** Builds what is not up to date, and returns the path of the tarball. */
+export async function buildAddon() {
+  if (!canBuildAddon()) throw new StepError(`The addon is built on Linux on x64; this is ${process.platform} on ${process.arch}.`);
+  const started = performance.now();
+  await stage("addon: binary", {
+    key: hashOf(["Cargo.toml", "Cargo.lock", "src", "shaders", "native_cuda/addon", "native_cuda/writer/Cargo.toml", "native_cuda/writer/src", "xtask/addon.mjs"], capture("rustc", ["--version"])),
+    outputs: [built],
+  }, compile);
+  await stage("addon: package", {
+    key: hashOf([built, "native_cuda/package", "LICENSE-MIT", "LICENSE-APACHE", "xtask/addon.mjs"]),
+    outputs: [join(folder, `leastwise-cuda-${published().version}.tgz`)],
+  }, pack);
+  console.log(`The addon was built in ${seconds(started)}.`);
+  return addonTarball();
+}
+
+await entry(import.meta, async () => {
+  await setup({ forTests: false });
+  await buildAddon();
+});

@@ -1,0 +1,74 @@
+// `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which needs
+// neither Rust nor Node. There: `bash run.sh`.
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { addonCargo, buildAddon } from "./addon.mjs";
+import { build } from "./build.mjs";
+import { suiteFiles, suitePattern } from "./lib/suite.mjs";
+import { entry, root, run, step } from "./lib/run.mjs";
+import { scratchProject } from "./lib/scratch.mjs";
+import { setup } from "./setup.mjs";
+
+const kit = join(root, "target/cuda-kit");
+
+/** The tests of the CUDA device as a program. */
+async function testProgram(staged) {
+  const built = await addonCargo("cargo test (the CUDA device)", ["test", "--no-run", "--features", "cuda", "--test", "cuda", "--message-format", "json"]);
+  const messages = built.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+  const { executable } = messages.findLast(({ target, executable }) => executable && target.name === "cuda");
+  copyFileSync(executable, join(staged, "cuda-tests"));
+  return executable;
+}
+
+/** What runs there. Every part runs, whatever the others come to; the exit code is 0 when all passed. */
+const script = (files) => `#!/usr/bin/env bash
+# The tests on CUDA, on a machine with an NVIDIA GPU. Logs go to $OUT, or to ./logs.
+set -uo pipefail
+cd "$(dirname "\${BASH_SOURCE[0]}")"
+logs="\${OUT:-$PWD/logs}"
+mkdir -p "$logs"
+if [ ! -d work ]; then mkdir work && tar -xJf kit.tar.xz -C work || exit 1; fi
+cd work
+failed=0
+part() {
+  local name=$1; shift
+  local started=$SECONDS
+  if timeout 420 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
+  echo "━━ $name: $verdict [$((SECONDS - started)) s]"
+  case $name in
+    doctor) cat "$logs/$name.log" ;;
+    device) grep -E "^test |test result" "$logs/$name.log" ;;
+    *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
+  esac
+}
+export LEASTWISE_SUITE=cuda RUST_BACKTRACE=1
+node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=1"
+part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
+part device ./cuda-tests --test-threads=1 --nocapture
+part addon $node pkg_tests/addon/addon.test.mjs
+part suite $node ${JSON.stringify(`--test-name-pattern=${suitePattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
+echo "verdict: $([ $failed = 0 ] && echo "all passed" || echo "FAILED"); logs in $logs"
+exit $failed
+`;
+
+await entry(import.meta, async () => {
+  await setup({ forTests: false });
+  const addon = await buildAddon();
+  const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build(), addon, packages: ["webgpu"], sources: "pkg_tests" }));
+  const staged = join(kit, "staged");
+  rmSync(kit, { recursive: true, force: true });
+  mkdirSync(staged, { recursive: true });
+  await step("kit: the CUDA device's tests", () => testProgram(staged));
+  await step("kit: packed", async () => {
+    for (const name of ["package.json", "pkg_tests", "node_modules"]) cpSync(join(project, name), join(staged, name), { recursive: true });
+    // Dawn of other systems is the largest part.
+    const dawn = join(staged, "node_modules/webgpu/dist");
+    if (existsSync(dawn)) for (const name of readdirSync(dawn)) if (/^(darwin|win32|linux-arm)/.test(name)) rmSync(join(dawn, name), { recursive: true });
+    copyFileSync(process.execPath, join(staged, "node"));
+    await run("strip", "strip", [join(staged, "node"), join(staged, "cuda-tests")]);
+    await run("tar", "tar", ["-C", staged, "-cJf", join(kit, "kit.tar.xz"), "."], { env: { XZ_OPT: "-T0 -6" } });
+    writeFileSync(join(kit, "run.sh"), script(suiteFiles(join(project, "pkg_tests"))));
+    rmSync(staged, { recursive: true });
+    return `${kit}, ${(statSync(join(kit, "kit.tar.xz")).size / 2 ** 20).toFixed(0)} MB; there: bash ${basename(kit)}/run.sh`;
+  });
+});

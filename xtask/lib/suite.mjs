@@ -1,0 +1,10 @@
+// Which of the package's tests are run on the addon's engine too: not those of WebGPU, the browser's module or the package itself.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+const elsewhere = ["mesh.test.mjs", "package.test.mjs", "shaders.test.mjs"];
+
+export const suiteFiles = (project) => readdirSync(join(project, "node")).filter((name) => name.endsWith(".test.mjs") && !elsewhere.includes(name)).sort();
+
+/** Of tests' names. Where the root of all tests matches, as it is called, every test does. */
+export const suitePattern = "^(?!<root>|.*(WebGPU|webgpu))";
