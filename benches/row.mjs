@@ -2,11 +2,11 @@
 // What is measured goes to the parent at once, stage by stage.
 import { performance } from "node:perf_hooks";
 import { isSoftware } from "./lib/machine.mjs";
-import { icosphere } from "./lib/meshes.mjs";
+import { icosphere, sheet } from "./lib/meshes.mjs";
 import { arap, springs } from "./lib/problems.mjs";
 import { finish, median, openEngine, step, timed } from "./lib/engine.mjs";
 
-const { what, backend, precision, level, bytes, steps, traceOnly, ...effort } = JSON.parse(process.argv[2]);
+const { what, backend, precision, level, vertices, bytes, steps, traceOnly, ...effort } = JSON.parse(process.argv[2]);
 const send = (message) => new Promise((resolve) => { process.send(message, resolve); });
 const stage = (name) => send({ stage: name });
 
@@ -26,7 +26,7 @@ async function copy({ lw, native }) {
 }
 
 async function row({ lw, native, kernels }) {
-  const mesh = icosphere(level);
+  const mesh = level === undefined ? sheet(vertices) : icosphere(level);
   await stage("trace");
   const { problem, traceMs, instances } = (what === "springs" ? springs : arap)(lw, mesh);
   await send({ adapter: lw.adapter, traceMs: traceMs - kernels.ms });

@@ -1,9 +1,9 @@
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `expressions`, `scaling`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `expressions`, `scaling`, `large`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
-import { fork } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { median } from "./lib/engine.mjs";
+import { measure } from "./lib/measure.mjs";
 import { isSoftware, machine } from "./lib/machine.mjs";
 import { LEGEND, head, short, tableRow } from "./lib/table.mjs";
 import { targetLine, targets } from "./lib/targets.mjs";
@@ -20,31 +20,6 @@ function options(args) {
     else throw new Error(`bench has no "${arg}": it has --quick, --filter=REGEX (of problem/vertices/backend precision), --limit=SECONDS of a row; or armadillo`);
   }
   return given;
-}
-
-/** A row's process: what it measured before it ended, or was ended. */
-function measure(job, limit) {
-  return new Promise((resolve) => {
-    const result = {};
-    let stage = "start";
-    let finished = false;
-    const child = fork(join(import.meta.dirname, "row.mjs"), [JSON.stringify(job)]);
-    const timer = setTimeout(() => {
-      result.cut = `cut after ${limit} s, in: ${stage}`;
-      child.kill("SIGKILL");
-    }, limit * 1000);
-    child.on("message", ({ stage: next, done, error, ...measured }) => {
-      if (next) stage = next;
-      if (done) finished = true;
-      if (error) result.cut = `failed in ${stage}: ${error}`;
-      Object.assign(result, measured);
-    });
-    child.on("close", (code, signal) => {
-      clearTimeout(timer);
-      if (!finished) result.cut ??= `ended in ${stage} (${signal ?? `exit code ${code}`})`;
-      resolve(result);
-    });
-  });
 }
 
 /** A cold trace happens once a process: the median of three processes, so that one hiccup does not decide. */
@@ -98,6 +73,7 @@ const [first, ...rest] = process.argv.slice(2);
 try {
   if (first === "armadillo") await (await import("./armadillo.mjs")).armadillo(rest);
   else if (first === "scaling") await (await import("./scaling.mjs")).scaling();
+  else if (first === "large") await (await import("./large.mjs")).large(rest);
   else if (first === "expressions") await (await import("./expressions.mjs")).expressions();
   else await bench(first === undefined ? [] : [first, ...rest]);
 } catch (error) {

@@ -2,6 +2,46 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 
+/**
+ * A sheet of `vertices` vertices at least, in a square, whose cells are cut along one diagonal: three edges a vertex, made
+ * without looking for any, so that there can be tens of millions. Vertices are numbered row by row, as a mesh that was put in
+ * order for its caches.
+ */
+export function sheet(vertices) {
+  const side = Math.ceil(Math.sqrt(vertices)), count = side * side;
+  const positions = new Float64Array(3 * count);
+  for (let i = 0; i < count; i++) {
+    const [u, v] = [(i % side) / (side - 1), Math.floor(i / side) / (side - 1)];
+    positions.set([u, v, 0.1 * Math.sin(7 * u) * Math.cos(5 * v)], 3 * i);
+  }
+  const last = side - 1;
+  const ends = new Uint32Array(2 * (2 * side * last + last * last));
+  let at = 0;
+  for (let i = 0; i < count; i++) {
+    const [right, up] = [i % side < last, i < count - side];
+    if (right) ends.set([i, i + 1], at), at += 2;
+    if (up) ends.set([i, i + side], at), at += 2;
+    if (right && up) ends.set([i, i + side + 1], at), at += 2;
+  }
+  return { positions, ends };
+}
+
+/** Every edge in both directions, those of a vertex next to each other. */
+export function bothWays(ends, vertices) {
+  const starts = new Uint32Array(vertices + 1);
+  for (const end of ends) starts[end + 1] += 1;
+  for (let i = 0; i < vertices; i++) starts[i + 1] += starts[i];
+  const next = starts.slice(), table = new Uint32Array(2 * ends.length);
+  for (let e = 0; e < ends.length; e += 2) {
+    for (const [a, b] of [[ends[e], ends[e + 1]], [ends[e + 1], ends[e]]]) {
+      const place = 2 * next[a]++;
+      table[place] = a;
+      table[place + 1] = b;
+    }
+  }
+  return table;
+}
+
 /** An icosahedron subdivided `level` times, on the unit sphere: 10·4^level + 2 vertices. */
 export function icosphere(level) {
   const count = 10 * 4 ** level + 2;

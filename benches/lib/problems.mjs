@@ -3,7 +3,7 @@
 import { performance } from "node:perf_hooks";
 import { column, rotateXYZ } from "leastwise";
 import { edges } from "leastwise/mesh";
-import { normalised } from "./meshes.mjs";
+import { bothWays, normalised } from "./meshes.mjs";
 
 function timer() {
   let ms = 0;
@@ -18,8 +18,8 @@ function timer() {
 }
 
 /** |xᵢ − xⱼ| − rest for every edge: one row, 1×6. The rest lengths are wrong by up to a fifth, so there is something to do. */
-export function springs(lw, { positions, triangles }) {
-  const table = edges(triangles);
+export function springs(lw, { positions, triangles, ends }) {
+  const table = ends ?? edges(triangles);
   const rest = new Float64Array(table.length / 2);
   for (let e = 0; e < rest.length; e++) {
     const [i, j] = [3 * table[2 * e], 3 * table[2 * e + 1]];
@@ -50,13 +50,13 @@ export function arap(lw, mesh) {
 }
 
 export function arapData(mesh) {
-  const { positions: rest, triangles } = normalised(mesh);
+  const { positions: rest, triangles } = mesh.ends ? mesh : normalised(mesh);
   const all = Array.from({ length: rest.length / 3 }, (_, i) => i);
   const isTop = (i) => rest[3 * i + 1] > 0.95;
   const handles = Uint32Array.from(all.filter((i) => rest[3 * i + 1] < 0.05 || isTop(i)));
   const targets = new Float64Array(3 * handles.length);
   handles.forEach((i, n) => targets.set([rest[3 * i] + (isTop(i) ? 0.3 : 0), rest[3 * i + 1], rest[3 * i + 2]], 3 * n));
-  return { rest, table: edges(triangles, { directed: true }), handles, targets };
+  return { rest, table: mesh.ends ? bothWays(mesh.ends, rest.length / 3) : edges(triangles, { directed: true }), handles, targets };
 }
 
 /** ½Σr² of ARAP in plain double precision, sharing nothing with the engine. */

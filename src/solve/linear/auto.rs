@@ -39,9 +39,9 @@ impl Default for Thresholds {
             qr_rows: 100_000,
             host: 2_000_000,
             host_of_gpu: 20_000,
-            // A page has one thread, which a factorisation keeps from all else: for less than 0.1 s here (docs/SOLVERS.md).
-            fill: if cfg!(target_arch = "wasm32") { 3e5 } else { 1e8 },
-            work: if cfg!(target_arch = "wasm32") { 1e8 } else { 3e10 },
+            // A page has one thread, which a factorisation keeps from all else, and little memory (docs/SOLVERS.md).
+            fill: if cfg!(target_arch = "wasm32") { 2e6 } else { 1e8 },
+            work: if cfg!(target_arch = "wasm32") { 1e9 } else { 3e10 },
             reduced: 3000,
             eliminated: 0.6,
             products: 2e7,
