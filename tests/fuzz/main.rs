@@ -28,10 +28,10 @@ use leastwise::device::Precision;
 use run::{Campaign, Stop};
 
 /// In the test suite; `npm run fuzz` goes on from other seeds.
-const PROGRAMS: u64 = 6_000;
+const PROGRAMS: u64 = 10_000;
 const RESIDUALS: u64 = 1_000;
 const PROGRAMS_IN_F32: u64 = 2_000;
-const PROGRAMS_ON_WEBGPU: u64 = 150;
+const PROGRAMS_ON_WEBGPU: u64 = 300;
 const HOSTILE_TAPES: u64 = 25_000;
 
 #[test]
