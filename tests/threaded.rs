@@ -21,7 +21,9 @@ fn threaded() -> Threaded {
 /// Resumes a task once and waits for what comes of it, as an event loop would.
 fn next(session: &Threaded, task: u32) -> Outcome {
     let (sender, receiver) = channel();
-    session.resume(task, SLICE_MS, move || drop(sender.send(())));
+    session.resume(task, SLICE_MS, move || {
+        let _ = sender.send(());
+    });
     receiver.recv_timeout(PATIENCE).expect("an outcome");
     session.outcome(task).expect("what it was woken for")
 }
@@ -88,7 +90,9 @@ fn two_at_once_are_as_each_alone() {
     let (sender, receiver) = channel();
     let go_on = |k: usize| {
         let sender = sender.clone();
-        session.resume(begun[k].2, SLICE_MS, move || drop(sender.send(k)));
+        session.resume(begun[k].2, SLICE_MS, move || {
+            let _ = sender.send(k);
+        });
     };
     [0, 1].into_iter().for_each(go_on);
     let mut left = 2;
@@ -112,7 +116,9 @@ fn calls_and_stops_come_through_while_it_solves() {
     let session = threaded();
     let (problem, _, task) = begin(&session, &mesh, &long());
     let (sender, receiver) = channel();
-    session.resume(task, 1.0, move || drop(sender.send(())));
+    session.resume(task, 1.0, move || {
+        let _ = sender.send(());
+    });
     // Calls are answered between slices, whatever else is to be done.
     for _ in 0..100 {
         assert_eq!(session.call(|session| session.solver(problem, &long())), Err(Failure::Refused(Error::Busy)));
@@ -141,7 +147,9 @@ fn what_is_gone_wakes_whoever_waits_for_it() {
     let again =
         session.call(|session| session.solver(problem, &long()).and_then(|solver| session.solve(solver, SolveMode::Solve))).unwrap();
     let (sender, receiver) = channel();
-    session.resume(again, SLICE_MS, move || drop(sender.send(())));
+    session.resume(again, SLICE_MS, move || {
+        let _ = sender.send(());
+    });
     receiver.recv_timeout(PATIENCE).unwrap();
     // Its first iteration is there, but nobody's any more.
     session.post(move |session| session.free_problem(problem));
@@ -151,7 +159,9 @@ fn what_is_gone_wakes_whoever_waits_for_it() {
     // Disposed in the midst of a solve, with somebody waiting.
     let (_, _, task) = begin(&session, &mesh, &long());
     let (sender, receiver) = channel();
-    session.resume(task, SLICE_MS, move || drop(sender.send(())));
+    session.resume(task, SLICE_MS, move || {
+        let _ = sender.send(());
+    });
     session.dispose();
     receiver.recv_timeout(PATIENCE).unwrap();
     assert!(session.outcome(task).is_some_and(|outcome| outcome.is_err()));
@@ -166,7 +176,9 @@ fn dropping_it_does_not_wait_for_a_solve() {
     let (_, _, task) = begin(&session, &mesh, &long());
     let (sender, receiver) = channel();
     // A slice that ends with the first iteration at the earliest.
-    session.resume(task, f64::INFINITY, move || drop(sender.send(())));
+    session.resume(task, f64::INFINITY, move || {
+        let _ = sender.send(());
+    });
     std::thread::sleep(Duration::from_millis(20));
     let started = Instant::now();
     drop(session);
