@@ -27,17 +27,13 @@ function glibcOf(path) {
   return `2.${Math.max(...minors)}`;
 }
 
-/** Runs cargo in the addon's profile. */
-export function addonCargo(label, [command, ...args]) {
+async function compile() {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
   // Panic messages carry file names: the builder's folders are nobody's business.
   const flags = [`--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`];
-  return run(label, "cargo", [command, "--profile", "addon", "--target", target, "--target-dir", join(root, "target"), ...args],
+  await run("cargo build (addon)", "cargo",
+    ["build", "--profile", "addon", "-p", "leastwise-cuda", "--target", target, "--target-dir", join(root, "target")],
     { env: { CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
-}
-
-async function compile() {
-  await addonCargo("cargo build (addon)", ["build", "-p", "leastwise-cuda"]);
   return `${megabytes(join(root, built))}, for glibc ${glibcOf(join(root, built))} or newer`;
 }
 

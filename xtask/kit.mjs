@@ -2,7 +2,7 @@
 // neither Rust nor Node. There: `bash run.sh`.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { addonCargo, buildAddon } from "./addon.mjs";
+import { buildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
 import { suiteFiles, suitePattern } from "./lib/suite.mjs";
 import { entry, root, run, step } from "./lib/run.mjs";
@@ -11,9 +11,9 @@ import { setup } from "./setup.mjs";
 
 const kit = join(root, "target/cuda-kit");
 
-/** The tests of the CUDA device as a program. */
+/** The tests of the CUDA device as a program, in the profile of all tests. */
 async function testProgram(staged) {
-  const built = await addonCargo("cargo test (the CUDA device)", ["test", "--no-run", "--features", "cuda", "--test", "cuda", "--message-format", "json"]);
+  const built = await run("cargo test (the CUDA device)", "cargo", ["test", "--no-run", "--features", "cuda", "--test", "cuda", "--message-format", "json"]);
   const messages = built.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
   const { executable } = messages.findLast(({ target, executable }) => executable && target.name === "cuda");
   copyFileSync(executable, join(staged, "cuda-tests"));

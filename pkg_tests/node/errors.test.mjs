@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, init, LeastwiseError, select, sin, sum, vec, vector } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
-import { arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
 
 const line = () => ({ shape: 3, values: [0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0] });
 
@@ -104,7 +104,8 @@ for (const backend of BACKENDS) {
     const first = problem.solve({ maxIterations: 3 });
     const busy = "this problem is already being solved or read: wait for the running call, or stop it with its signal";
     await rejects(problem.solve(), "busy", busy);
-    await rejects(x.read(), "busy", busy);
+    // Between two steps values can be read; the addon's thread may be there.
+    if (!ADDON) await rejects(x.read(), "busy", busy);
     await rejects(handles.cost(), "busy", busy);
     await rejects(other.step(), "busy", busy);
     await rejects(other.report(), "busy", busy);
