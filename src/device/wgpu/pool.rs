@@ -3,6 +3,7 @@
 //! A borrow is an `Arc` clone, so a recording that is dropped half-way gives everything back without knowing of the
 //! pool. A uniform buffer may be written again as soon as its borrower is gone, even while the GPU still works: the
 //! queue keeps the order. A readback buffer may not, until its mapping has landed.
+#![cfg_attr(target_arch = "wasm32", expect(clippy::arc_with_non_send_sync, reason = "in a page there is one thread"))]
 
 use super::super::{Params, Signal};
 use super::{ELEMENT, Internals, descriptor};
