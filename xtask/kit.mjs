@@ -1,10 +1,10 @@
 // `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which needs
-// neither Rust nor Node. There: `bash run.sh`.
+// neither Rust nor Node. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { buildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
-import { suiteFiles, suitePattern } from "./lib/suite.mjs";
+import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
 import { entry, root, run, step } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { setup } from "./setup.mjs";
@@ -22,7 +22,8 @@ async function testProgram(staged) {
 
 /** What runs there. Every part runs, whatever the others come to; the exit code is 0 when all passed. */
 const script = (files) => `#!/usr/bin/env bash
-# The tests on CUDA, on a machine with an NVIDIA GPU. Logs go to $OUT, or to ./logs.
+# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite.
+# Logs go to $OUT, or to ./logs.
 set -uo pipefail
 cd "$(dirname "\${BASH_SOURCE[0]}")"
 logs="\${OUT:-$PWD/logs}"
@@ -30,10 +31,12 @@ mkdir -p "$logs"
 if [ ! -d work ]; then mkdir work && tar -xJf kit.tar.xz -C work || exit 1; fi
 cd work
 failed=0
+chosen=" \${*:-doctor device addon suite} "
 part() {
   local name=$1; shift
+  [[ $chosen == *" $name "* ]] || return
   local started=$SECONDS
-  if timeout 420 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
+  if timeout 570 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
   echo "━━ $name: $verdict [$((SECONDS - started)) s]"
   case $name in
     doctor) cat "$logs/$name.log" ;;
@@ -41,8 +44,9 @@ part() {
     *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
   esac
 }
-export LEASTWISE_SUITE=cuda RUST_BACKTRACE=1
-node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=1"
+# What NVRTC compiles is kept from run to run.
+export LEASTWISE_SUITE=cuda LEASTWISE_CACHE="$PWD/cache" RUST_BACKTRACE=1
+node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=$(( $(nproc) > 7 ? 4 : 1 ))"
 part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
 part device ./cuda-tests --test-threads=1 --nocapture
 part addon $node pkg_tests/addon/addon.test.mjs
@@ -54,7 +58,7 @@ exit $failed
 await entry(import.meta, async () => {
   await setup({ forTests: false });
   const addon = await buildAddon();
-  const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build(), addon, packages: ["webgpu"], sources: "pkg_tests" }));
+  const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build(), addon, packages: suitePackages, sources: "pkg_tests" }));
   const staged = join(kit, "staged");
   rmSync(kit, { recursive: true, force: true });
   mkdirSync(staged, { recursive: true });

@@ -8,7 +8,7 @@ import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
-import { suiteFiles, suitePattern } from "./lib/suite.mjs";
+import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
 import { setup } from "./setup.mjs";
 
 const wasm = ["--target", "wasm32-unknown-unknown", "--lib"];
@@ -45,7 +45,7 @@ async function typeCheck() {
 async function addonTests() {
   if (!canBuildAddon()) return console.log("not on this system: the addon is for Linux on x64");
   const addon = await buildAddon();
-  const project = await scratchProject("pkg_tests_addon", { tarball, addon, packages: ["webgpu"], sources: "pkg_tests" });
+  const project = await scratchProject("pkg_tests_addon", { tarball, addon, packages: suitePackages, sources: "pkg_tests" });
   const env = { ...gpuEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" };
   await nodeTests(project, "addon", env);
   await nodeTests(project, "node", env, { files: suiteFiles(project), only: suitePattern });

@@ -6,5 +6,8 @@ const elsewhere = ["mesh.test.mjs", "package.test.mjs", "shaders.test.mjs"];
 
 export const suiteFiles = (project) => readdirSync(join(project, "node")).filter((name) => name.endsWith(".test.mjs") && !elsewhere.includes(name)).sort();
 
+/** What they need besides. */
+export const suitePackages = ["bunny", "three", "webgpu"];
+
 /** Of tests' names. Where the root of all tests matches, as it is called, every test does. */
 export const suitePattern = "^(?!<root>|.*(WebGPU|webgpu))";
