@@ -7,6 +7,7 @@
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod pace;
 mod recording;
 pub mod wgpu;
 

@@ -130,7 +130,8 @@ impl Session {
                 Some(play) => play,
                 None => {
                     let Some(recording) = measure.recordings.pop_front() else { return Ok(Progress::Values(vec![measure.result()])) };
-                    measure.started_ms = matches!(self.device, Device::Cpu(_)).then(now_ms);
+                    // wgpu's clock starts with the submission, which `resume` makes.
+                    measure.started_ms = (!matches!(self.device, Device::Wgpu(_))).then(now_ms);
                     measure.play.insert(self.device.start(recording))
                 }
             };

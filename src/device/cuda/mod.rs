@@ -45,6 +45,8 @@ pub struct CudaDevice {
     next_buffer: u32,
     kernels: Kernels,
     graphs: play::Graphs,
+    /// What is known of bodies of `Repeat`s, by their signature.
+    paces: HashMap<u64, super::pace::Pace>,
     /// Pinned memory through which flags and readbacks come.
     landing: play::Landing,
     counters: Counters,

@@ -155,6 +155,7 @@ impl CudaDevice {
             buffers: HashMap::new(),
             next_buffer: 0,
             graphs: play::Graphs::default(),
+            paces: Default::default(),
             counters: Counters::default(),
         })
     }

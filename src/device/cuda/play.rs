@@ -1,14 +1,16 @@
 //! A recording's way through the stream.
 //!
 //! Runs of commands that need no host (dispatches, copies, clears) are enqueued one by one the first time and become a CUDA
-//! graph the second: a solver's step is the same recording again and again. A `Repeat` is played in chunks of bodies, one
-//! chunk ahead of the flag that is being looked at, so that the GPU never waits for the host.
+//! graph the second: a solver's step is the same recording again and again. A `Repeat` is played in chunks of bodies whose
+//! sizes `super::pace` finds, as on other GPUs.
 
+use super::super::pace::Pace;
 use super::super::{BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Playing, Recording, Slice};
 use super::{CudaDevice, failed};
+use crate::clock::now_ms;
 use cudarc::driver::{CudaContext, CudaGraph, DriverError, result, sys};
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -31,9 +33,19 @@ const MAX_GRAPHS: usize = 256;
 /// Kernels of a graph at most: a longer run of commands is several graphs.
 const MAX_GRAPH_COMMANDS: usize = 2048;
 
-/// Bodies of a `Repeat` in the first chunk; each further one has twice as many, up to the last.
-const FIRST_BODIES: u32 = 4;
+/// Bodies of a graph at most. Chunks of a `Repeat` are made of graphs of 1, 2, 4, … bodies, so that there are few.
 const MOST_BODIES: u32 = 32;
+
+/// Chunks of a `Repeat` whose flags can be on their way at once.
+const FLAGS: usize = 2;
+
+/// Bodies of a `Repeat` that are on their way, when they were enqueued, and how many are played after them.
+struct Chunk {
+    slot: usize,
+    bodies: u32,
+    played: u32,
+    begun_ms: f64,
+}
 
 /// Runs of commands that were played before.
 #[derive(Default)]
@@ -74,7 +86,7 @@ impl Graphs {
 /// Pinned memory: flags of chunks of a `Repeat` in turn, and readbacks.
 pub(super) struct Landing {
     flags: *mut f64,
-    events: [sys::CUevent; 2],
+    events: [sys::CUevent; FLAGS],
     reals: *mut c_void,
     bytes: usize,
 }
@@ -164,12 +176,7 @@ impl CudaDevice {
                 }
                 Command::Repeat { body, max, until } if waits => self.repeat(body, *max, *until)?,
                 Command::Repeat { body, max, .. } => {
-                    let mut left = *max;
-                    while left > 0 {
-                        let bodies = left.min(MOST_BODIES);
-                        self.run(body, bodies)?;
-                        left -= bodies;
-                    }
+                    self.run_bodies(body, *max)?;
                 }
                 Command::Read { slice } if waits => read = self.read(*slice)?,
                 Command::Read { .. } => {}
@@ -185,49 +192,69 @@ impl CudaDevice {
             return Err(DeviceError::Invalid("the body of a Repeat uploads, reads or repeats".into()));
         }
         let flag = self.place(until.0, until.1, 1, Kind::Real)?;
-        let bytes = self.precision.bytes() as usize;
-        let (mut played, mut chunk, mut bodies) = (0, 0, FIRST_BODIES);
-        let mut in_flight = 0;
-        while played < max || in_flight > 0 {
-            if played < max {
-                let now = bodies.min(max - played);
-                let before = self.counters.dispatches;
-                self.run(body, now)?;
-                self.counters.rounds += u64::from(now);
+        let key = Pace::signature(body);
+        let mut pace = self.paces.get(&key).copied().unwrap_or_default();
+        let (mut played, mut chunk, mut last_landed_ms) = (0, 0, 0.0f64);
+        let mut in_flight: VecDeque<Chunk> = VecDeque::new();
+        loop {
+            while played < max && (in_flight.is_empty() || in_flight.len() < pace.in_flight(played).min(FLAGS)) {
+                let bodies = pace.chunk(played, max - played, body.len());
+                let (begun_ms, before) = (now_ms(), self.counters.dispatches);
+                self.run_bodies(body, bodies)?;
+                self.counters.rounds += u64::from(bodies);
                 self.counters.round_dispatches += self.counters.dispatches - before;
-                (played, bodies) = (played + now, (2 * bodies).min(MOST_BODIES));
-                let slot = chunk % 2;
-                // SAFETY: the slot is one of two, and its last reader has waited for its event.
-                unsafe {
-                    let to = self.landing.flags.add(slot);
-                    to.write(0.0);
-                    let to = std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes);
-                    result::memcpy_dtoh_async(to, flag, self.stream.cu_stream()).map_err(failed)?;
-                    result::event::record(self.landing.events[slot], self.stream.cu_stream()).map_err(failed)?;
-                }
+                played += bodies;
+                self.land(flag, chunk % FLAGS)?;
+                in_flight.push_back(Chunk { slot: chunk % FLAGS, bodies, played, begun_ms });
                 chunk += 1;
-                in_flight += 1;
             }
-            if in_flight < 2 && played < max {
-                continue;
-            }
-            let slot = (chunk - in_flight) % 2;
-            // SAFETY: the event was recorded after the copy into this slot.
-            let is_set = unsafe {
-                result::event::synchronize(self.landing.events[slot]).map_err(failed)?;
-                let bits = self.landing.flags.add(slot).cast::<u64>().read();
-                bits != 0
-            };
-            in_flight -= 1;
+            let Some(Chunk { slot, bodies, played: rounds, begun_ms }) = in_flight.pop_front() else { break };
+            let is_set = self.landed(slot)?;
+            let landed_ms = now_ms();
+            pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies);
+            last_landed_ms = landed_ms;
             if is_set {
+                pace.finished(rounds);
                 // What is in flight still lands in its slot: it must have before the next Repeat uses it.
-                while in_flight > 0 {
-                    // SAFETY: as above.
-                    unsafe { result::event::synchronize(self.landing.events[(chunk - in_flight) % 2]) }.map_err(failed)?;
-                    in_flight -= 1;
+                for Chunk { slot, .. } in in_flight {
+                    self.landed(slot)?;
                 }
-                return Ok(());
+                break;
             }
+        }
+        self.paces.insert(key, pace);
+        Ok(())
+    }
+
+    /// Has the flag copied into a slot of the pinned memory.
+    fn land(&mut self, flag: sys::CUdeviceptr, slot: usize) -> Result<(), DeviceError> {
+        let bytes = self.precision.bytes() as usize;
+        // SAFETY: the slot's last reader has waited for its event.
+        unsafe {
+            let to = self.landing.flags.add(slot);
+            to.write(0.0);
+            let to = std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes);
+            result::memcpy_dtoh_async(to, flag, self.stream.cu_stream()).map_err(failed)?;
+            result::event::record(self.landing.events[slot], self.stream.cu_stream()).map_err(failed)
+        }
+    }
+
+    /// Waits for a slot; whether its flag is set.
+    fn landed(&self, slot: usize) -> Result<bool, DeviceError> {
+        // SAFETY: the event was recorded after the copy into this slot.
+        unsafe {
+            result::event::synchronize(self.landing.events[slot]).map_err(failed)?;
+            Ok(self.landing.flags.add(slot).cast::<u64>().read() != 0)
+        }
+    }
+
+    /// Enqueues `bodies` times the same commands, as graphs of 1, 2, 4, … of them.
+    fn run_bodies(&mut self, commands: &[Command], bodies: u32) -> Result<(), DeviceError> {
+        let mut left = bodies;
+        while left > 0 {
+            let now = (1 << left.ilog2()).min(MOST_BODIES);
+            self.run(commands, now)?;
+            left -= now;
         }
         Ok(())
     }

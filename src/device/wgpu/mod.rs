@@ -8,7 +8,7 @@
 //! * `open`: an adapter, a device and its limits; natively and on the web.
 //! * `kernels`: WGSL text to pipelines, in the background on the web.
 //! * `encode`: commands, checked and turned into what an encoder takes; bind groups and their cache.
-//! * `play`: a recording's way through the queue. `pace`: how many bodies of a `Repeat` one submission has.
+//! * `play`: a recording's way through the queue. `super::pace`: how many bodies of a `Repeat` one submission has.
 //! * `pool`: the uniform and readback buffers that recordings borrow.
 //! * `health`: errors that arrive when the call that caused them has long returned.
 
@@ -16,7 +16,6 @@ mod encode;
 mod health;
 mod kernels;
 mod open;
-mod pace;
 mod play;
 mod pool;
 #[cfg(target_arch = "wasm32")]
@@ -72,7 +71,7 @@ pub struct WgpuDevice {
     empty: [::wgpu::Buffer; 2],
     params: pool::ParamsPool,
     readbacks: pool::ReadbackPool,
-    paces: HashMap<u64, pace::Pace>,
+    paces: HashMap<u64, super::pace::Pace>,
     /// Mappings under way, oldest first. On the web the browser tells; natively one has to poll.
     #[cfg(not(target_arch = "wasm32"))]
     flights: std::collections::VecDeque<play::Flight>,

@@ -4,9 +4,9 @@
 //! buffer is mapped, and a `Repeat` with enough submissions in flight (`pace`), until the flag of the oldest one is known.
 //! Two in flight is what keeps the GPU busy: while it works on one, the host looks at the flag of the one before.
 
+use super::super::pace::Pace;
 use super::super::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
 use super::encode::Batch;
-use super::pace::Pace;
 use super::pool::{ParamsBuffer, Readback};
 use super::{ELEMENT, Scopes, WgpuDevice};
 use crate::clock::now_ms;

@@ -5,7 +5,7 @@
 //! should find their work done. The numbers only cost or save time: bodies are guarded by their flag, so results do not
 //! depend on them.
 
-use super::super::Command;
+use super::Command;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Bodies of a submission before anything was measured.
