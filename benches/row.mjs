@@ -35,7 +35,7 @@ async function row({ lw, native, kernels }) {
   await stage("pipelines");
   const before = kernels.ms;
   const started = performance.now();
-  const solver = native.solver(problem.handle, {});
+  const solver = native.solver(problem.handle, { linear: "pcg" });
   // Waits for every kernel, and hardly takes time itself.
   await finish(native, native.measureCopy(64, 1));
   await send({ pipelineMs: backend === "cpu" ? 0 : before + performance.now() - started });
