@@ -273,23 +273,25 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
             Options { linear: Some("pcg".into()), forcing: Some(1e-12), max_inner_iterations: Some(3000.0), ..Options::default() };
         let solver = session.solver(problem, &options).unwrap();
         let whole = step(&mut session, solver).inner_iterations;
-        let task = session.solve(solver, SolveMode::Solve).unwrap();
-        let (mut seen, mut turns) = (Vec::new(), 0);
-        let report = loop {
-            // In the midst of the first step.
-            turns += 1;
-            if turns == 6 {
-                session.stop(task, "enough");
-            }
-            match session.resume(task, 0.5).unwrap() {
-                Progress::Iteration(iteration) => seen.push(iteration),
-                Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
-                Progress::Report(report) => break report,
-                _ => {}
-            }
-        };
-        assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}");
-        assert!(seen[0].inner_iterations < whole / 2, "{name}: {} of {whole}", seen[0].inner_iterations);
-        assert!(seen[0].cost <= report.initial_cost, "{name}");
+        // In the midst of the first step, be it before its first inner iteration.
+        for moment in [2, 3, 6] {
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            let (mut seen, mut turns) = (Vec::new(), 0);
+            let report = loop {
+                turns += 1;
+                if turns == moment {
+                    session.stop(task, "enough");
+                }
+                match session.resume(task, 0.5).unwrap() {
+                    Progress::Iteration(iteration) => seen.push(iteration),
+                    Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                    Progress::Report(report) => break report,
+                    _ => {}
+                }
+            };
+            assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}, {moment}: {}", report.reason);
+            assert!(seen[0].inner_iterations < whole / 2, "{name}, {moment}: {} of {whole}", seen[0].inner_iterations);
+            assert!(seen[0].cost <= report.initial_cost, "{name}, {moment}");
+        }
     }
 }

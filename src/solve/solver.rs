@@ -89,6 +89,8 @@ pub struct Solver {
     tried: u32,
     started_ms: Option<f64>,
     stop: Option<String>,
+    /// Whether the inner iterations of the step that is being played were ended.
+    hurried: bool,
     ending: Option<(Termination, String)>,
     /// Whether the last step was rejected and nothing has changed since: what was differentiated still holds.
     again: bool,
@@ -144,6 +146,7 @@ impl Solver {
             retreat: None,
             started_ms: None,
             stop: None,
+            hurried: false,
             ending: None,
             again: false,
             revision: u64::MAX,
@@ -187,10 +190,11 @@ impl Solver {
 
     /// Ends the inner iterations of the step that is being played: what they have come to is a step downhill as well.
     /// (Dogleg's flag guards another product, too; its steps are played to the end.)
-    pub fn hurry(&self, device: &mut Device) -> Result<(), Error> {
+    pub fn hurry(&mut self, device: &mut Device) -> Result<(), Error> {
         if self.choice.linear == Linear::Pcg && !matches!(self.settings.method, Method::Dogleg(_)) {
             let solved = Command::UploadReals { buffer: self.work.state.buffer, offset: state::SOLVED, data: vec![1.0] };
             device.interject(Recording { commands: vec![solved] })?;
+            self.hurried = true;
         }
         Ok(())
     }
@@ -199,7 +203,7 @@ impl Solver {
     pub fn reopen(&mut self) {
         self.phase = Phase::Ready;
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
-        (self.started_ms, self.again) = (None, false);
+        (self.started_ms, self.again, self.hurried) = (None, false, false);
     }
 
     /// Goes on with what the last recording read back.
@@ -223,7 +227,10 @@ impl Solver {
                     self.iterations.push(iteration);
                     return Ok(Next::Iteration(iteration));
                 }
-                self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
+                // A step whose inner iterations were cut short says nothing when it is small.
+                if !std::mem::take(&mut self.hurried) {
+                    self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
+                }
                 self.iterations.push(iteration);
                 if !iteration.cost_change.is_finite() && self.offenders.count(iteration.index) {
                     return self.search(problem, iteration);
