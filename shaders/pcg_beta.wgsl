@@ -1,25 +1,34 @@
 // β = rᵀz / (rᵀz before), and whether the system is solved well enough: its residual is below η of what it was, in the
-// preconditioner's norm. One workgroup.
+// preconditioner's norm. No curvature along p means that it is solved as well as this precision can. One workgroup.
 //
-// words0: number of partials
+// words0: number of partials of rᵀz, first and number of those of pᵀq
 
 @group(0) @binding(7) var<storage, read_write> state: array<real>;
 @group(0) @binding(8) var<storage, read> partials: array<real>;
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    var product: real = 0.0;
+    var of_residual: real = 0.0;
     for (var i = lane; i < params.words0.x; i += group_size) {
-        product += partials[i];
+        of_residual += partials[i];
     }
-    let rz = group_sum(lane, product);
+    var of_direction: real = 0.0;
+    for (var i = lane; i < params.words0.z; i += group_size) {
+        of_direction += partials[params.words0.y + i];
+    }
+    let rz = group_sum(lane, of_residual);
+    let curvature = group_sum(lane, of_direction);
     if (lane == 0u && state[SOLVED] == 0.0) {
-        let before = state[RZ];
-        let forcing = state[FORCING];
-        let solved = rz <= forcing * forcing * state[RZ_START];
-        state[INNER] += 1.0;
-        state[BETA] = rz / before;
-        state[RZ] = rz;
-        state[SOLVED] = select(real(1.0), real(0.0), is_finite(rz) && rz > 0.0 && !solved);
+        if (is_finite(curvature) && curvature > 0.0) {
+            let before = state[RZ];
+            let forcing = state[FORCING];
+            let solved = rz <= forcing * forcing * state[RZ_START];
+            state[INNER] += 1.0;
+            state[BETA] = rz / before;
+            state[RZ] = rz;
+            state[SOLVED] = select(real(1.0), real(0.0), is_finite(rz) && rz > 0.0 && !solved);
+        } else {
+            state[SOLVED] = 1.0;
+        }
     }
 }

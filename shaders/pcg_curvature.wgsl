@@ -1,6 +1,6 @@
 // Partial sums of pᵀq.
 //
-// words0: number of elements
+// words0: number of elements, first partial
 
 @group(0) @binding(2) var<storage, read> p: array<real>;
 @group(0) @binding(4) var<storage, read> q: array<real>;
@@ -23,6 +23,6 @@ fn main(
     let sum = group_sum(lane, product);
     let g = group_index(group);
     if (lane == 0u && g < params.group_count) {
-        partials[g] = sum;
+        partials[params.words0.y + g] = sum;
     }
 }

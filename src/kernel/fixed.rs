@@ -53,7 +53,6 @@ fixed! {
     PcgBegin = pcg_begin [STATE: W, PARTIALS: R];
     PcgDirection = pcg_direction [DATA: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R];
     PcgCurvature = pcg_curvature [DATA: R, VECTOR_IN: R, STATE: R, PARTIALS: W];
-    PcgAlpha = pcg_alpha [STATE: W, PARTIALS: R];
     PcgUpdate = pcg_update [ARENA: W, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: W];
     PcgBeta = pcg_beta [STATE: W, PARTIALS: R];
     Trial = trial [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, PARTIALS: W];

@@ -24,7 +24,7 @@ pub use fixed::Fixed;
 pub use hessian::EnergyPrograms;
 pub use loss::{LossKind, Step, TracedLoss};
 pub use lower::lower;
-pub use owner::{OwnSlot, OwnerProgram, tiles};
+pub use owner::{OwnSlot, OwnerProgram, Rows};
 pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
 pub use residual::*;

@@ -2,20 +2,22 @@
 //!
 //! Instances that lie next to each other and use the same variables in one column of the index table — the edges out of
 //! a vertex, say — are a *row*, and these variables own them. A workgroup takes whole rows, a *tile*: its lanes form
-//! u = WJp and Jᵀu as in the two passes, but what belongs to the owners stays in the workgroup's memory, where each row is
-//! added up. Only what belongs to the variables of other columns is stored and gathered: for an edge whose other block
-//! is −1, that is u. So J is read once, and the owners' part of Jᵀu is never written.
+//! u = WJp and Jᵀu as in the two passes, but leave them in the workgroup's memory, where each row is added up for its
+//! owner. Only what belongs to the variables of other columns is stored and gathered: for an edge whose other block
+//! is −1, that is u. So J is read once, and the owners' part of Jᵀu is never written. What crosses is stored instance by
+//! instance, not in columns: whoever gathers it needs all components of an instance, and finds them next to each other.
 
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OwnerProgram {
-    /// Stores in columns what crosses to other variables, and in the tile what stays.
+    /// Stores all in the tile.
     pub program: Program,
     pub column: u32,
-    /// Columns of the tile.
+    /// Columns of the tile, and how many of the first cross to other variables.
     pub tile: u32,
+    pub crossing_columns: u32,
     pub slots: Vec<OwnSlot>,
     /// For every slot whose part crosses, where it is.
     pub crossing: Vec<ColumnMap>,
@@ -29,43 +31,38 @@ pub struct OwnSlot {
     pub codes: Vec<u32>,
 }
 
-/// Columns of a tile at most: in f64, and with workgroups of 256, they still fit the memory that every device has.
-const MOST_COLUMNS: u32 = 7;
-
 impl OwnerProgram {
+    /// Columns of a tile at most: with workgroups of 256 they fit the 16 KiB that WebGPU has, and in f64 the 48 KiB of CUDA.
+    pub const MOST_COLUMNS: u32 = 15;
+
     /// `None` where nothing that moves is reached by the column, or the kernel would be too large.
     pub fn new(product: &Program, programs: &ResidualPrograms, signature: &Signature, column: u32) -> Option<Self> {
         let value = |wanted: u32| product.stores.iter().find(|(store, _)| *store == Store::Column(wanted)).map(|(_, value)| *value);
-        let (mut tile, mut columns): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-        let mut slots = Vec::new();
+        let mut tile = Vec::new();
         let mut crossing = vec![ColumnMap::default(); signature.slots.len()];
-        for ((shape, map), crossing) in signature.slots.iter().zip(&programs.gradient_maps).zip(&mut crossing) {
-            let Some(address) = shape.vector else { continue };
-            let to = if shape.arena.column == column { &mut tile } else { &mut columns };
-            let codes = map.codes.iter().map(|&code| renumbered(code, to)).collect();
-            match shape.arena.column == column {
-                true => slots.push(OwnSlot { address, codes }),
-                false => *crossing = ColumnMap { width: map.width, codes },
-            }
+        let moving = || signature.slots.iter().zip(&programs.gradient_maps).zip(0..).filter(|((shape, _), _)| shape.vector.is_some());
+        for ((_, map), number) in moving().filter(|((shape, _), _)| shape.arena.column != column) {
+            let codes = map.codes.iter().map(|&code| renumbered(code, &mut tile)).collect();
+            crossing[number as usize] = ColumnMap { width: map.width, codes };
         }
-        if slots.is_empty() || tile.is_empty() || tile.len() as u32 > MOST_COLUMNS {
+        let crossing_columns = tile.len() as u32;
+        let mut slots = Vec::new();
+        for ((shape, map), _) in moving().filter(|((shape, _), _)| shape.arena.column == column) {
+            let codes: Vec<u32> = map.codes.iter().map(|&code| renumbered(code, &mut tile)).collect();
+            slots.extend(shape.vector.map(|address| OwnSlot { address, codes }));
+        }
+        let is_owned = slots.iter().any(|slot| slot.codes.iter().any(|&code| code != 0));
+        if !is_owned || tile.len() as u32 > Self::MOST_COLUMNS {
             return None;
         }
-        let stores = |list: &[u32], store: fn(u32) -> Store| -> Option<Vec<_>> {
-            (0..).zip(list).map(|(number, &known)| Some((store(number), value(known)?))).collect()
-        };
-        let stores = [stores(&tile, Store::Tile)?, stores(&columns, Store::Column)?].concat();
+        let stores = (0..).zip(&tile).map(|(number, &known)| Some((Store::Tile(number), value(known)?)));
+        let stores = stores.collect::<Option<Vec<_>>>()?;
         let name = product.name.replace("product", "product by owners");
         let program = Program { stores, name, ..product.clone() };
-        wgsl::is_small(&program).then_some(Self { program, column, tile: tile.len() as u32, slots, crossing })
-    }
-
-    /// Columns that the kernel stores for variables of other columns.
-    pub fn crossing_columns(&self) -> u32 {
-        self.program.stores.iter().filter(|(store, _)| matches!(store, Store::Column(_))).count() as u32
+        let tile = tile.len() as u32;
+        wgsl::is_small(&program).then_some(Self { program, column, tile, crossing_columns, slots, crossing })
     }
 }
-
 /// The code of a column among those in the list.
 fn renumbered(code: u32, list: &mut Vec<u32>) -> u32 {
     if code == 0 {
@@ -79,43 +76,59 @@ fn renumbered(code: u32, list: &mut Vec<u32>) -> u32 {
     (place as u32 + 1) | code & NEGATIVE
 }
 
-/// Where tiles begin among instances whose owners are in ascending order, and the end: as many whole rows each as fit a
-/// workgroup. `None` where owners are not in order, or a row is longer than a workgroup.
-pub fn tiles(owners: &[u32], group_size: u32) -> Option<Vec<u32>> {
-    let mut starts = vec![0];
-    let (mut row, mut tile) = (0, 0);
-    for i in 1..=owners.len() {
-        if i < owners.len() && owners[i] == owners[i - 1] {
-            continue;
+/// The rows of instances that lie in the order of their owners, and the tiles that they make.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// Where rows begin among the instances, and the end.
+    pub starts: Vec<u32>,
+    /// Which row every tile begins with, and the number of rows: as many whole rows each as fit a workgroup.
+    pub tiles: Vec<u32>,
+}
+
+impl Rows {
+    /// `None` where owners are not in ascending order, or a row is longer than a workgroup.
+    pub fn new(owners: &[u32], group_size: u32) -> Option<Self> {
+        let (mut starts, mut tiles) = (vec![0], vec![0]);
+        let mut tile = 0;
+        for end in 1..=owners.len() as u32 {
+            let is_last = end as usize == owners.len();
+            if !is_last && owners[end as usize] == owners[end as usize - 1] {
+                continue;
+            }
+            let row = starts[starts.len() - 1];
+            if end - row > group_size || !is_last && owners[end as usize] < owners[end as usize - 1] {
+                return None;
+            }
+            if end - tile > group_size {
+                tiles.push(starts.len() as u32 - 1);
+                tile = row;
+            }
+            starts.push(end);
         }
-        if i - row > group_size as usize || i < owners.len() && owners[i] < owners[i - 1] {
-            return None;
-        }
-        if i - tile > group_size as usize {
-            starts.push(row as u32);
-            tile = row;
-        }
-        row = i;
+        tiles.push(starts.len() as u32 - 1);
+        Some(Self { starts, tiles })
     }
-    starts.push(owners.len() as u32);
-    Some(starts)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::tiles;
+    use super::Rows;
+
+    fn rows(owners: &[u32], group_size: u32) -> Option<(Vec<u32>, Vec<u32>)> {
+        Rows::new(owners, group_size).map(|Rows { starts, tiles }| (starts, tiles))
+    }
 
     #[test]
     fn tiles_are_whole_rows_that_fit_a_workgroup() {
-        assert_eq!(tiles(&[0, 0, 1, 3, 3, 3, 7], 4), Some(vec![0, 3, 7]));
-        assert_eq!(tiles(&[0, 0, 1, 3, 3, 3, 7], 3), Some(vec![0, 3, 6, 7]));
-        assert_eq!(tiles(&[5], 1), Some(vec![0, 1]));
+        assert_eq!(rows(&[0, 0, 1, 3, 3, 3, 7], 4), Some((vec![0, 2, 3, 6, 7], vec![0, 2, 4])));
+        assert_eq!(rows(&[0, 0, 1, 3, 3, 3, 7], 3), Some((vec![0, 2, 3, 6, 7], vec![0, 2, 3, 4])));
+        assert_eq!(rows(&[5], 1), Some((vec![0, 1], vec![0, 1])));
     }
 
     #[test]
     fn rows_that_are_too_long_or_out_of_order_make_no_tiles() {
-        assert_eq!(tiles(&[0, 0, 0], 2), None);
-        assert_eq!(tiles(&[1, 0], 4), None);
-        assert_eq!(tiles(&[0, 1, 0], 4), None);
+        assert_eq!(rows(&[0, 0, 0], 2), None);
+        assert_eq!(rows(&[1, 0], 4), None);
+        assert_eq!(rows(&[0, 1, 0], 4), None);
     }
 }

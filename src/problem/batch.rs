@@ -161,7 +161,7 @@ impl Batch {
     /// Makes the chunks, with their data.
     fn fill(&mut self, device: &mut Device, plan: &Plan, contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
         for (number, range) in plan.ranges.iter().enumerate() {
-            let owners = self.product.owner.as_deref().zip(plan.owners.map(|owners| &owners.tiles[number][..]));
+            let owners = self.product.owner.as_deref().zip(plan.owners.map(|owners| &owners.rows[number]));
             let chunk =
                 self.frame().chunk(device, plan.tables, plan.indices, range.clone(), Besides { owners, twice: plan.twice }, uploads)?;
             self.chunks.push(chunk);

@@ -5,7 +5,7 @@ use super::incidence::{self, Incidence, IncidentSlot};
 use super::term::Values;
 use crate::device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use crate::error::Error;
-use crate::kernel::{ColumnMap, OwnerProgram, Signature, TwiceProgram};
+use crate::kernel::{ColumnMap, OwnerProgram, Rows, Signature, TwiceProgram};
 use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
@@ -30,8 +30,9 @@ pub struct Chunk {
 /// The tiles of a chunk, and the lists of what crosses to other variables than the owners.
 pub struct Tiles {
     pub count: u32,
-    /// The word of the index buffer with the beginning of the first.
+    /// The words of the index buffer with the first one's first row, and with the beginning of the first row.
     pub first: u32,
+    pub starts: u32,
     pub crossing: Vec<Incidence>,
 }
 
@@ -70,8 +71,8 @@ pub(super) struct Frame<'a> {
 /// Lists that not every chunk has.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Besides<'a> {
-    /// Where products are computed by owners: where their tiles begin.
-    pub owners: Option<(&'a OwnerProgram, &'a [u32])>,
+    /// Where products are computed by owners, and their rows.
+    pub owners: Option<(&'a OwnerProgram, &'a Rows)>,
     /// Pairs of slots that are one variable in some instances.
     pub twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
 }
@@ -102,8 +103,8 @@ impl Frame<'_> {
     pub fn largest_chunk(&self, device: &Device, scratch: u32) -> Result<u32, Error> {
         let (signature, limits, real) = (self.signature, device.limits(), device.precision().bytes());
         let slots = signature.slots.len() as u64;
-        // One more for the beginnings of tiles.
-        let columns = signature.slots.iter().map(|slot| slot.arena.column + 2).max().unwrap_or(0);
+        // Two more for rows and tiles.
+        let columns = signature.slots.iter().map(|slot| slot.arena.column + 3).max().unwrap_or(0);
         let reals = [self.stored, scratch, signature.each()];
         let words = [columns, self.list_words];
         let bytes = |columns: &[u32], each: u64| columns.iter().map(|&n| u64::from(n) * each).max().unwrap_or(0);
@@ -113,6 +114,8 @@ impl Frame<'_> {
         let fixed = 4 * (maps + slots * 2 + 64) + u64::from(signature.shared) * real;
         let bytes = limits.binding_bytes.min(limits.buffer_bytes).saturating_sub(fixed);
         let most = (bytes / widest).min(limits.max_items() / 1024).min(u64::from(u32::MAX) / 8 / (widest / 4)).min(1 << 26);
+        // An entry of a list has the place of what an instance hands on, and a slot's number.
+        let most = most.min(u64::from((u32::MAX >> incidence::slot_bits(signature.slots.len())) / OwnerProgram::MOST_COLUMNS));
         let whole = most / u64::from(limits.group_size) * u64::from(limits.group_size);
         if whole == 0 {
             return Err(Error::Limits(format!(
@@ -142,7 +145,9 @@ impl Frame<'_> {
         debug_assert_eq!(words.len(), self.signature.header as usize);
         indices.iter().for_each(|column| words.extend(&column[range.clone()]));
         let first_tile = words.len() as u32;
-        words.extend(owners.iter().flat_map(|(_, tiles)| *tiles));
+        words.extend(owners.iter().flat_map(|(_, rows)| &rows.tiles));
+        let row_starts = words.len() as u32;
+        words.extend(owners.iter().flat_map(|(_, rows)| &rows.starts));
         let data_len = self.signature.shared + self.signature.each() * count;
         let jacobian_len = self.stored * count;
         let index_len = words.len() as u32;
@@ -150,13 +155,14 @@ impl Frame<'_> {
         let index = allocation.buffer(Kind::Index, index_len, &label("index table"))?;
         let jacobian = allocation.buffer(Kind::Real, jacobian_len, &label("Jacobian"))?;
         uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
-        let lists = self.lists(&mut allocation, tables, indices, &range, (self.gradient_maps, self.diagonal_maps), uploads)?;
+        let lists = self.lists(&mut allocation, tables, indices, &range, (self.gradient_maps, self.diagonal_maps), 1, uploads)?;
         let tiles = match owners {
             None => None,
-            Some((owner, tiles)) => {
+            Some((owner, rows)) => {
                 let none = vec![ColumnMap::default(); tables.len()];
-                let crossing = self.lists(&mut allocation, tables, indices, &range, (&owner.crossing, &none), uploads)?;
-                Some(Tiles { count: tiles.len() as u32 - 1, first: first_tile, crossing })
+                let maps = (&owner.crossing[..], &none[..]);
+                let crossing = self.lists(&mut allocation, tables, indices, &range, maps, owner.crossing_columns, uploads)?;
+                Some(Tiles { count: rows.tiles.len() as u32 - 1, first: first_tile, starts: row_starts, crossing })
             }
         };
         let twice = match twice {
@@ -166,7 +172,9 @@ impl Frame<'_> {
         Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists, twice, tiles })
     }
 
-    /// A list for every table that slots with contributions belong to.
+    /// A list for every table that slots with contributions belong to. An instance's contributions begin `distance` elements
+    /// after those of the one before.
+    #[allow(clippy::too_many_arguments)]
     fn lists(
         &self,
         allocation: &mut Allocation,
@@ -174,6 +182,7 @@ impl Frame<'_> {
         indices: &[Vec<u32>],
         range: &Range<usize>,
         (gradient, diagonal): (&[ColumnMap], &[ColumnMap]),
+        distance: u32,
         uploads: &mut Vec<Command>,
     ) -> Result<Vec<Incidence>, Error> {
         let moves = |slot: usize| self.signature.slots[slot].vector.is_some() && gradient[slot].width > 0;
@@ -193,7 +202,7 @@ impl Frame<'_> {
                     diagonal: &diagonal[slot],
                 })
                 .collect();
-            lists.push(self.list(allocation, table, &slots, uploads)?);
+            lists.push(self.list(allocation, table, &slots, distance, uploads)?);
         }
         Ok(lists)
     }
@@ -224,7 +233,7 @@ impl Frame<'_> {
                 gradient: &none,
                 diagonal,
             });
-            lists.push(self.list(allocation, of, &slots.collect::<Vec<_>>(), uploads)?);
+            lists.push(self.list(allocation, of, &slots.collect::<Vec<_>>(), 1, uploads)?);
         }
         Ok(lists)
     }
@@ -239,9 +248,10 @@ impl Frame<'_> {
         allocation: &mut Allocation,
         table: &Table,
         slots: &[IncidentSlot],
+        distance: u32,
         uploads: &mut Vec<Command>,
     ) -> Result<Incidence, Error> {
-        let (mut list, words) = incidence::build(table, slots);
+        let (mut list, words) = incidence::build(table, slots, distance);
         list.buffer = allocation.buffer(Kind::Index, list.len, &format!("{}: incidence", self.name))?;
         uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words.list });
         if let Some(tree) = &mut list.hubs {

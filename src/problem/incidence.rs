@@ -2,7 +2,7 @@
 //!
 //! Accumulation gathers along these lists in ascending order of the instances, so sums have one order and no atomics.
 //! The list is one index buffer: the column maps, then row starts, row ids (variables that the chunk touches) and
-//! entries (`instance << bits | slot`).
+//! entries (`place << bits | slot`, where the instance's contributions are: its number, unless they lie next to each other).
 //!
 //! A variable that very many instances share, a camera's focal length or one scale in every residual, would keep a lane
 //! busy while all others wait: such *hubs* are summed along a tree.
@@ -63,8 +63,9 @@ pub fn slot_bits(slots: usize) -> u32 {
     usize::BITS - slots.saturating_sub(1).leading_zeros()
 }
 
-/// Sorts by counting: linear in the chunk's instances and the table's variables.
-pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Words) {
+/// Sorts by counting: linear in the chunk's instances and the table's variables. An instance's contributions begin `distance`
+/// elements after those of the one before.
+pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence, Words) {
     let &Table { count, tangent: width, vector, block, .. } = table;
     let bits = slot_bits(slots.len());
     let codes = |of: &dyn Fn(&IncidentSlot) -> Vec<u32>| slots.iter().flat_map(of).collect::<Vec<u32>>();
@@ -104,7 +105,7 @@ pub fn build(table: &Table, slots: &[IncidentSlot]) -> (Incidence, Words) {
             let Some(id) = slot.variable(instance) else { continue };
             let place = &mut next[id as usize];
             let to = if is_hub(&id) { &mut hub_entries[*place as usize] } else { &mut words[(entries + *place) as usize] };
-            *to = (instance as u32) << bits | number as u32;
+            *to = (instance as u32 * distance) << bits | number as u32;
             *place += 1;
         }
     }

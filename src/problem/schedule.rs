@@ -7,7 +7,7 @@ use super::Table;
 use super::registry::Compiled;
 use crate::device::{Device, KernelId, KernelSource, Profile};
 use crate::error::Error;
-use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Signature, tiles, wgsl};
+use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, wgsl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -103,10 +103,10 @@ pub struct Product {
     pub why: String,
 }
 
-/// A column of the index table whose variables may own their instances: where tiles begin in every chunk.
+/// A column of the index table whose variables may own their instances: the rows of every chunk.
 pub(super) struct Owners {
     pub column: u32,
-    pub tiles: Vec<Vec<u32>>,
+    pub rows: Vec<Rows>,
 }
 
 /// What there is, once each, ascending. (Trees for so few things would be more code than all else here.)
@@ -121,8 +121,8 @@ pub(crate) fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 pub(super) fn owners(signature: &Signature, indices: &[Vec<u32>], chunks: &[Range<usize>], group_size: u32) -> Vec<Owners> {
     let columns = distinct(signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column));
     let of = |&column: &u32| {
-        let tiles = chunks.iter().map(|chunk| tiles(&indices[column as usize][chunk.clone()], group_size));
-        Some(Owners { column, tiles: tiles.collect::<Option<Vec<_>>>()? })
+        let rows = chunks.iter().map(|chunk| Rows::new(&indices[column as usize][chunk.clone()], group_size));
+        Some(Owners { column, rows: rows.collect::<Option<Vec<_>>>()? })
     };
     columns.iter().filter_map(of).collect()
 }
@@ -221,7 +221,7 @@ fn handed_on(programs: &ResidualPrograms, signature: &Signature, owner: Option<&
     let moving = signature.slots.iter().filter(|slot| slot.vector.is_some());
     match owner {
         None => (programs.contributions, moving.count() as u32),
-        Some(owner) => (owner.crossing_columns(), moving.filter(|slot| slot.arena.column != owner.column).count() as u32),
+        Some(owner) => (owner.crossing_columns, moving.filter(|slot| slot.arena.column != owner.column).count() as u32),
     }
 }
 

@@ -103,7 +103,7 @@ impl Workspace {
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });
         self.multiply(problem, commands);
         let bindings = [(DATA, self.p), (VECTOR_IN, self.q), (STATE, self.state), (PARTIALS, self.partials)];
-        let (curvature, partials) = self.partial(Fixed::PcgCurvature, vector, &[vector], &bindings);
+        let (curvature, partials) = self.partial(Fixed::PcgCurvature, vector, &[vector, 0], &bindings);
         commands.push(curvature);
         commands.push(self.reduce(Fixed::ClippedModel, &[partials]));
     }

@@ -37,7 +37,13 @@ impl Workspace {
         let mut bindings = chunk.bindings().to_vec();
         bindings.extend([(ARENA, self.point), (VECTOR_IN, self.p), (VECTOR_OUT, self.scratch), (STATE, self.state), (PARTIALS, self.q)]);
         // A workgroup is a tile.
-        commands.push(dispatch(batch.product.kernel, tiles.count * self.group_size(), &[chunk.count, tiles.first], &bindings));
-        self.gather_lists(&tiles.crossing, chunk.count, Gathered::Vector(self.q), state::SOLVED, commands);
+        commands.push(dispatch(
+            batch.product.kernel,
+            tiles.count * self.group_size(),
+            &[chunk.count, tiles.first, tiles.starts],
+            &bindings,
+        ));
+        // An instance's contributions lie next to each other.
+        self.gather_lists(&tiles.crossing, 1, Gathered::Vector(self.q), state::SOLVED, commands);
     }
 }

@@ -264,8 +264,8 @@ impl Workspace {
         self.gather_lists(&chunk.incidence, chunk.count, to, guard, commands);
     }
 
-    /// The same along other lists, for columns of `count` instances.
-    pub fn gather_lists(&self, lists: &[Incidence], count: u32, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
+    /// The same along other lists, for columns that begin `distance` elements after each other.
+    pub fn gather_lists(&self, lists: &[Incidence], distance: u32, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
         for list in lists {
             let (width, map, base, total, which) = match to {
                 Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total, 0),
@@ -273,14 +273,14 @@ impl Workspace {
             };
             if list.rows > 0 {
                 let Incidence { starts, ids, entries, bits, .. } = *list;
-                let words = [width, map, starts, ids, entries, bits, count, base, guard];
+                let words = [width, map, starts, ids, entries, bits, distance, base, guard];
                 let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
                 let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
                 commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
             }
             if let Some(tree) = &list.hubs {
                 let to = Along { gather: self.kernel(Fixed::Gather), state: self.state, width, total, base, guard };
-                to.add(tree, which, (self.scratch, count), commands);
+                to.add(tree, which, (self.scratch, distance), commands);
             }
         }
     }

@@ -6,8 +6,9 @@
 @group(0) @binding(7) var<storage, read> state: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
 
-var<workgroup> tile: array<real, 6u * group_size>;
-var<workgroup> owners: array<u32, group_size>;
+// Columns do not begin in the same bank of memory.
+const tile_column: u32 = group_size + 11u;
+var<workgroup> tile: array<real, 6u * tile_column>;
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
@@ -19,11 +20,13 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (number >= params.group_count) {
         return;
     }
-    let start = index[params.words0.y + number];
-    let lanes = index[params.words0.y + number + 1u] - start;
+    let first_row = index[params.words0.y + number];
+    let rows = index[params.words0.y + number + 1u] - first_row;
+    let starts = params.words0.z + first_row;
+    let start = index[starts];
+    let lanes = index[starts + rows] - start;
     let i = start + lane;
     if (lane < lanes) {
-        owners[lane] = index[10u + i];
         let a0 = index[7] + index[10u + i] * 3u;
         let a1 = index[6] + index[10u + count + i] * 3u;
         let a2 = index[5] + index[10u + i] * 3u;
@@ -72,44 +75,40 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         let v42: real = v11 * v14;
         let v43: real = v42 - v41;
         tile[lane] = v14;
-        tile[group_size + lane] = v25;
-        tile[2u * group_size + lane] = v33;
-        tile[3u * group_size + lane] = v37;
-        tile[4u * group_size + lane] = v40;
-        tile[5u * group_size + lane] = v43;
-        vector_out[i] = v14;
-        vector_out[count + i] = v25;
-        vector_out[2u * count + i] = v33;
+        tile[tile_column + lane] = v25;
+        tile[2u * tile_column + lane] = v33;
+        tile[3u * tile_column + lane] = v37;
+        tile[4u * tile_column + lane] = v40;
+        tile[5u * tile_column + lane] = v43;
     }
     workgroupBarrier();
-    if (lane >= lanes) {
-        return;
+    for (var k = lane; k < lanes * 3u; k += group_size) {
+        vector_out[start * 3u + k] = tile[k % 3u * tile_column + k / 3u];
     }
-    // The first lane of a row adds it up.
-    let owner = owners[lane];
-    if (lane > 0u && owners[max(lane, 1u) - 1u] == owner) {
-        return;
+    for (var k = lane; k < rows * 3u; k += group_size) {
+        let row = k / 3u;
+        let component = k % 3u;
+        let place = (0u + component) * tile_column;
+        let begin = index[starts + row];
+        let end = index[starts + row + 1u];
+        var sum: real = 0.0;
+        for (var j = begin - start; j < end - start; j++) {
+            sum += tile[place + j];
+        }
+        let owner = index[10u + 0u * count + begin];
+        partials[index[5] + owner * 3u + component] += sum;
     }
-    var s0: real = 0.0;
-    var s1: real = 0.0;
-    var s2: real = 0.0;
-    var s3: real = 0.0;
-    var s4: real = 0.0;
-    var s5: real = 0.0;
-    for (var k = lane; k < lanes && owners[min(k, group_size - 1u)] == owner; k++) {
-        s0 += tile[k];
-        s1 += tile[group_size + k];
-        s2 += tile[2u * group_size + k];
-        s3 += tile[3u * group_size + k];
-        s4 += tile[4u * group_size + k];
-        s5 += tile[5u * group_size + k];
+    for (var k = group_size - 1u - lane; k < rows * 3u; k += group_size) {
+        let row = k / 3u;
+        let component = k % 3u;
+        let place = (3u + component) * tile_column;
+        let begin = index[starts + row];
+        let end = index[starts + row + 1u];
+        var sum: real = 0.0;
+        for (var j = begin - start; j < end - start; j++) {
+            sum += tile[place + j];
+        }
+        let owner = index[10u + 0u * count + begin];
+        partials[index[7] + owner * 3u + component] += sum;
     }
-    let q0 = index[5] + owner * 3u;
-    partials[q0 + 0u] += s0;
-    partials[q0 + 1u] += s1;
-    partials[q0 + 2u] += s2;
-    let q1 = index[7] + owner * 3u;
-    partials[q1 + 0u] += s3;
-    partials[q1 + 1u] += s4;
-    partials[q1 + 2u] += s5;
 }

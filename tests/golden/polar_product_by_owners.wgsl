@@ -6,8 +6,23 @@
 @group(0) @binding(7) var<storage, read> state: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
 
-var<workgroup> tile: array<real, 2u * group_size>;
-var<workgroup> owners: array<u32, group_size>;
+// Columns do not begin in the same bank of memory.
+const tile_column: u32 = group_size + 11u;
+var<workgroup> tile: array<real, 4u * tile_column>;
+
+fn codes0(component: u32) -> u32 {
+    switch component {
+        case 0u: {
+            return 2147483651u;
+        }
+        case 1u: {
+            return 4u;
+        }
+        default: {
+            return 0u;
+        }
+    }
+}
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
@@ -19,11 +34,13 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (number >= params.group_count) {
         return;
     }
-    let start = index[params.words0.y + number];
-    let lanes = index[params.words0.y + number + 1u] - start;
+    let first_row = index[params.words0.y + number];
+    let rows = index[params.words0.y + number + 1u] - first_row;
+    let starts = params.words0.z + first_row;
+    let start = index[starts];
+    let lanes = index[starts + rows] - start;
     let i = start + lane;
     if (lane < lanes) {
-        owners[lane] = index[4u + i];
         let a0 = index[2] + index[4u + i] * 3u;
         let a1 = index[3] + index[4u + count + i] * 3u;
         let v0: real = vector_in[a0 + 0u];
@@ -46,27 +63,31 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         let v17: real = v4 * v15;
         let v18: real = v8 * v15;
         let v19: real = v12 * v15;
-        tile[lane] = v16;
-        tile[group_size + lane] = v17;
-        vector_out[i] = v18;
-        vector_out[count + i] = v19;
+        tile[lane] = v18;
+        tile[tile_column + lane] = v19;
+        tile[2u * tile_column + lane] = v16;
+        tile[3u * tile_column + lane] = v17;
     }
     workgroupBarrier();
-    if (lane >= lanes) {
-        return;
+    for (var k = lane; k < lanes * 2u; k += group_size) {
+        vector_out[start * 2u + k] = tile[k % 2u * tile_column + k / 2u];
     }
-    // The first lane of a row adds it up.
-    let owner = owners[lane];
-    if (lane > 0u && owners[max(lane, 1u) - 1u] == owner) {
-        return;
+    for (var k = lane; k < rows * 3u; k += group_size) {
+        let row = k / 3u;
+        let component = k % 3u;
+        let code = codes0(component);
+        if (code == 0u) {
+            continue;
+        }
+        let place = ((code & 0x7fffffffu) - 1u) * tile_column;
+        let begin = index[starts + row];
+        let end = index[starts + row + 1u];
+        var sum: real = 0.0;
+        for (var j = begin - start; j < end - start; j++) {
+            sum += tile[place + j];
+        }
+        sum = select(sum, -sum, (code >> 31u) != 0u);
+        let owner = index[4u + 0u * count + begin];
+        partials[index[2] + owner * 3u + component] += sum;
     }
-    var s0: real = 0.0;
-    var s1: real = 0.0;
-    for (var k = lane; k < lanes && owners[min(k, group_size - 1u)] == owner; k++) {
-        s0 += tile[k];
-        s1 += tile[group_size + k];
-    }
-    let q0 = index[2] + owner * 3u;
-    partials[q0 + 0u] -= s0;
-    partials[q0 + 1u] += s1;
 }

@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     bool l0_ = {};
     bool l1_ = {};
     bool l2_ = {};
-    const f64 e3 = g4_state[within(10u, g4_state_count)];
+    const f64 e3 = g4_state[10];
     const bool e5 = op_ne(e3, 0e0);
     if (e5) {
         return;
@@ -78,28 +78,28 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     if (e10) {
         return;
     }
-    const u32 e13 = g2_index[within(1u, g2_index_count)];
+    const u32 e13 = g2_index[1];
     const u32 e18 = g0_params.m0_count;
     const u32 e19 = op_add(4u, e18);
     const u32 e20 = op_add(e19, e6);
-    const u32 e22 = g2_index[within(e20, g2_index_count)];
+    const u32 e22 = g2_index[e20];
     const u32 e24 = op_mul(e22, 3u);
     const u32 e25 = op_add(e13, e24);
-    const u32 e28 = g2_index[within(0u, g2_index_count)];
+    const u32 e28 = g2_index[0];
     const u32 e31 = op_add(4u, e6);
-    const u32 e33 = g2_index[within(e31, g2_index_count)];
+    const u32 e33 = g2_index[e31];
     const u32 e35 = op_mul(e33, 3u);
     const u32 e36 = op_add(e28, e35);
     const u32 e39 = op_add(e25, 1u);
-    const f64 e41 = g1_arena[within(e39, g1_arena_count)];
+    const f64 e41 = g1_arena[e39];
     const u32 e44 = op_add(e25, 0u);
-    const f64 e46 = g1_arena[within(e44, g1_arena_count)];
+    const f64 e46 = g1_arena[e44];
     const f64 e47 = f8_power(g0_params, e46, e41);
     const f64 e48 = f7_log1p(e47);
     const u32 e51 = op_add(e36, 0u);
-    const f64 e53 = g1_arena[within(e51, g1_arena_count)];
+    const f64 e53 = g1_arena[e51];
     const u32 e56 = op_add(e36, 1u);
-    const f64 e58 = g1_arena[within(e56, g1_arena_count)];
+    const f64 e58 = g1_arena[e56];
     const f64 e59 = f5_arctangent2(e58, e53);
     const f64 e60 = op_sub(e59, e48);
     const bool e64 = op_le(0e0, e41);
@@ -176,21 +176,21 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f64 e161 = op_neg(e160);
     const bool e163 = op_ne(e84, 0e0);
     const f64 e164 = choose(e163, e161, 0e0);
-    g3_jacobian[within(e6, g3_jacobian_count)] = e100;
+    g3_jacobian[e6] = e100;
     const u32 e170 = g0_params.m0_count;
     const u32 e171 = op_add(e170, e6);
-    g3_jacobian[within(e171, g3_jacobian_count)] = e111;
+    g3_jacobian[e171] = e111;
     const u32 e177 = g0_params.m0_count;
     const u32 e178 = op_mul(2u, e177);
     const u32 e179 = op_add(e178, e6);
-    g3_jacobian[within(e179, g3_jacobian_count)] = e115;
+    g3_jacobian[e179] = e115;
     const u32 e185 = g0_params.m0_count;
     const u32 e186 = op_mul(3u, e185);
     const u32 e187 = op_add(e186, e6);
-    g3_jacobian[within(e187, g3_jacobian_count)] = e154;
+    g3_jacobian[e187] = e154;
     const u32 e193 = g0_params.m0_count;
     const u32 e194 = op_mul(4u, e193);
     const u32 e195 = op_add(e194, e6);
-    g3_jacobian[within(e195, g3_jacobian_count)] = e164;
+    g3_jacobian[e195] = e164;
     return;
 }

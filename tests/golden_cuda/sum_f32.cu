@@ -90,16 +90,16 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
     S8_Exact l3_total = {};
     u32 l4_k = c1_fan_in;
     const f32 e4 = a1_value.m0_high;
-    g1_scratch.e[within(a0_lane, 256u)] = e4;
+    g1_scratch.e[a0_lane] = e4;
     const f32 e7 = a1_value.m1_low;
-    g2_scratch_low.e[within(a0_lane, 256u)] = e7;
+    g2_scratch_low.e[a0_lane] = e7;
     __syncthreads();
     const u32 e9 = op_rem(a0_lane, c1_fan_in);
     const bool e11 = op_eq(e9, 0u);
     if (e11) {
         l0_sum = a1_value;
-        for (bool first_433 = true;; first_433 = false) {
-            if (!first_433) {
+        for (bool first_405 = true;; first_405 = false) {
+            if (!first_405) {
                 const u32 e40 = l1_k;
                 const u32 e41 = op_add(e40, 1u);
                 l1_k = e41;
@@ -123,27 +123,27 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
                 const S8_Exact e26 = l0_sum;
                 const u32 e28 = l1_k;
                 const u32 e29 = op_add(a0_lane, e28);
-                const f32 e31 = g1_scratch.e[within(e29, 256u)];
+                const f32 e31 = g1_scratch.e[e29];
                 const u32 e33 = l1_k;
                 const u32 e34 = op_add(a0_lane, e33);
-                const f32 e36 = g2_scratch_low.e[within(e34, 256u)];
+                const f32 e36 = g2_scratch_low.e[e34];
                 const S8_Exact e37 = S8_Exact{.m0_high = e31, .m1_low = e36};
                 const S8_Exact e38 = f8_exact_add(g0_params, e26, e37);
                 l0_sum = e38;
             }
         }
         const f32 e45 = l0_sum.m0_high;
-        g1_scratch.e[within(a0_lane, 256u)] = e45;
+        g1_scratch.e[a0_lane] = e45;
         const f32 e49 = l0_sum.m1_low;
-        g2_scratch_low.e[within(a0_lane, 256u)] = e49;
+        g2_scratch_low.e[a0_lane] = e49;
     }
     __syncthreads();
     const f32 e52 = g1_scratch.e[0];
     const f32 e55 = g2_scratch_low.e[0];
     const S8_Exact e56 = S8_Exact{.m0_high = e52, .m1_low = e55};
     l3_total = e56;
-    for (bool first_2074 = true;; first_2074 = false) {
-        if (!first_2074) {
+    for (bool first_1990 = true;; first_1990 = false) {
+        if (!first_1990) {
             const u32 e74 = l4_k;
             const u32 e76 = op_add(e74, c1_fan_in);
             l4_k = e76;
@@ -157,9 +157,9 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
         {
             const S8_Exact e63 = l3_total;
             const u32 e65 = l4_k;
-            const f32 e67 = g1_scratch.e[within(e65, 256u)];
+            const f32 e67 = g1_scratch.e[e65];
             const u32 e69 = l4_k;
-            const f32 e71 = g2_scratch_low.e[within(e69, 256u)];
+            const f32 e71 = g2_scratch_low.e[e69];
             const S8_Exact e72 = S8_Exact{.m0_high = e67, .m1_low = e71};
             const S8_Exact e73 = f8_exact_add(g0_params, e63, e72);
             l3_total = e73;
@@ -174,9 +174,6 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const u32 local_index = threadIdx.x;
     const u32 a0_lane = local_index;
     const Vec<u32, 3> a1_group = vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z);
-    for (u32 i = local_index; i < 256u; i += 256u) ((u32*)&g1_scratch)[i] = 0u;
-    for (u32 i = local_index; i < 256u; i += 256u) ((u32*)&g2_scratch_low)[i] = 0u;
-    __syncthreads();
     S8_Exact l0_part = S8_Exact{.m0_high = 0e0f, .m1_low = 0e0f};
     u32 l1_i = {};
     bool l2_ = {};
@@ -202,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
         {
             const S8_Exact e17 = l0_part;
             const u32 e19 = l1_i;
-            const f32 e21 = g3_column[within(e19, g3_column_count)];
+            const f32 e21 = g3_column[e19];
             const S8_Exact e23 = S8_Exact{.m0_high = e21, .m1_low = 0e0f};
             const S8_Exact e24 = f8_exact_add(g0_params, e17, e23);
             l0_part = e24;
@@ -224,13 +221,13 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
         const u32 e45 = g0_params.m4_words0.v[0];
         const u32 e46 = op_add(e45, e30);
         const f32 e48 = e29.m0_high;
-        g4_partials[within(e46, g4_partials_count)] = e48;
+        g4_partials[e46] = e48;
         const u32 e53 = g0_params.m4_words0.v[1];
         const u32 e57 = g0_params.m4_words0.v[0];
         const u32 e58 = op_add(e53, e57);
         const u32 e59 = op_add(e58, e30);
         const f32 e61 = e29.m1_low;
-        g4_partials[within(e59, g4_partials_count)] = e61;
+        g4_partials[e59] = e61;
         return;
     } else {
         return;

@@ -209,17 +209,16 @@ fn conjugate_gradients_stop_where_they_cannot_go_on() {
             ]);
             [BETA, INNER].into_iter().for_each(|element| begin.expect_state(&[(element, Value::default())]));
 
-            let mut alpha = Case::reduction(Fixed::PcgAlpha, format!("pᵀq with {odd}"), &[300], random_state(random, &[(SOLVED, 0.0)]));
-            alpha.reals(PARTIALS, partials(odd));
-            alpha.expect_state(&[(SOLVED, one)]);
-
             // The test for convergence would not end it.
             let set = [(SOLVED, 0.0), (RZ, 2.0), (RZ_START, 1.0), (INNER, 100.0), (FORCING, 0.125)];
-            let mut beta = Case::reduction(Fixed::PcgBeta, format!("rᵀz with {odd}"), &[300], random_state(random, &set));
-            beta.reals(PARTIALS, partials(odd));
+            let mut flat = Case::reduction(Fixed::PcgBeta, format!("pᵀq with {odd}"), &[300, 300, 300], random_state(random, &set));
+            flat.reals(PARTIALS, [vec![0.5; 300], partials(odd)].concat());
+            flat.expect_state(&[(SOLVED, one)]);
+            let mut beta = Case::reduction(Fixed::PcgBeta, format!("rᵀz with {odd}"), &[300, 300, 2], random_state(random, &set));
+            beta.reals(PARTIALS, [partials(odd), vec![1.0; 2]].concat());
             beta.expect_state(&[(SOLVED, one), (INNER, 101.0.into()), (RZ, sum)]);
             beta.expect_state(&[(BETA, Value { size: 150.0, ..finite(sum.value / 2.0) })]);
-            cases.extend([begin, alpha, beta]);
+            cases.extend([begin, flat, beta]);
         }
         cases
     });

@@ -142,7 +142,7 @@ impl CudaDevice {
             group_size: 256,
             groups_per_dimension: 65_535,
             offset_alignment: 64,
-            elements_per_lane: 8,
+            elements_per_lane: 1,
         });
         Ok(Self {
             name: gpu.name.clone(),

@@ -82,7 +82,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
         group_size: group,
         groups_per_dimension: device.max_compute_workgroups_per_dimension,
         offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),
-        elements_per_lane: if emulated { 64 } else { 8 },
+        elements_per_lane: if emulated { 64 } else { 1 },
     };
     let wanted = wanted.unwrap_or(has);
     let group = has.group_size.min(wanted.group_size).max(1);

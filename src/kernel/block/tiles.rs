@@ -19,13 +19,14 @@ pub struct TileProgram {
     header: usize,
     column: usize,
     tile: usize,
+    crossing: usize,
     slots: Vec<OwnSlot>,
 }
 
-/// The instances of some tiles, what is stored for others, and the owners' parts of q.
+/// The instances of some tiles, what is stored for others, instance by instance, and the owners' parts of q.
 struct Rows<'a, R> {
     items: Range<usize>,
-    crossing: Vec<Option<&'a mut [R]>>,
+    crossing: &'a mut [R],
     owned: Vec<&'a mut [R]>,
 }
 
@@ -36,6 +37,7 @@ impl TileProgram {
             header: owner.program.header as usize,
             column: owner.column as usize,
             tile: owner.tile as usize,
+            crossing: owner.crossing_columns as usize,
             slots: owner.slots.clone(),
         }
     }
@@ -46,15 +48,15 @@ impl TileProgram {
         if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;
         }
-        let [count, tiles, ..] = work.params.words.map(|word| word as usize);
+        let [count, tiles, row_starts, ..] = work.params.words.map(|word| word as usize);
         let (index, jacobian) = (bindings.index(), bindings.read(JACOBIAN));
         let inputs = self.block.inputs(&mut bindings, index, jacobian, count);
         let owners = &index[self.header + self.column * count..][..count];
-        let starts = &index[tiles + groups.start..=tiles + groups.end];
+        let first_rows = &index[tiles + groups.start..=tiles + groups.end];
+        let starts: Vec<u32> = first_rows.iter().map(|&row| index[row_starts + row as usize]).collect();
         let items = starts[0] as usize..starts[groups.len()] as usize;
-        let mut columns: Vec<Pieces<R>> = bindings.write(VECTOR_OUT).chunks_mut(count.max(1)).map(Pieces::new).collect();
+        let mut handed_on = Pieces::new(if self.crossing > 0 { bindings.write(VECTOR_OUT) } else { &mut [] });
         let mut owned = self.owned(bindings.write(PARTIALS), index, owners, &items);
-        let crossing = self.block.allocation.targets.iter().filter(|target| matches!(target, Store::Column(_))).count();
         let mut tasks: Vec<Rows<R>> = Vec::new();
         let mut first = items.start;
         for &end in &starts[1..] {
@@ -63,13 +65,13 @@ impl TileProgram {
                 continue;
             }
             let of = owners[first] as usize..owners[end - 1] as usize + 1;
-            let crossing = columns.iter_mut().take(crossing).map(|column| Some(column.take(first..end)));
+            let crossing = handed_on.take(first * self.crossing..end * self.crossing);
             let owned = owned.iter_mut().zip(&self.slots);
             let owned = owned.map(|((start, pieces), slot)| {
                 let stride = slot.address.stride as usize;
                 pieces.take((of.start - *start) * stride..(of.end - *start) * stride)
             });
-            tasks.push(Rows { crossing: crossing.collect(), owned: owned.collect(), items: first..end });
+            tasks.push(Rows { crossing, owned: owned.collect(), items: first..end });
             first = end;
         }
         parts::each(tasks, items.len() * self.block.allocation.steps.len(), |rows| {
@@ -79,13 +81,15 @@ impl TileProgram {
             let mut columns: Vec<Option<&mut [R]>> = tile.chunks_mut(length).map(Some).collect();
             let target = |target: &Store| match *target {
                 Store::Tile(column) => columns[column as usize].take(),
-                Store::Column(column) => rows.crossing[column as usize].take(),
-                Store::Jacobian(_) => None,
+                Store::Column(_) | Store::Jacobian(_) => None,
             };
             let targets = self.block.allocation.targets.iter().map(target);
             let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
             let part = Part { items: rows.items.clone(), targets };
             self.block.instructions.run(Bound { program: &self.block, inputs: &inputs, part });
+            for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing.max(1)).enumerate() {
+                values.iter_mut().enumerate().for_each(|(column, value)| *value = tile[column * length + instance]);
+            }
             self.add_rows(&tile, &owners[rows.items], &mut rows.owned);
         });
     }

@@ -49,9 +49,9 @@ fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
     product(work, problem, &mut body);
     let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.partials)];
     let vector = problem.vector_len();
-    let (curvature, partials) = work.partial(Fixed::PcgCurvature, vector, &[vector], &bindings);
+    let along = work.partial_distance;
+    let (curvature, alongs) = work.partial(Fixed::PcgCurvature, vector, &[vector, along], &bindings);
     body.push(curvature);
-    body.push(work.reduce(Fixed::PcgAlpha, &[partials]));
     let bindings = [
         (ARENA, work.z),
         (DATA, work.p),
@@ -62,8 +62,16 @@ fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
         (STATE, work.state),
         (PARTIALS, work.partials),
     ];
-    let words = |table: &Table, partial: u32| (table.count, vec![table.vector, table.tangent, table.block, partial, table.count]);
-    let partials = work.partial_over_tables(Fixed::PcgUpdate, problem, words, &bindings, &mut body);
-    body.push(work.reduce(Fixed::PcgBeta, &[partials]));
+    let mut partials = 0;
+    let tables: Vec<&Table> = problem.moving().collect();
+    for pair in tables.chunks(2) {
+        let of_table = |place: usize| pair.get(place).map_or([0; 4], |table| [table.vector, table.tangent, table.block, table.count]);
+        let words = [&of_table(0)[..], &of_table(1), &[partials, along, alongs]].concat();
+        let variables = pair.iter().map(|table| table.count).sum();
+        let (update, more) = work.partial(Fixed::PcgUpdate, variables, &words, &bindings);
+        body.push(update);
+        partials += more;
+    }
+    body.push(work.reduce(Fixed::PcgBeta, &[partials, along, alongs]));
     body
 }

@@ -47,8 +47,10 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::PcgBegin => pcg::begin(size, random),
         Fixed::PcgDirection => pcg::direction(size, random),
         Fixed::PcgCurvature => vec![pcg::curvature(size, group, random)],
-        Fixed::PcgAlpha => pcg::alpha(size, random),
-        Fixed::PcgUpdate => wide(random, &pcg::update, Items::Variables),
+        Fixed::PcgUpdate => {
+            let with = |&width: &usize| pcg::update(&Tables::new(size, width, group, Items::Variables, random), group, random);
+            widths.iter().flat_map(with).collect()
+        }
         Fixed::PcgBeta => pcg::beta(size, random),
         Fixed::Trial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements, random), random)],
         Fixed::Place => vec![levenberg::place(&Tables::new(size, 4, group, Items::Elements, random), random)],

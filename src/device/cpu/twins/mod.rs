@@ -23,5 +23,5 @@ pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, st
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial, wake};
 pub use mask::{mask, mask_blocks};
-pub use pcg::{pcg_alpha, pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
+pub use pcg::{pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;

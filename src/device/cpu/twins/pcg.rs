@@ -28,7 +28,9 @@ pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
             let lane = &mut largest[i % group_size];
             *lane = g.iter().fold(*lane, |largest, g| larger(largest, g.abs()));
         }
-        (precondition(inverse, residual, z, width, group_size), group_max(&largest, group_size))
+        let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
+        precondition(inverse, residual, z, width, 0, &mut rz[..group_size]);
+        (group_sum(&rz, group_size), group_max(&largest, group_size))
     });
     for (group, (rz, largest)) in (work.groups.start as usize..).zip(sums) {
         partials[partial + group] = rz;
@@ -36,14 +38,12 @@ pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     }
 }
 
-/// z = M⁻¹r for the variables of a workgroup's run; gives rᵀz.
-fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usize, group_size: usize) -> R {
-    let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
+/// z = M⁻¹r for variables of a workgroup's run, after `before` others of it; adds rᵀz to the lanes.
+fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usize, before: usize, lanes: &mut [R]) {
     let variables = inverse.chunks_exact(row_start(width)).zip(residual.chunks_exact(width)).zip(z.chunks_exact_mut(width));
-    for (i, ((inverse, residual), z)) in variables.enumerate() {
-        rz[i % group_size] += symmetric_product(inverse, residual, z);
+    for (i, ((inverse, residual), z)) in (before..).zip(variables) {
+        lanes[i % lanes.len()] += symmetric_product(inverse, residual, z);
     }
-    group_sum(&rz, group_size)
 }
 
 /// rᵀz and max |g| from their partials.
@@ -101,46 +101,63 @@ pub fn pcg_curvature<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         }
         group_sum(&lanes, group_size)
     });
-    partials[work.groups.start as usize..][..sums.len()].copy_from_slice(&sums);
+    let partial = work.params.words[1] as usize;
+    partials[partial + work.groups.start as usize..][..sums.len()].copy_from_slice(&sums);
 }
 
-/// α = rᵀz / pᵀq.
-pub fn pcg_alpha<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
-    if state[SOLVED as usize] != R::ZERO {
-        return;
-    }
-    let curvature = strided_sum(work, work.params.words[0], |i| partials[i]);
-    if curvature.is_finite() && curvature > R::ZERO {
-        state[ALPHA as usize] = state[RZ as usize] / curvature;
-    } else {
-        state[SOLVED as usize] = R::ONE;
-    }
-}
-
-/// s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz.
+/// α = rᵀz / pᵀq, s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. Over the variables of one table or of two.
 pub fn pcg_update<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let state = bindings.read(STATE);
     if state[SOLVED as usize] != R::ZERO {
         return;
     }
-    let [vector, width, block, partial, variables, ..] = work.params.words.map(|word| word as usize);
+    let words = work.params.words.map(|word| word as usize);
+    let [partial, along] = [words[8], words[9]];
+    let tables = [0, 4].map(|at| Table { vector: words[at], width: words[at + 1], block: words[at + 2], variables: words[at + 3] });
     let (mut z, p, q) = (Pieces::new(bindings.write(ARENA)), bindings.read(DATA), bindings.read(INDEX));
     let (inverse, mut step) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
     let (mut residual, partials) = (Pieces::new(bindings.write(JACOBIAN)), bindings.write(PARTIALS));
-    let (alpha, group_size, packed) = (state[ALPHA as usize], work.group_size as usize, row_start(width));
+    let curvature = strided_sum(work, work.params.words[10], |i| partials[along + i]);
+    let (alpha, group_size) = (state[RZ as usize] / curvature, work.group_size as usize);
+    let written = &mut partials[partial + work.groups.start as usize..][..work.groups.len()];
+    if !(curvature.is_finite() && curvature > R::ZERO) {
+        written.fill(R::ZERO);
+        return;
+    }
+    let variables = tables[0].variables + tables[1].variables;
     let tasks = runs(work, variables).map(|run| {
-        let range = vector + run.start * width..vector + run.end * width;
-        let inverse = &inverse[block + run.start * packed..block + run.end * packed];
-        let written = (step.take(range.clone()), residual.take(range.clone()), z.take(range.clone()));
-        (written, &p[range.clone()], &q[range], inverse)
+        let first = tables[0].variables;
+        let parts = [run.start.min(first)..run.end.min(first), run.start.max(first) - first..run.end.max(first) - first];
+        let mut parts = tables.iter().zip(parts).filter(|(_, part)| !part.is_empty()).map(|(table, part)| {
+            let range = table.vector + part.start * table.width..table.vector + part.end * table.width;
+            let packed = row_start(table.width);
+            let inverse = &inverse[table.block + part.start * packed..table.block + part.end * packed];
+            let of_table = (step.take(range.clone()), residual.take(range.clone()), z.take(range.clone()));
+            (table.width, of_table, &p[range.clone()], &q[range], inverse)
+        });
+        [parts.next(), parts.next()]
     });
-    let sums = threads::map(tasks.collect(), run_elements(work, variables) * width, |((step, residual, z), p, q, inverse)| {
-        step.iter_mut().zip(p).for_each(|(s, p)| *s += alpha * *p);
-        residual.iter_mut().zip(q).for_each(|(r, q)| *r -= alpha * *q);
-        precondition(inverse, residual, z, width, group_size)
+    let widest = tables[0].width.max(tables[1].width);
+    let sums = threads::map(tasks.collect(), run_elements(work, variables) * widest, |parts| {
+        let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
+        let mut before = 0;
+        for (width, (step, residual, z), p, q, inverse) in parts.into_iter().flatten() {
+            step.iter_mut().zip(p).for_each(|(s, p)| *s += alpha * *p);
+            residual.iter_mut().zip(q).for_each(|(r, q)| *r -= alpha * *q);
+            precondition(inverse, residual, z, width, before, &mut rz[..group_size]);
+            before += z.len() / width;
+        }
+        group_sum(&rz, group_size)
     });
-    partials[partial + work.groups.start as usize..][..sums.len()].copy_from_slice(&sums);
+    written.copy_from_slice(&sums);
+}
+
+/// Where a table's parts begin.
+struct Table {
+    vector: usize,
+    width: usize,
+    block: usize,
+    variables: usize,
 }
 
 /// β = rᵀz / (rᵀz before), and whether the system is solved well enough.
@@ -149,7 +166,13 @@ pub fn pcg_beta<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     if state[SOLVED as usize] != R::ZERO {
         return;
     }
-    let rz = strided_sum(work, work.params.words[0], |i| partials[i]);
+    let [count, along, alongs, ..] = work.params.words;
+    let rz = strided_sum(work, count, |i| partials[i]);
+    let curvature = strided_sum(work, alongs, |i| partials[along as usize + i]);
+    if !(curvature.is_finite() && curvature > R::ZERO) {
+        state[SOLVED as usize] = R::ONE;
+        return;
+    }
     let before = state[RZ as usize];
     let forcing = state[FORCING as usize];
     let solved = rz <= forcing * forcing * state[RZ_START as usize];
