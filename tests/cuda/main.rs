@@ -4,6 +4,8 @@
 
 #[path = "../twins/cases/mod.rs"]
 mod cases;
+#[path = "../fuzz/mod.rs"]
+mod fuzz;
 #[allow(dead_code)]
 #[path = "../twins/harness.rs"]
 mod harness;
@@ -13,6 +15,7 @@ mod support;
 mod value;
 
 use cases::cases;
+use fuzz::run::{Campaign, Stop};
 use harness::{Bench, judge};
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{Device, DeviceError, Limits, Precision};
@@ -61,6 +64,19 @@ fn static_kernels_agree_with_their_twins() {
     }
     for ((kernel, device), (error, bound)) in worst {
         println!("{kernel:16} {device:12}: {error:8.1e} of {bound:e}");
+    }
+}
+
+/// Residuals and Jacobians of the corpus of `tests/fuzz` within running error bounds; `LEASTWISE_FUZZ_PROGRAMS` says of how many programs.
+#[test]
+fn random_programs_are_within_error_bounds() {
+    let programs = std::env::var("LEASTWISE_FUZZ_PROGRAMS").map_or(500, |text| text.parse().expect("LEASTWISE_FUZZ_PROGRAMS"));
+    for precision in [Precision::F64, Precision::F32] {
+        // From the first on of those that the CPU is tested with.
+        let share = Campaign::new(1 << 32, Stop::After(programs)).gpu(&mut device(precision));
+        println!("{programs} programs in {precision:?}: {share:?}");
+        assert!(share.known > programs && share.known > 2 * share.unknown, "{precision:?}: too little is known: {share:?}");
+        assert!(share.flagged > programs / 100, "{precision:?}: too little was not defined: {share:?}");
     }
 }
 

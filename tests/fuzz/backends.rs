@@ -57,11 +57,13 @@ pub fn compare(program: &Program, memory: &Memory, outputs: &Outputs, arithmetic
     Ok(share)
 }
 
-fn precision(device: &Device) -> Arithmetic {
-    match device {
-        Device::Wgpu(_) => WEBGPU,
-        device if device.precision() == Precision::F32 => Arithmetic::F32,
-        _ => Arithmetic::F64,
+pub fn arithmetic(device: &Device) -> Arithmetic {
+    match (device.backend(), device.precision()) {
+        ("webgpu", _) => WEBGPU,
+        // IEEE's quotients and roots, and functions that are made for WebGPU.
+        ("cuda", Precision::F32) => Arithmetic { tiny: WEBGPU.tiny, ..Arithmetic::F32 },
+        (_, Precision::F32) => Arithmetic::F32,
+        (_, Precision::F64) => Arithmetic::F64,
     }
 }
 
@@ -69,10 +71,9 @@ fn precision(device: &Device) -> Arithmetic {
 pub fn check(device: &mut Device, traced: &Traced, points: &[Point]) -> Result<Share, Outcome> {
     let Term { programs, memory } = engine::term(traced, points, &[1.0], true).map_err(|_| Outcome::Refused)?;
     let program = &programs.linearize;
-    let on_gpu = matches!(device, Device::Wgpu(_));
-    let text = if on_gpu { wgsl::write(program) } else { String::new() };
+    let text = if device.backend() != "cpu" { wgsl::write(program) } else { String::new() };
     let outputs = play(device, program, &text, &memory);
-    compare(program, &memory, &outputs, precision(device)).map_err(Outcome::Differs)
+    compare(program, &memory, &outputs, arithmetic(device)).map_err(Outcome::Differs)
 }
 
 /// Many programs as one kernel: compiling is dear.
@@ -90,9 +91,9 @@ pub struct Merged {
 
 impl Merged {
     /// All programs have as many instances.
-    pub fn new(terms: &[Term]) -> Self {
+    pub fn new<'a>(terms: impl Iterator<Item = &'a Term>) -> Self {
         let mut merged = Self::default();
-        terms.iter().for_each(|term| merged.push(term));
+        terms.for_each(|term| merged.push(term));
         let Self { program, memory, bases, indices, shared, varying, .. } = &mut merged;
         program.header = bases.len() as u32;
         program.shared = shared.len() as u32;

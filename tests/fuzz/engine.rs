@@ -179,12 +179,15 @@ pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> 
     }
 }
 
+pub fn source(program: &Program, text: &str) -> KernelSource {
+    KernelSource::new(&program.name, text, program.access(), Body::Program(Arc::new(BlockProgram::new(program))))
+}
+
 /// Plays a program once. `wgsl` is empty for a CPU, which has no use for text.
 pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
     // A CPU knows kernels by their text.
     let text = if wgsl.is_empty() { format!("{:p}, {}", program, device.counters().kernels_created) } else { wgsl.to_string() };
-    let source = KernelSource::new(&program.name, &text, program.access(), Body::Program(Arc::new(BlockProgram::new(program))));
-    let kernel = device.kernels(&[source]).expect("a kernel")[0];
+    let kernel = device.kernels(&[source(program, &text)]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
     let (out, state) = (vec![0.0; memory.out as usize], vec![0.0; 4]);

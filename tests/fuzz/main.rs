@@ -4,28 +4,14 @@
 //! `npm run fuzz -- --minutes 10 --seed 1` goes on for as long as one likes. A failure is shrunk and printed as a
 //! listing and as an entry for `regressions.rs`.
 
-mod backends;
-#[path = "../kernels/bounds.rs"]
-mod bounds;
-mod check;
-mod differences;
-mod dual;
-mod engine;
-mod generate;
-mod geometry;
-mod hostile;
-mod meaning;
-mod programs;
+#[path = "mod.rs"]
+mod fuzz;
 mod regressions;
-mod run;
-mod shrink;
-mod spectral;
 #[path = "../support/mod.rs"]
 mod support;
-mod traced;
 
+use fuzz::run::{Campaign, Stop};
 use leastwise::device::Precision;
-use run::{Campaign, Stop};
 
 /// In the test suite; `npm run fuzz` goes on from other seeds.
 const PROGRAMS: u64 = 10_000;

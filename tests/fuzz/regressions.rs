@@ -1,8 +1,8 @@
 //! Programs that once went wrong; every run replays them. The fuzzer prints entries in this form.
 
-use super::check::{EVERYTHING, Outcome, check};
-use super::traced::Origin::{self, Constant, Variable};
-use super::traced::{Point, Traced};
+use super::fuzz::check::{EVERYTHING, Outcome, check};
+use super::fuzz::traced::Origin::{self, Constant, Variable};
+use super::fuzz::traced::{Point, Traced};
 
 struct Regression {
     name: &'static str,

@@ -9,7 +9,7 @@ use super::programs;
 use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
-use leastwise::device::{Device, Precision};
+use leastwise::device::{Device, KernelSource, Precision};
 use leastwise::kernel::wgsl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -26,9 +26,17 @@ impl Stop {
     }
 }
 
-/// Programs in one kernel, and the instructions at most of each: compiling takes a third of a second a thousand.
-const MERGED: usize = 20;
+/// Instructions at most of a program that a GPU is given, and of the programs in one kernel: Dawn's and wgpu's compilers take a third
+/// of a second a thousand, NVRTC several times as long, but it compiles on all cores at once.
 const MOST_INSTRUCTIONS: usize = 500;
+const MERGED_ON_WEBGPU: usize = 4_000;
+const MERGED_ON_CUDA: usize = 1_000;
+
+/// Kernels that are compiled at once.
+const ROUND: usize = 64;
+
+/// Programs of one kernel, each with its seed.
+type Batch = Vec<(u64, Sample, Term)>;
 
 pub struct Campaign {
     first: u64,
@@ -130,25 +138,43 @@ impl Campaign {
     }
 
     pub fn webgpu(&mut self) -> Share {
-        let mut session = gpu(None);
+        self.gpu(gpu(None).device_mut())
+    }
+
+    /// Many programs as one kernel, and many kernels compiled at once.
+    pub fn gpu(&mut self, device: &mut Device) -> Share {
         let mut share = Share::default();
         loop {
-            let mut batch = Vec::new();
-            while batch.len() < MERGED
-                && let Some(seed) = self.seed("on WebGPU")
-            {
-                let sample = sample(&mut Random::new(seed), 8, 12);
-                let term = engine::term(&sample.traced, &sample.points, &[1.0], true).expect("a valid tape");
-                let program = &term.programs.linearize;
-                if program.instructions.len() <= MOST_INSTRUCTIONS {
-                    batch.push((seed, sample, term));
-                }
-            }
-            if batch.is_empty() {
+            let round: Vec<Batch> = std::iter::from_fn(|| self.batch(device)).take(ROUND).collect();
+            if round.is_empty() {
                 return share;
             }
-            share += Self::batch(session.device_mut(), batch);
+            let kernels: Vec<Merged> = round.iter().map(|batch| Merged::new(batch.iter().map(|(_, _, term)| term))).collect();
+            let sources: Vec<KernelSource> =
+                kernels.iter().map(|merged| engine::source(&merged.program, &wgsl::write(&merged.program))).collect();
+            device.kernels(&sources).expect("kernels");
+            for (batch, merged) in round.into_iter().zip(&kernels) {
+                share += Self::play(device, batch, merged);
+            }
         }
+    }
+
+    /// The programs of the next kernel; none at the campaign's end.
+    fn batch(&mut self, device: &Device) -> Option<Batch> {
+        let (name, most) = if device.backend() == "cuda" { ("on CUDA", MERGED_ON_CUDA) } else { ("on WebGPU", MERGED_ON_WEBGPU) };
+        let (mut batch, mut instructions) = (Vec::new(), 0);
+        while instructions + MOST_INSTRUCTIONS <= most
+            && let Some(seed) = self.seed(name)
+        {
+            let sample = sample(&mut Random::new(seed), 8, 12);
+            let term = engine::term(&sample.traced, &sample.points, &[1.0], true).expect("a valid tape");
+            let len = term.programs.linearize.instructions.len();
+            if len <= MOST_INSTRUCTIONS {
+                instructions += len;
+                batch.push((seed, sample, term));
+            }
+        }
+        (!batch.is_empty()).then_some(batch)
     }
 
     pub fn hostile(&mut self) -> Tally {
@@ -159,15 +185,12 @@ impl Campaign {
         tally
     }
 
-    fn batch(device: &mut Device, batch: Vec<(u64, Sample, Term)>) -> Share {
+    fn play(device: &mut Device, batch: Batch, merged: &Merged) -> Share {
         let mut share = Share::default();
-        let (samples, terms): (Vec<(u64, Sample)>, Vec<Term>) =
-            batch.into_iter().map(|(seed, sample, term)| ((seed, sample), term)).unzip();
-        let merged = Merged::new(&terms);
         let outputs = engine::play(device, &merged.program, &wgsl::write(&merged.program), &merged.memory);
-        for (number, ((seed, sample), term)) in samples.into_iter().zip(&terms).enumerate() {
-            let outputs = merged.outputs_of(number, term, &outputs);
-            match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::WEBGPU) {
+        for (number, (seed, sample, term)) in batch.into_iter().enumerate() {
+            let outputs = merged.outputs_of(number, &term, &outputs);
+            match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic(device)) {
                 Ok(more) => share += more,
                 Err(message) => {
                     let device = std::cell::RefCell::new(device);

@@ -1,0 +1,19 @@
+//! The corpus of random programs, what judges them, and campaigns over it. The CUDA device's tests share it, on a GPU.
+#![allow(dead_code)]
+
+mod backends;
+#[path = "../kernels/bounds.rs"]
+mod bounds;
+pub mod check;
+mod differences;
+mod dual;
+mod engine;
+mod generate;
+mod geometry;
+mod hostile;
+mod meaning;
+mod programs;
+pub mod run;
+mod shrink;
+mod spectral;
+pub mod traced;
