@@ -122,6 +122,36 @@ fn a_solver_whose_step_was_cancelled_solves_afterwards() {
 }
 
 #[test]
+fn reads_take_turns_whoever_is_asked_first() {
+    for (name, mut session) in backends() {
+        let problem = session.problem();
+        let [x, y] = [1.0, 2.0].map(|value| session.table(problem, "x", 1, Reals::F64(&[value; 3]), true).unwrap());
+        for table in [x, y] {
+            pull(&mut session, problem, table, &[0.0; 3]).unwrap();
+        }
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            session.write_table(problem, x, Reals::F64(&[1.0; 3]), None).unwrap();
+            let first = session.read_table(problem, x).unwrap();
+            session.write_table(problem, x, Reals::F64(&[3.0; 3]), None).unwrap();
+            let tasks = [first, session.read_table(problem, y).unwrap(), session.read_table(problem, x).unwrap()];
+            assert_eq!(session.solver(problem, &Options::default()).unwrap_err(), Error::Busy, "{name}");
+            for number in order {
+                let Progress::Values(values) = finish(&mut session, tasks[number], |_| {}) else { panic!("{name}: no values") };
+                assert_eq!(values, [[1.0, 2.0, 3.0][number]; 3], "{name}, {order:?}");
+            }
+        }
+        assert!(solve(&mut session, problem, &Options::default()).converged, "{name}");
+        // What is not read any more is in nobody's way.
+        let [a, b] = [0, 1].map(|_| session.read_table(problem, x).unwrap());
+        session.cancel(a);
+        assert!(matches!(finish(&mut session, b, |_| {}), Progress::Values(_)), "{name}");
+        let left = session.read_table(problem, x).unwrap();
+        session.free_problem(problem);
+        assert!(session.resume(left, 1.0).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn a_refused_term_leaves_nothing_behind() {
     for (name, mut session) in backends() {
         let problem = session.problem();

@@ -168,6 +168,25 @@ test("arrays are read when they are given: views, shared memory, and what happen
   assert.deepEqual([...await x.read()], [1, 2, 3], "what was read is the reader's");
 });
 
+test("reads at once take turns, each with the values of its time", async (t) => {
+  const lw = await open(t, { backend: "cuda" });
+  const { problem, x, handles } = arap(lw, arapMesh(icosphere(4)));
+  await problem.solve({ maxIterations: 2 });
+  const solved = Array.from(await x.read());
+  const reads = [x.read(), x.read(new Float64Array(3 * x.count))];
+  x.write(new Float64Array(3 * x.count).fill(5));
+  reads.push(x.read(), x.read());
+  // Only reads go together.
+  const busy = "this problem is already being solved or read: wait for the running call, or stop it with its signal";
+  await rejects(problem.solve(), "busy", busy);
+  await rejects(handles.cost(), "busy", busy);
+  const [first, second, third, fourth] = await Promise.all(reads);
+  assert.deepEqual(Array.from(first), solved);
+  assert.deepEqual(Float32Array.from(second), first);
+  for (const values of [third, fourth]) assert.ok(values.every((value) => value === 5));
+  assert.equal((await problem.solve({ maxIterations: 1 })).iterations.length, 1);
+});
+
 test("it works in two workers at once, and when they are ended in the midst of a solve", async () => {
   const workers = [1, 2].map(() => new Worker(new URL("fresh/worker.mjs", import.meta.url)));
   const said = (what) => Promise.all(workers.map((worker) => new Promise((resolve, reject) => {

@@ -34,7 +34,16 @@ use task::Task;
 /// A problem, and who is working on it.
 struct Entry {
     problem: Problem,
+    /// What nothing else may run beside.
     running: Option<u32>,
+    /// Reads in turn; others may come while they wait.
+    reads: Vec<u32>,
+}
+
+impl Entry {
+    fn is_busy(&self) -> bool {
+        self.running.is_some() || !self.reads.is_empty()
+    }
 }
 
 /// A solver, and the step it was left in by `advance` on the CPU.
@@ -89,7 +98,7 @@ impl Session {
     }
 
     pub fn problem(&mut self) -> u32 {
-        self.problems.push(Some(Entry { problem: Problem::new(), running: None }));
+        self.problems.push(Some(Entry { problem: Problem::new(), running: None, reads: Vec::new() }));
         self.problems.len() as u32 - 1
     }
 
@@ -107,7 +116,7 @@ impl Session {
     fn idle(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
         self.finish_live(problem)?;
         let parts = self.entry(problem)?;
-        if parts.0.running.is_some() {
+        if parts.0.is_busy() {
             return Err(Error::Busy);
         }
         Ok(parts)
@@ -121,9 +130,7 @@ impl Session {
         for solver in solvers {
             self.free_solver(solver as u32);
         }
-        if let Some(task) = entry.running {
-            self.drop_task(task);
-        }
+        entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         entry.problem.dispose(&mut self.device);
     }
 
@@ -174,7 +181,7 @@ impl Session {
             let table = entry.problem.table(table)?;
             Ok(Slice { buffer, offset: table.arena, len: table.elements() })
         };
-        if entry.running.is_some() {
+        if entry.is_busy() {
             return slice(entry);
         }
         // Whoever draws from the buffer must not see zeros: what waits to be uploaded goes now.
@@ -243,11 +250,17 @@ impl Session {
         Ok(description)
     }
 
-    /// A task that reads a table's accepted values.
+    /// A task that reads a table's accepted values. Several may be under way: they are played in turn.
     pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
         let running = self.entry(problem)?.0.running;
         let aside = running.and_then(|task| self.tasks.get(&task)).is_some_and(Task::is_between_steps);
-        let (entry, device, registry) = if aside { self.entry(problem)? } else { self.idle(problem)? };
+        if running.is_some() && !aside {
+            return Err(Error::Busy);
+        }
+        if !aside {
+            self.finish_live(problem)?;
+        }
+        let (entry, device, registry) = self.entry(problem)?;
         entry.problem.lay_out(device, registry)?;
         let (point, _) = entry.problem.arenas()?;
         let table = entry.problem.table(table)?;
@@ -256,7 +269,9 @@ impl Session {
         recording.push(crate::device::Command::Read { slice });
         let mut play = device.start(recording);
         if !aside {
-            return self.start_task(problem, Task::Read { problem, play });
+            let task = self.add_task(Task::Read { problem, play });
+            self.entry(problem)?.0.reads.push(task);
+            return Ok(task);
         }
         // Before the solve goes on: here it is played, or enqueued ahead of the next step.
         match device.resume(&mut play, f64::INFINITY)? {

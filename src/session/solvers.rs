@@ -52,7 +52,7 @@ impl Session {
         self.finish_live(problem)?;
         self.solver_entry(solver)?.live = own;
         let (owner, ..) = self.entry(problem)?;
-        if owner.running.is_some() {
+        if owner.is_busy() {
             return Err(Error::Busy);
         }
         let structure = owner.problem.structure;

@@ -92,6 +92,14 @@ impl Session {
     /// An error ends the task.
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<Progress, Error> {
         let deadline = now_ms() + budget_ms;
+        match self.play_reads_before(task, deadline) {
+            Ok(None) => {}
+            Ok(Some(progress)) => return Ok(progress),
+            Err(error) => {
+                self.drop_task(task);
+                return Err(error);
+            }
+        }
         let mut running = self.tasks.remove(&task).ok_or(Error::Disposed("problem or solver"))?;
         let progress = match &mut running {
             Task::Read { play, .. } => self.device.resume(play, deadline).map_err(Error::from).map(|playing| match playing {
@@ -113,6 +121,26 @@ impl Session {
             self.end(task, running);
         }
         progress
+    }
+
+    /// Plays the reads of a problem that were asked for before this one, which may bring uploads, and keeps their values for whoever
+    /// asks. What the first of them waits for, this one does.
+    fn play_reads_before(&mut self, task: u32, deadline: f64) -> Result<Option<Progress>, Error> {
+        let Some(Task::Read { problem, .. }) = self.tasks.get(&task) else { return Ok(None) };
+        let problem = *problem;
+        loop {
+            let reads = &self.entry(problem)?.0.reads;
+            let Some(first) = reads.first().copied().filter(|first| *first != task && reads.contains(&task)) else { return Ok(None) };
+            let Some(Task::Read { play, .. }) = self.tasks.get_mut(&first) else { return Ok(None) };
+            match self.device.resume(play, deadline)? {
+                Playing::Yielded => return Ok(Some(Progress::Yielded)),
+                Playing::Waiting(signal) => return Ok(Some(Progress::Waiting(signal))),
+                Playing::Finished(values) => {
+                    self.drop_task(first);
+                    self.tasks.insert(first, Task::Values(values));
+                }
+            }
+        }
     }
 
     fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
@@ -193,8 +221,9 @@ impl Session {
 
     fn end(&mut self, number: u32, task: Task) {
         let problem = task.problem().and_then(|problem| self.problems.get_mut(problem as usize));
-        if let Some(entry) = problem.and_then(Option::as_mut).filter(|entry| entry.running == Some(number)) {
-            entry.running = None;
+        if let Some(entry) = problem.and_then(Option::as_mut) {
+            entry.running = entry.running.filter(|running| *running != number);
+            entry.reads.retain(|read| *read != number);
         }
         match task {
             Task::Costs(costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
