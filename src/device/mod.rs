@@ -15,7 +15,7 @@ pub use recording::*;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// The arithmetic of a device's reals.
@@ -167,35 +167,38 @@ pub struct Signal(Arc<SignalState>);
 #[derive(Default)]
 struct SignalState {
     set: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    wakers: Mutex<Vec<Waker>>,
 }
 
 impl Signal {
     pub fn set(&self) {
         self.0.set.store(true, Ordering::Release);
-        if let Some(waker) = self.swap(None) {
-            waker.wake();
-        }
+        let wakers = std::mem::take(&mut *self.wakers());
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     pub fn is_set(&self) -> bool {
         self.0.set.load(Ordering::Acquire)
     }
 
-    fn swap(&self, waker: Option<Waker>) -> Option<Waker> {
-        std::mem::replace(&mut *self.0.waker.lock().unwrap_or_else(PoisonError::into_inner), waker)
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Any number may wait for the same: kernels are shared between problems.
 impl Future for Signal {
     type Output = ();
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut wakers = self.wakers();
+        // Once it is set nobody takes wakers out any more.
         if self.is_set() {
             return Poll::Ready(());
         }
-        self.swap(Some(context.waker().clone()));
-        // Set in between, it found no waker to wake.
-        if self.is_set() { Poll::Ready(()) } else { Poll::Pending }
+        if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            wakers.push(context.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
@@ -309,7 +312,7 @@ impl Device {
             Self::Cpu(device) => Ok(device.kernels(sources)),
             Self::Wgpu(device) => device.kernels(sources),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.kernels(sources),
+            Self::Cuda(device) => Ok(device.kernels(sources)),
         }
     }
 
@@ -319,7 +322,7 @@ impl Device {
             Self::Cpu(_) => Ok(None),
             Self::Wgpu(device) => device.compiled(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(_) => Ok(None),
+            Self::Cuda(device) => device.compiled(),
         }
     }
 
@@ -402,6 +405,12 @@ impl Device {
         }
     }
 
+    /// Whether signals are set only while somebody [blocks](Self::block_on) on the device. Native builds only.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn is_polled(&self) -> bool {
+        matches!(self, Self::Wgpu(_))
+    }
+
     /// Blocks until `signal` is set. Native builds only.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn block_on(&mut self, signal: &Signal) -> Result<(), DeviceError> {
@@ -409,7 +418,10 @@ impl Device {
             Self::Cpu(_) => Ok(()),
             Self::Wgpu(device) => device.block_on(signal),
             #[cfg(feature = "cuda")]
-            Self::Cuda(_) => Ok(()),
+            Self::Cuda(_) => {
+                pollster::block_on(signal.clone());
+                Ok(())
+            }
         }
     }
 }

@@ -1,16 +1,19 @@
 //! A session with a thread for its tasks, for native programs whose own thread must stay free: an event loop.
 //!
 //! Calls run on the caller's thread. A task that was [resumed](Threaded::resume) runs on the worker, slice by slice, and the
-//! worker gives way to calls between two slices. What only stops or frees is [posted](Threaded::post): it never waits, and
+//! worker gives way to calls between two slices. A task whose kernels are being compiled waits aside. What only stops or frees is [posted](Threaded::post): it never waits, and
 //! happens before anything that is asked for later. A panic ends the session, not the program.
 
 use super::{Progress, Session};
+use crate::device::Signal;
 use crate::error::Error;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Waker};
 use std::thread::JoinHandle;
 
 /// Why something was not done.
@@ -59,6 +62,8 @@ enum Life {
 struct Work {
     /// Tasks to go on with, in turn, and the budgets of their slices.
     resumed: VecDeque<(u32, f64)>,
+    /// Tasks whose signals put them back among those when they are set.
+    waiting: Vec<(u32, f64)>,
     /// Whom to tell when a task has come to something.
     wakes: Vec<(u32, Wake)>,
     /// What tasks came to and nobody has taken yet.
@@ -175,6 +180,8 @@ impl Shared {
                 Ok(())
             });
         }
+        // Tasks that are gone now shall be found to be.
+        self.resume_waiting(|_| true);
         // An iteration of what is gone now is nobody's.
         if let Life::Alive(session) = life {
             let stands = |task: &u32, outcome: &mut Outcome| !matches!(outcome, Ok(Progress::Iteration(_))) || session.has_task(*task);
@@ -182,8 +189,25 @@ impl Shared {
         }
     }
 
+    /// Has a task wait for a signal, without the session and without the worker.
+    fn wait(self: &Arc<Self>, task: u32, budget_ms: f64, mut signal: Signal) {
+        locked(&self.work).waiting.push((task, budget_ms));
+        let waker = Waker::from(Arc::new(Return { shared: Arc::downgrade(self), task }));
+        if Pin::new(&mut signal).poll(&mut Context::from_waker(&waker)).is_ready() {
+            waker.wake();
+        }
+    }
+
+    /// Puts tasks that wait back among those to go on with.
+    fn resume_waiting(&self, chosen: impl Fn(u32) -> bool) {
+        let mut work = locked(&self.work);
+        let back: Vec<_> = work.waiting.extract_if(.., |(task, _)| chosen(*task)).collect();
+        work.resumed.extend(back);
+        self.changed.notify_one();
+    }
+
     /// The worker's life.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         while let Some(next) = self.next() {
             // A mutex alone would give the session to the thread that had it last.
             while self.callers.load(Ordering::SeqCst) > 0 {
@@ -198,6 +222,10 @@ impl Shared {
             }
             let outcome = life.run(|session| go_on(session, task, budget_ms));
             drop(life);
+            if let Ok(Progress::Waiting(signal)) = outcome {
+                self.wait(task, budget_ms, signal);
+                continue;
+            }
             let mut work = locked(&self.work);
             if let Ok(Progress::Yielded) = outcome {
                 work.resumed.push_back((task, budget_ms));
@@ -241,6 +269,7 @@ impl Shared {
         let mut work = locked(&self.work);
         work.over = true;
         work.resumed.clear();
+        work.waiting.clear();
         let wakes = std::mem::take(&mut work.wakes);
         drop(work);
         self.changed.notify_one();
@@ -265,13 +294,76 @@ impl Life {
     }
 }
 
-/// One slice of a task. Where a GPU must be waited for, this thread waits.
+/// Puts a waiting task back when its signal is set.
+struct Return {
+    shared: Weak<Shared>,
+    task: u32,
+}
+
+impl std::task::Wake for Return {
+    fn wake(self: Arc<Self>) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.resume_waiting(|task| task == self.task);
+        }
+    }
+}
+
+/// One slice of a task. Where a device must be polled, this thread polls it.
 fn go_on(session: &mut Session, task: u32, budget_ms: f64) -> Result<Progress, Error> {
     match session.resume(task, budget_ms)? {
-        Progress::Waiting(signal) => {
+        Progress::Waiting(signal) if session.device().is_polled() => {
             session.device_mut().block_on(&signal)?;
             Ok(Progress::Yielded)
         }
         progress => Ok(progress),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::cpu::CpuDevice;
+    use crate::device::{Device, Precision};
+    use crate::problem::Reals;
+    use std::sync::mpsc::channel;
+
+    /// A task that waits for a signal goes on when it is set, ends when its problem does, and keeps nobody from calling.
+    #[test]
+    fn a_task_waits_without_the_session() {
+        let session = Session::new(Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits())));
+        let session = Threaded::new(session).unwrap();
+        let begin = || {
+            let made = session.call(|session| {
+                let problem = session.problem();
+                let table = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0]), true)?;
+                Ok((problem, session.read_table(problem, table)?))
+            });
+            let (problem, task) = made.unwrap();
+            let (wake, woken) = channel();
+            locked(&session.shared.work).wakes.push((task, Box::new(move || wake.send(()).unwrap())));
+            let signal = Signal::default();
+            session.shared.wait(task, 8.0, signal.clone());
+            (problem, task, signal, woken)
+        };
+        let (_, task, signal, woken) = begin();
+        let (_, set_before, earlier, _woken) = begin();
+        session.call(|session| Ok(session.problem())).unwrap();
+        assert!(woken.try_recv().is_err() && session.outcome(task).is_none());
+        signal.set();
+        woken.recv().unwrap();
+        let Some(Ok(Progress::Values(values))) = session.outcome(task) else { panic!("no values") };
+        assert_eq!(values, [1.0, 2.0]);
+        earlier.set();
+        assert!(session.outcome(set_before).is_none_or(|outcome| outcome.is_ok()));
+
+        let (problem, task, _never, woken) = begin();
+        session.post(move |session| session.free_problem(problem));
+        woken.recv().unwrap();
+        assert!(matches!(session.outcome(task), Some(Err(Failure::Refused(Error::Disposed(_))))));
+
+        let (_, task, _never, woken) = begin();
+        session.dispose();
+        woken.recv().unwrap();
+        assert!(matches!(session.outcome(task), Some(Err(Failure::Refused(Error::Disposed("engine"))))));
     }
 }

@@ -18,7 +18,7 @@ use cases::cases;
 use fuzz::run::{Campaign, Stop};
 use harness::{Bench, judge};
 use leastwise::device::cuda::CudaDevice;
-use leastwise::device::{Device, DeviceError, Limits, Precision};
+use leastwise::device::{Device, DeviceError, KernelSource, Limits, Precision};
 use leastwise::kernel::Fixed;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report, Termination};
@@ -116,6 +116,10 @@ fn live_steps_read_nothing_back() {
     let mut session = session(Precision::F32);
     let (problem, _) = arap(&mut session, &mesh);
     let solver = session.solver(problem, &Options::default()).unwrap();
+    // Before its kernels are there, a live step does nothing.
+    while let Some(signal) = session.device_mut().compiled().unwrap() {
+        session.device_mut().block_on(&signal).unwrap();
+    }
     for _ in 0..30 {
         session.advance(solver, 1, 0.0).unwrap();
     }
@@ -124,6 +128,37 @@ fn live_steps_read_nothing_back() {
     let leastwise::session::Progress::Report(report) = support::finish(&mut session, task, |_| {}) else { panic!("no report") };
     let expected = solved(&mut support::cpu(Precision::F64), &mesh).0;
     assert!(report.cost < 1.05 * expected.cost, "{} and {}", report.cost, expected.cost);
+}
+
+/// Whoever asks for kernels does not wait for the compiler; a refusal is told once, by name, and the next one who comes with the text
+/// hears it again.
+#[test]
+fn kernels_are_compiled_in_the_background_and_refused_by_name() {
+    let mut device = device(Precision::F64);
+    // A text of its own: nothing of it is in the cache.
+    let text = |body: &str| format!("// {}\n{}\n{body}", fresh_seed(), Fixed::Copy.source().texts[0].wgsl);
+    let source = |name: &str, text: &str| {
+        let KernelSource { texts, cpu, .. } = Fixed::Copy.source();
+        KernelSource::new(name, text, texts[0].access, cpu)
+    };
+    let wait = |device: &mut Device| {
+        while let Some(signal) = device.compiled()? {
+            device.block_on(&signal)?;
+        }
+        Ok(())
+    };
+    let [good, bad] = [source("good", &text("")), source("bad", &text("fn broken() { let x: u32 = 1.5; }"))];
+    let before = device.counters().kernels_created;
+    let ids = device.kernels(&[bad.clone(), good.clone(), bad.clone()]).unwrap();
+    assert_eq!((ids[0], device.counters().kernels_created), (ids[2], before + 2));
+    for _ in 0..2 {
+        let Err(DeviceError::Kernel { kernel, message }) = wait(&mut device) else { panic!("it was compiled") };
+        assert!(kernel == "bad" && message.contains("broken"), "{kernel}: {message}");
+        assert_eq!(wait(&mut device), Ok(()), "it is told once");
+        device.kernels(&[bad.clone()]).unwrap();
+    }
+    assert!(wait(&mut device).is_err());
+    assert_eq!(device.kernels(&[good]).unwrap(), [ids[1]]);
 }
 
 #[test]

@@ -1,29 +1,50 @@
 //! Kernels: WGSL to CUDA C++ to a function on the GPU.
 //!
+//! Whoever asks for kernels gets their numbers at once; they are compiled in the background, all at the same time, and loaded by
+//! the first one who asks for them afterwards.
+//!
 //! What NVRTC made is kept on disk under the hash of the whole text, the architecture and NVRTC's version; the text lies
 //! beside it and decides, not its hash. A cache that can't be written or read costs time, nothing else.
 
+use super::background::Jobs;
 use super::double::{CUDA, in_double};
-use crate::device::{DeviceError, KernelId, KernelSource, KernelText, Precision};
+use crate::device::{DeviceError, KernelId, KernelSource, KernelText, Precision, Signal};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
-use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
+use std::sync::Arc;
 use wgsl_cuda::{Options, Parameter, TranslateError};
 
 const PRELUDE: &str = include_str!("../../../shaders/prelude.wgsl");
 
 pub(super) struct Kernels {
-    compiler: Compiler,
-    list: Vec<Kernel>,
+    compiler: Arc<Compiler>,
+    list: Vec<State>,
     /// By the whole text: equality decides, not a hash.
     known: HashMap<Vec<KernelText>, KernelId>,
+    compiling: VecDeque<Compiling>,
+    /// Errors that nobody has been told yet.
+    refused: VecDeque<DeviceError>,
+}
+
+enum State {
+    Compiling,
+    Ready(Kernel),
+    Refused(DeviceError),
+}
+
+/// Kernels that were asked for together, and a job for each of their texts.
+struct Compiling {
+    kernels: Vec<(KernelId, KernelSource)>,
+    jobs: Jobs<Compiled>,
 }
 
 /// From WGSL to machine code. Knows no GPU, only its architecture.
 struct Compiler {
+    precision: Precision,
+    group_size: u32,
     architecture: (i32, i32),
     /// NVRTC's version.
     version: String,
@@ -53,61 +74,99 @@ struct Compiled {
 }
 
 impl Kernels {
-    pub fn new(architecture: (i32, i32), version: &str) -> Self {
-        let compiler = Compiler { architecture, version: version.into(), cache: cache_folder() };
-        Self { compiler, list: Vec::new(), known: HashMap::new() }
+    pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str) -> Self {
+        let compiler = Arc::new(Compiler { precision, group_size, architecture, version: version.into(), cache: cache_folder() });
+        Self { compiler, list: Vec::new(), known: HashMap::new(), compiling: VecDeque::new(), refused: VecDeque::new() }
     }
 
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
+    /// A kernel that is ready.
     pub fn get(&self, id: KernelId) -> Result<&Kernel, DeviceError> {
-        self.list.get(id.0 as usize).ok_or_else(|| DeviceError::Invalid("a kernel of another device".into()))
+        match self.list.get(id.0 as usize) {
+            Some(State::Ready(kernel)) => Ok(kernel),
+            Some(State::Refused(error)) => Err(error.clone()),
+            Some(State::Compiling) => Err(DeviceError::Invalid("a kernel that is still being compiled".into())),
+            None => Err(DeviceError::Invalid("a kernel of another device".into())),
+        }
     }
 
-    pub fn load(&mut self, sources: &[KernelSource], precision: Precision, group_size: u32) -> Result<Vec<KernelId>, DeviceError> {
-        let mut wanted: Vec<&KernelSource> = Vec::new();
+    /// Begins to compile those that are new.
+    pub fn compile(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
+        let mut kernels = Vec::new();
         for source in sources {
-            if !self.known.contains_key(&source.texts) && !wanted.iter().any(|other| other.texts == source.texts) {
-                wanted.push(source);
+            if !self.known.contains_key(&source.texts) {
+                let id = KernelId(self.list.len() as u32);
+                self.known.insert(source.texts.clone(), id);
+                self.list.push(State::Compiling);
+                kernels.push((id, source.clone()));
             }
         }
-        let texts: Vec<(&KernelSource, &KernelText)> =
-            wanted.iter().flat_map(|source| source.texts.iter().map(move |text| (*source, text))).collect();
-        let compiler = &self.compiler;
-        let compiled: Result<Vec<Compiled>, DeviceError> =
-            texts.par_iter().map(|(source, text)| compiler.compile(&source.name, text, precision, group_size)).collect();
-        let mut compiled = compiled?.into_iter();
-        for source in wanted {
-            let mut parts = Vec::new();
-            for made in compiled.by_ref().take(source.texts.len()) {
-                parts.push(loaded(&source.name, made)?);
-            }
-            self.known.insert(source.texts.clone(), KernelId(self.list.len() as u32));
-            self.list.push(Kernel { name: source.name.clone(), parts });
+        if !kernels.is_empty() {
+            let texts: Vec<KernelText> = kernels.iter().flat_map(|(_, source)| source.texts.clone()).collect();
+            let compiler = self.compiler.clone();
+            self.compiling.push_back(Compiling { kernels, jobs: Jobs::begin(texts, move |text| compiler.compile(&text)) });
         }
-        Ok(sources.iter().map(|source| self.known[&source.texts]).collect())
+        sources.iter().map(|source| self.known[&source.texts]).collect()
+    }
+
+    /// Loads what has been compiled: none when every kernel is ready, else what to wait for. Each refusal is told once.
+    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
+        loop {
+            if let Some(error) = self.refused.pop_front() {
+                return Err(error);
+            }
+            let Some(first) = self.compiling.front() else { return Ok(None) };
+            if let Some(signal) = first.jobs.running() {
+                return Ok(Some(signal));
+            }
+            self.compiling.pop_front().into_iter().for_each(|compiling| self.load(compiling));
+        }
+    }
+
+    fn load(&mut self, Compiling { kernels, jobs }: Compiling) {
+        let mut compiled = jobs.results().into_iter();
+        for (id, source) in kernels {
+            // All of its texts, whatever becomes of the first.
+            let texts: Vec<_> = compiled.by_ref().take(source.texts.len()).collect();
+            let parts: Result<Vec<Part>, String> = texts.into_iter().map(|text| text.and_then(loaded)).collect();
+            self.list[id.0 as usize] = match parts {
+                Ok(parts) => State::Ready(Kernel { name: source.name, parts }),
+                Err(message) => {
+                    // Whoever comes with the same text again shall hear the message again.
+                    self.known.remove(&source.texts);
+                    let error = DeviceError::Kernel { kernel: source.name, message };
+                    self.refused.push_back(error.clone());
+                    State::Refused(error)
+                }
+            };
+        }
     }
 
     /// Unloads every module. Nothing may be in flight.
     pub fn unload(&mut self) {
-        for part in self.list.drain(..).flat_map(|kernel| kernel.parts) {
-            // SAFETY: the module is this kernel's own, and its function is not used any more.
-            let _ = unsafe { result::module::unload(part.module) };
+        // A process that ends must have no thread in NVRTC.
+        self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());
+        for state in self.list.drain(..) {
+            let State::Ready(kernel) = state else { continue };
+            for part in kernel.parts {
+                // SAFETY: the module is this kernel's own, and its function is not used any more.
+                let _ = unsafe { result::module::unload(part.module) };
+            }
         }
     }
 }
 
 impl Compiler {
-    fn compile(&self, name: &str, text: &KernelText, precision: Precision, group_size: u32) -> Result<Compiled, DeviceError> {
-        let refused = |message: String| DeviceError::Kernel { kernel: name.into(), message };
-        let kernel = written(&text.wgsl, precision, group_size).map_err(|error| refused(error.to_string()))?;
+    fn compile(&self, text: &KernelText) -> Result<Compiled, String> {
+        let kernel = written(&text.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
         let source = kernel.text();
         let image = match self.cached(&source) {
             Some(image) => image,
             None => {
-                let image = compiled(&source, self.architecture).map_err(refused)?;
+                let image = compiled(&source, self.architecture)?;
                 self.keep(&source, &image);
                 image
             }
@@ -150,8 +209,8 @@ pub fn written(wgsl: &str, precision: Precision, group_size: u32) -> Result<wgsl
     wgsl_cuda::translate(&wgsl, "main", Options { library, bounds_checks: false, zero_workgroup_memory: false })
 }
 
-fn loaded(name: &str, compiled: Compiled) -> Result<Part, DeviceError> {
-    let refused = |error: result::DriverError| DeviceError::Kernel { kernel: name.into(), message: super::failed(error).to_string() };
+fn loaded(compiled: Compiled) -> Result<Part, String> {
+    let refused = |error: result::DriverError| super::failed(error).to_string();
     let entry = CString::new(compiled.entry).expect("a name of a function has no NUL");
     // SAFETY: the image is NVRTC's, and outlives the call.
     unsafe {

@@ -5,12 +5,13 @@
 //! the line `alias real = f32;` says f64, and what is made for f32's bits and digits is replaced (`double`).
 //!
 //! * `open`: the driver, NVRTC, a GPU and its limits.
-//! * `compile`: WGSL to a loaded function, by way of a cache on disk.
+//! * `compile`: WGSL to a loaded function, by way of a cache on disk, in the `background`.
 //! * `double`: a kernel's text in f64.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
 
+mod background;
 mod compile;
 mod double;
 mod open;
@@ -20,7 +21,7 @@ pub use compile::written;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision};
+use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision, Signal};
 use compile::Kernels;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
@@ -112,13 +113,18 @@ impl CudaDevice {
         self.counters.bytes_live -= storage.bytes;
     }
 
-    /// Translates, compiles and loads kernels, those that are not in the cache on all cores at once.
-    pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
-        self.bind()?;
+    /// Makes kernels available; equal ones are one. They are translated and compiled in the background, on all cores at once.
+    pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let before = self.kernels.len();
-        let ids = self.kernels.load(sources, self.precision, self.limits.group_size);
+        let ids = self.kernels.compile(sources);
         self.counters.kernels_created += (self.kernels.len() - before) as u64;
         ids
+    }
+
+    /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler refused is told once.
+    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
+        self.bind()?;
+        self.kernels.compiled()
     }
 
     /// A context belongs to a thread; a device may have been moved to another one.

@@ -146,7 +146,7 @@ impl CudaDevice {
         });
         Ok(Self {
             name: gpu.name.clone(),
-            kernels: Kernels::new(gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),
+            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),
             landing: play::Landing::new(&context).map_err(refused)?,
             context,
             stream,
