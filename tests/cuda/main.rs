@@ -18,7 +18,7 @@ use cases::cases;
 use fuzz::run::{Campaign, Stop};
 use harness::{Bench, judge};
 use leastwise::device::cuda::CudaDevice;
-use leastwise::device::{Device, DeviceError, KernelSource, Limits, Precision};
+use leastwise::device::{Command, Device, DeviceError, KernelSource, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report, Termination};
@@ -80,6 +80,35 @@ fn random_programs_are_within_error_bounds() {
     }
 }
 
+/// Through pinned memory in turns: more than all of it, ragged, in pieces that cross from one part of it to the next, and ten thousand
+/// little ones.
+#[test]
+fn uploads_arrive_whole_and_in_order() {
+    for precision in [Precision::F64, Precision::F32] {
+        let mut device = device(precision);
+        let stored = |value: f64| if precision == Precision::F32 { f64::from(value as f32) } else { value };
+        for sizes in [vec![1], vec![7_000_003], vec![524_287, 1, 1_048_577, 65_537, 300_000], vec![3; 10_000]] {
+            let mut random = support::Random::new(fresh_seed());
+            let data: Vec<f64> = (0..sizes.iter().sum()).map(|_| random.between(-1.0, 1.0)).collect();
+            let len = data.len() as u32;
+            let buffer = device.allocate(Kind::Real, len, "uploads").unwrap();
+            let (mut recording, mut offset) = (Recording::new(), 0);
+            // What comes later is what stays.
+            recording.push(Command::UploadReals { buffer, offset: 0, data: vec![-1.0; len as usize] });
+            for size in sizes {
+                recording.push(Command::UploadReals { buffer, offset: offset as u32, data: data[offset..offset + size].to_vec() });
+                offset += size;
+            }
+            recording.push(Command::Read { slice: Slice { buffer, offset: 0, len } });
+            let before = device.counters().bytes_uploaded;
+            let found = device.run(recording).unwrap();
+            assert_eq!(device.counters().bytes_uploaded - before, 2 * u64::from(len) * precision.bytes());
+            assert!(found.iter().zip(&data).all(|(found, value)| *found == stored(*value)), "{precision:?}, {len} elements");
+            device.free(buffer);
+        }
+    }
+}
+
 fn tight() -> Options {
     Options { cost_tolerance: Some(1e-7), max_iterations: Some(200.0), ..Options::default() }
 }
@@ -135,8 +164,7 @@ fn live_steps_read_nothing_back() {
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
-    // A text of its own: nothing of it is in the cache.
-    let text = |body: &str| format!("// {}\n{}\n{body}", fresh_seed(), Fixed::Copy.source().texts[0].wgsl);
+    let text = |more: &str| format!("{}\n{more}", Fixed::Copy.source().texts[0].wgsl);
     let source = |name: &str, text: &str| {
         let KernelSource { texts, cpu, .. } = Fixed::Copy.source();
         KernelSource::new(name, text, texts[0].access, cpu)
@@ -155,7 +183,7 @@ fn kernels_are_compiled_in_the_background_and_refused_by_name() {
         let Err(DeviceError::Kernel { kernel, message }) = wait(&mut device) else { panic!("it was compiled") };
         assert!(kernel == "bad" && message.contains("broken"), "{kernel}: {message}");
         assert_eq!(wait(&mut device), Ok(()), "it is told once");
-        device.kernels(&[bad.clone()]).unwrap();
+        device.kernels(std::slice::from_ref(&bad)).unwrap();
     }
     assert!(wait(&mut device).is_err());
     assert_eq!(device.kernels(&[good]).unwrap(), [ids[1]]);
@@ -170,7 +198,7 @@ fn what_is_not_there_is_said() {
     let most = (limits.buffer_bytes / 8) as u32;
     let mut held = Vec::new();
     let refused = loop {
-        match device.allocate(leastwise::device::Kind::Real, most, "too much") {
+        match device.allocate(Kind::Real, most, "too much") {
             Ok(buffer) => held.push(buffer),
             Err(error) => break error,
         }
@@ -178,5 +206,5 @@ fn what_is_not_there_is_said() {
     assert!(matches!(refused, DeviceError::OutOfMemory { .. }), "{refused}");
     held.into_iter().for_each(|buffer| device.free(buffer));
     // And goes on.
-    assert!(device.allocate(leastwise::device::Kind::Real, 1000, "a little").is_ok());
+    assert!(device.allocate(Kind::Real, 1000, "a little").is_ok());
 }

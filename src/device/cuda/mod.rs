@@ -8,6 +8,7 @@
 //! * `compile`: WGSL to a loaded function, by way of a cache on disk, in the `background`.
 //! * `double`: a kernel's text in f64.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
+//! * `staging`: what is uploaded, on its way.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
 
@@ -16,6 +17,7 @@ mod compile;
 mod double;
 mod open;
 mod play;
+mod staging;
 
 pub use compile::written;
 pub use open::{Found, Gpu, found};
@@ -50,6 +52,8 @@ pub struct CudaDevice {
     paces: HashMap<u64, super::pace::Pace>,
     /// Pinned memory through which flags and readbacks come.
     landing: play::Landing,
+    /// Pinned memory through which uploads go.
+    staging: staging::Staging,
     counters: Counters,
 }
 
@@ -148,6 +152,7 @@ impl Drop for CudaDevice {
         // What is enqueued refers to pinned memory and modules that go next; a lost context answers at once.
         let _ = self.stream.synchronize();
         self.landing.free();
+        self.staging.free();
         self.kernels.unload();
     }
 }

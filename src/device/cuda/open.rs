@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, play};
+use super::{CudaDevice, compile::Kernels, play, staging};
 use crate::device::{Counters, DeviceError, Limits, Precision};
 use cudarc::driver::{CudaContext, result, sys};
 use serde::Serialize;
@@ -148,6 +148,7 @@ impl CudaDevice {
             name: gpu.name.clone(),
             kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),
             landing: play::Landing::new(&context).map_err(refused)?,
+            staging: staging::Staging::new(&context).map_err(refused)?,
             context,
             stream,
             precision,

@@ -172,7 +172,7 @@ impl CudaDevice {
                 Command::UploadReals { buffer, offset, data } => self.upload_reals(*buffer, *offset, data)?,
                 Command::UploadIndices { buffer, offset, data } => {
                     let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
-                    self.upload(place, data)?;
+                    self.upload(place, data, |index| *index)?;
                 }
                 Command::Repeat { body, max, until } if waits => self.repeat(body, *max, *until)?,
                 Command::Repeat { body, max, .. } => {
@@ -415,20 +415,17 @@ impl CudaDevice {
     fn upload_reals(&mut self, buffer: BufferId, offset: u32, data: &[f64]) -> Result<(), DeviceError> {
         let place = self.place(buffer, offset, data.len() as u64, Kind::Real)?;
         if self.element_bytes(Kind::Real) == 8 {
-            return self.upload(place, data);
+            self.upload(place, data, |value| *value)
+        } else {
+            self.upload(place, data, |value| *value as f32)
         }
-        let rounded: Vec<f32> = data.iter().map(|value| *value as f32).collect();
-        self.upload(place, &rounded)
     }
 
-    /// From memory that is not pinned the driver has copied when the call returns.
-    fn upload<T>(&mut self, place: sys::CUdeviceptr, data: &[T]) -> Result<(), DeviceError> {
-        if data.is_empty() {
-            return Ok(());
-        }
+    /// Uploads what `to` makes of the elements, to a place that they fit.
+    fn upload<T: Sync, U: Send>(&mut self, place: sys::CUdeviceptr, data: &[T], to: impl Fn(&T) -> U + Sync) -> Result<(), DeviceError> {
         // SAFETY: `place` checked that so many elements fit.
-        unsafe { result::memcpy_htod_async(place, data, self.stream.cu_stream()) }.map_err(failed)?;
-        self.counters.bytes_uploaded += size_of_val(data) as u64;
+        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to) }.map_err(failed)?;
+        self.counters.bytes_uploaded += (data.len() * size_of::<U>()) as u64;
         Ok(())
     }
 
