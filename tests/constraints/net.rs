@@ -115,13 +115,13 @@ fn column<'a>(name: &str, width: u32, values: &'a [f64]) -> Column<'a> {
     Column { name: name.into(), width, shared: false, values: Reals::F64(values) }
 }
 
-pub fn sessions() -> [(&'static str, Session, f64); 5] {
+pub fn sessions() -> [(&'static str, Shared, f64); 5] {
     [
-        ("cpu f64", cpu(Precision::F64), 1e-5),
-        ("cpu f32", cpu(Precision::F32), 2e-3),
-        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL), 1e-5),
-        ("webgpu", gpu(None), 2e-3),
-        ("webgpu, small limits", gpu(Some(Limits::SMALL)), 2e-3),
+        ("cpu f64", cpu(Precision::F64).into(), 1e-5),
+        ("cpu f32", cpu(Precision::F32).into(), 2e-3),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-5),
+        ("webgpu", shared_gpu(None), 2e-3),
+        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL)), 2e-3),
     ]
 }
 

@@ -71,50 +71,59 @@ fn devices() -> Vec<(&'static str, f64, Device)> {
     vec![("cpu in f64", 2e-9, cpu(Precision::F64)), ("cpu in f32", 2e-4, cpu(Precision::F32)), ("webgpu", 2e-4, gpu)]
 }
 
-fn judge(sample: &Sample, programs: &EnergyPrograms) {
+/// Larger Hessians are played by the CPU alone, and by WebGPU in the terms' test: compiling one of the polar
+/// decomposition's 16,000 instructions for an adapter in software takes longer than all others together.
+const MOST_ON_WEBGPU: usize = 2500;
+
+fn judge(devices: &mut [(&'static str, f64, Device)], sample: &Sample, programs: &EnergyPrograms) {
     let (plain, n) = (Plain::new(sample), sample.unknowns());
     let mut random = Random::new(7);
     let p: Vec<f64> = (0..n).map(|_| f64::from(random.between(-1.0, 1.0) as f32)).collect();
     let scaled = |values: &[f64]| values.iter().map(|x| 2.5 * x).collect::<Vec<f64>>();
-    for (device_name, bound, mut device) in devices() {
+    for (device_name, bound, device) in devices {
+        if *device_name == "webgpu" && programs.hessian.instructions.len() > MOST_ON_WEBGPU {
+            continue;
+        }
         let [value, gradient, hessian, product] = [
             (&programs.value, 1),
             (&programs.gradient, programs.contributions),
             (&programs.hessian, programs.stored),
             (&programs.product, programs.contributions),
         ]
-        .map(|(program, stored)| play(&mut device, sample, program, stored, &p));
+        .map(|(program, stored)| play(device, sample, program, stored, &p));
         for (instance, point) in sample.points.iter().enumerate() {
             let what = |of: &str| format!("{of} of `{}` at {instance} on {device_name}", sample.name);
             let (exact, second) = (scaled(&plain.at(point)), scaled(&plain.hessian(point)));
-            close(&what("value"), &[value[instance]], &exact[..1], bound);
+            close(&what("value"), &[value[instance]], &exact[..1], *bound);
             let vector =
                 |columns: &[f64]| -> Vec<f64> { programs.gradient_maps.iter().flat_map(|map| mapped(map, columns, instance)).collect() };
-            close(&what("gradient"), &vector(&gradient), &exact[1..], bound);
+            close(&what("gradient"), &vector(&gradient), &exact[1..], *bound);
             let lower: Vec<f64> = (0..n).flat_map(|r| second[r * n..=r * n + r].to_vec()).collect();
-            close(&what("Hessian"), &mapped(&programs.entries, &hessian, instance), &lower, bound);
+            close(&what("Hessian"), &mapped(&programs.entries, &hessian, instance), &lower, *bound);
             let along: Vec<f64> = second.chunks(n).map(|row| row.iter().zip(&p).map(|(h, p)| h * p).sum()).collect();
-            close(&what("Hessian product"), &vector(&product), &along, bound);
+            close(&what("Hessian product"), &vector(&product), &along, *bound);
         }
     }
 }
 
 #[test]
 fn programs_of_residuals_are_derivatives() {
+    let mut devices = devices();
     for sample in samples() {
         let (graph, residual) = sample.graph();
-        judge(&sample, &EnergyPrograms::of_residual(sample.name, graph, &residual, &signature(&sample)));
+        judge(&mut devices, &sample, &EnergyPrograms::of_residual(sample.name, graph, &residual, &signature(&sample)));
     }
 }
 
 #[test]
 fn programs_of_any_energy_are_derivatives() {
+    let mut devices = devices();
     for sample in samples() {
         let (mut graph, residual) = sample.graph();
         let half = graph.constant(0.5);
         let squared = graph.dot(&residual, &residual);
         let energy = graph.mul(half, squared);
-        judge(&sample, &EnergyPrograms::new(sample.name, graph, energy, &signature(&sample)));
+        judge(&mut devices, &sample, &EnergyPrograms::new(sample.name, graph, energy, &signature(&sample)));
     }
 }
 

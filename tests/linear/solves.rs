@@ -17,13 +17,13 @@ fn options(linear: &str) -> Options {
     }
 }
 
-fn backends() -> Vec<(&'static str, Session, f64)> {
+fn backends() -> Vec<(&'static str, Shared, f64)> {
     vec![
-        ("cpu f64", cpu(Precision::F64), 1e-7),
-        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL), 1e-7),
-        ("cpu f32", cpu(Precision::F32), 1e-4),
-        ("webgpu", gpu(None), 1e-4),
-        ("webgpu, small limits", gpu(Some(Limits::SMALL)), 1e-4),
+        ("cpu f64", cpu(Precision::F64).into(), 1e-7),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-7),
+        ("cpu f32", cpu(Precision::F32).into(), 1e-4),
+        ("webgpu", shared_gpu(None), 1e-4),
+        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL)), 1e-4),
     ]
 }
 

@@ -189,7 +189,8 @@ fn rows_of_entries_are_differentiated_along_the_manifold() {
     let offsets: Vec<u32> = vec![0, 2, 3, 3, 7, 9, 12, 13, 15, 16];
     let indices: Vec<u32> = (0..16).map(|k| (5 * k + 1) % COUNT).collect();
     for (name, bound, mut session) in sessions() {
-        for sample in Sample::every() {
+        // A structure for every length of a row: WebGPU compiles those of products of shapes, the CPU all.
+        for sample in Sample::every().into_iter().filter(|sample| name != "webgpu" || sample.parts.len() > 1) {
             let width = sample.points[0].len() as u32;
             let data = sample.data.concat();
             let problem = session.problem();

@@ -1,6 +1,8 @@
 //! What the integration tests share: a tape written by hand, meshes, problems, and ways to run them.
 #![allow(dead_code)]
 
+mod shared;
+
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
@@ -8,6 +10,8 @@ use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Iteration, Options, Report};
+#[allow(unused_imports)]
+pub use shared::*;
 
 /// Writes a tape as the façade does.
 #[derive(Default)]

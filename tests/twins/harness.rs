@@ -9,6 +9,7 @@ use leastwise::device::{
 };
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::STATE_LEN;
+use std::sync::Mutex;
 
 /// Every slice begins and ends this far within its buffer, in poison that must stay.
 const MARGIN: usize = 64;
@@ -146,13 +147,29 @@ pub struct Bench {
     pub name: &'static str,
     pub device: Device,
     kernels: Vec<KernelId>,
+    /// The limits that a GPU was asked for.
+    asked: Option<Limits>,
+}
+
+/// GPUs that tests are done with: an adapter in software takes longest for compiling all kernels.
+static IDLE: Mutex<Vec<(Limits, Device)>> = Mutex::new(Vec::new());
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // What failed may have left anything behind.
+        if let (Some(limits), false) = (self.asked, std::thread::panicking()) {
+            let other = Device::Cpu(CpuDevice::new(Precision::F32, Limits::SMALL));
+            let device = std::mem::replace(&mut self.device, other);
+            IDLE.lock().expect("nothing fails while it is locked").push((limits, device));
+        }
+    }
 }
 
 impl Bench {
     pub fn new(name: &'static str, mut device: Device) -> Self {
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
-        Self { name, device, kernels }
+        Self { name, device, kernels, asked: None }
     }
 
     /// A CPU with workgroups of that size; memory is not what the twins are tested on.
@@ -162,10 +179,15 @@ impl Bench {
         Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)))
     }
 
-    /// Whatever adapter there is; none is a failure.
+    /// Whatever adapter there is; none is a failure. One that another test is done with has its kernels compiled.
     pub fn gpu(limits: Limits) -> Self {
-        let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
-        Self::new("wgpu", Device::Wgpu(Box::new(device)))
+        let mut idle = IDLE.lock().expect("nothing fails while it is locked");
+        let known = idle.iter().position(|(of, _)| *of == limits).map(|place| idle.swap_remove(place).1);
+        drop(idle);
+        let open = || WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
+        let mut bench = Self::new("wgpu", known.unwrap_or_else(|| Device::Wgpu(Box::new(open()))));
+        bench.asked = Some(limits);
+        bench
     }
 
     /// The reference, its f32 form, and the GPU, all with the GPU's workgroups (a software adapter's are small).
