@@ -34,7 +34,7 @@ test("three draws from the solver's buffer", async (t) => {
   for (const [what, options, reason] of uploads) {
     await trial(["uploaded", options], `uploaded: ${what}`, ({ frames, ...seen }) => {
       assert.deepEqual(seen, { mode: "uploaded", reason, moved: true });
-      assert.ok(frames < 100, `the values had not come after ${frames} frames`);
+      assert.ok(frames < 1000, `the values had not come after ${frames} frames`);
     });
   }
 

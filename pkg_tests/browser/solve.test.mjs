@@ -5,28 +5,27 @@ import bunny from "bunny";
 import { arap, arapCost, arapMesh, BACKENDS, closeTo, open } from "../node/support.mjs";
 import { browse, openTab, ownPage, serve } from "./support.mjs";
 
-test("the bunny: Chromium's costs equal Node's, re-evaluated in double precision", async (t) => {
+test("the bunny: Chromium's costs equal that of Node's CPU, re-evaluated in double precision", async (t) => {
   const mesh = arapMesh(bunny);
   const plain = { rest: [...mesh.rest], triangles: [...mesh.triangles], handles: [...mesh.handles], targets: [...mesh.targets] };
   const address = await serve(t, ownPage("solve"));
   const { tab, problems } = await openTab(await browse(t), address);
   await tab.waitForFunction(() => window.solve);
-  const costs = {};
+  // Node's own WebGPU is held to its CPU by `npm run demo`.
+  const lw = await open(t, { backend: "cpu" });
+  const { problem, x, turn } = arap(lw, mesh);
+  const report = await problem.solve({ linear: "pcg", costTolerance: 1e-7, maxIterations: 200 });
+  assert.equal(report.converged, true, String(report));
+  const here = arapCost(mesh, await x.read(new Float64Array(mesh.rest.length)), await turn.read(new Float64Array(mesh.rest.length)));
   for (const backend of BACKENDS) {
     await t.test(backend, async (t) => {
       const there = await tab.evaluate(([backend, mesh]) => window.solve(backend, mesh), [backend, plain]);
       assert.equal(there.backend, backend, there.reason);
       assert.equal(there.converged, true, there.report);
-      const lw = await open(t, { backend });
-      const { problem, x, turn } = arap(lw, mesh);
-      const report = await problem.solve({ linear: "pcg", costTolerance: 1e-7, maxIterations: 200 });
-      assert.equal(report.converged, true, String(report));
-      const here = arapCost(mesh, await x.read(new Float64Array(mesh.rest.length)), await turn.read(new Float64Array(mesh.rest.length)));
-      costs[backend] = arapCost(mesh, there.positions, there.angles);
-      t.diagnostic(`cost in Chromium ${costs[backend]}, in Node ${here}`);
-      closeTo(costs[backend], here, 1e-5, "Chromium's cost, against Node's");
+      const cost = arapCost(mesh, there.positions, there.angles);
+      t.diagnostic(`cost in Chromium ${cost}, in Node ${here}`);
+      closeTo(cost, here, backend === "cpu" ? 1e-5 : 1e-3, "Chromium's cost, against Node's");
     });
   }
-  closeTo(costs.webgpu, costs.cpu, 1e-3, "WebGPU's cost, against the CPU's");
   assert.deepEqual(problems, []);
 });

@@ -56,7 +56,8 @@ async function follow(tab, ball) {
     assert.ok(base < 0.1 * distance, `the base moved by ${base}`);
     const off = Math.hypot(...tips.map((value, k) => value - ball[k]));
     if (off < 0.25 * distance) return;
-    assert.ok(tries < 25, `the ball moved by ${ball}, the ears by ${tips}: ${off} too little`);
+    // On the CPU a frame has a budget of time: how many it takes is the machine's affair.
+    assert.ok(tries < 200, `the ball moved by ${ball}, the ears by ${tips}: ${off} too little`);
   }
 }
 

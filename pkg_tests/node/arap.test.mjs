@@ -4,13 +4,14 @@ import { test } from "node:test";
 import bunny from "bunny";
 import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open } from "./support.mjs";
 
-const meshes = { bunny, "icosphere of 642 vertices": icosphere(3) };
+// The bunny on WebGPU, whose adapter may be in software, is what `npm run demo` solves and holds to the CPU.
+const meshes = [["bunny", bunny, BACKENDS.filter((backend) => backend !== "webgpu")], ["icosphere of 642 vertices", icosphere(3), BACKENDS]];
 
-for (const [name, raw] of Object.entries(meshes)) {
+for (const [name, raw, backends] of meshes) {
   test(`${name}: all backends reach the same cost`, async (t) => {
     const mesh = arapMesh(raw);
     const costs = {};
-    for (const backend of BACKENDS) {
+    for (const backend of backends) {
       await t.test(backend, async (t) => {
         const lw = await open(t, { backend });
         const { problem, x, turn } = arap(lw, mesh);
@@ -26,7 +27,7 @@ for (const [name, raw] of Object.entries(meshes)) {
         costs[backend] = cost;
       });
     }
-    for (const backend of BACKENDS) closeTo(costs[backend], costs[BACKENDS[0]], 1e-3, `the cost on ${backend}, against that on ${BACKENDS[0]}`);
+    for (const backend of backends) closeTo(costs[backend], costs[backends[0]], 1e-3, `the cost on ${backend}, against that on ${backends[0]}`);
   });
 }
 

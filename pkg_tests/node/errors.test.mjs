@@ -322,7 +322,6 @@ test("a count of instances is held against the tables before anything of that le
   const it = await four(t);
   const { problem, x } = it;
   const five = problem.constants("five", { shape: 3, values: new Float32Array(15) });
-  const started = performance.now();
   const heap = process.memoryUsage().arrayBuffers;
   refuses(() => problem.residuals("many", { over: 1e8, of: [five, x] }, ([a, b]) => a.sub(b)), "index-out-of-range",
     'term "many": slot 0 of instance 5 has index 5, but "five" has 5 instances (0 to 4)', { term: "many", slot: 0, instance: 5 });
@@ -331,7 +330,6 @@ test("a count of instances is held against the tables before anything of that le
   refuses(() => problem.residuals("most", { over: 2 ** 33, of: [x] }, ([a]) => a), "limits", 'term "most": 8589934592 instances are more than a term can have (4294967295)', { term: "most" });
   refuses(() => problem.residuals("most", { over: { length: 2 ** 33 }, of: [x] }, ([a]) => a), "limits", 'term "most": 8589934592 instances are more than a term can have (4294967295)', { term: "most" });
   assert.ok(process.memoryUsage().arrayBuffers - heap < 1e7, "no index column was made");
-  assert.ok(performance.now() - started < 1000, "at once");
   // Fewer than there are is no mistake.
   const some = problem.residuals("some", { over: 3, of: [five, x] }, ([a, b]) => a.sub(b));
   assert.equal(some.count, 3);

@@ -41,10 +41,11 @@ for (const backend of BACKENDS) {
     assert.ok((await term.checkGradients()).error < (backend === "cpu" ? 1e-9 : 1e-5));
   });
 
-  test(`rows of 40 lengths on ${backend}: at most 16 structures, and the same as plain JavaScript`, async (t) => {
+  test(`rows of more than 16 lengths on ${backend}: at most 16 structures, and the same as plain JavaScript`, async (t) => {
     const lw = await open(t, { backend });
-    const count = 150;
-    const ragged = rows(count, 40);
+    // Long rows take an adapter in software long to compile.
+    const count = 150, longest = backend === "webgpu" ? 18 : 40;
+    const ragged = rows(count, longest);
     const values = points(count);
     const weights = Float64Array.from(ragged.indices, (_, k) => 0.5 + (k % 8) / 8);
     const problem = lw.problem();
@@ -59,7 +60,7 @@ for (const backend of BACKENDS) {
       ({ x: centre, around }, { w, strength }) => sum(around.map((q, k) => q.sub(centre).mul(w[k]))).mul(strength).div(around.length));
     const check = async (scale) => {
       const { residuals, rows: each, columns } = await term.evaluate();
-      assert.deepEqual([each, columns], [3, 3 + 3 * 40]);
+      assert.deepEqual([each, columns], [3, 3 + 3 * longest]);
       expected(scale).forEach((value, k) => assert.ok(Math.abs(residuals[k] - value) <= 20 * digits, `row ${k}: ${residuals[k]}, not ${value}`));
     };
     await check(1);

@@ -117,13 +117,13 @@ window.trials = {
     const seen = { mode: binding.mode, reason: binding.reason, frames: 0 };
     it.draw();
     it.moveBy(0.75);
-    while (!isMoved([...it.attribute.array], 0.75) && seen.frames++ < 100) {
+    while (!isMoved([...it.attribute.array], 0.75) && seen.frames++ < 1000) {
       it.draw();
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     it.draw();
     const device = it.renderer.backend.device;
-    seen.moved = device ? isMoved(await contents(device, it.slot()), 0.75) : seen.frames < 100;
+    seen.moved = device ? isMoved(await contents(device, it.slot()), 0.75) : seen.frames < 1000;
     it.moveBy(0.5);
     it.draw();
     binding.dispose();
