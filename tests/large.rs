@@ -57,7 +57,7 @@ fn values(session: &mut Session, problem: u32, term: u32) -> Vec<f64> {
 
 #[test]
 fn pieces_compute_what_the_whole_does() {
-    let (tape, output) = web(330);
+    let (tape, output) = web(160);
     let mut results = Vec::new();
     for mut session in [cpu(Precision::F64), gpu(None), gpu(Some(Limits::SMALL))] {
         let problem = session.problem();

@@ -267,14 +267,19 @@ fn values_can_be_read_between_the_steps_of_a_solve() {
 
 #[test]
 fn a_stop_does_not_wait_for_the_inner_iterations() {
-    for (name, mut session) in sessions() {
-        let (problem, _) = arap(&mut session, &Mesh::icosphere(3));
+    // A device that has made such a step before knows how much a GPU can be given at a time: on a fast one that is all.
+    for ((name, mut session), (_, mut other)) in sessions().into_iter().zip(sessions()) {
         let options =
             Options { linear: Some("pcg".into()), forcing: Some(1e-12), max_inner_iterations: Some(3000.0), ..Options::default() };
-        let solver = session.solver(problem, &options).unwrap();
-        let whole = step(&mut session, solver).inner_iterations;
-        // In the midst of the first step, be it before its first inner iteration.
-        for moment in [2, 3, 6] {
+        let begin = |session: &mut Session| {
+            let (problem, _) = arap(session, &Mesh::icosphere(3));
+            session.solver(problem, &options).unwrap()
+        };
+        let (solver, unstopped) = (begin(&mut session), begin(&mut other));
+        let whole = step(&mut other, unstopped).inner_iterations;
+        // In the midst of the first step, be it before its first inner iteration: after so many submissions, or slices of a
+        // CPU, which are as short as can be.
+        for moment in if name == "webgpu" { [2, 3, 6] } else { [2, 20, 60] } {
             let task = session.solve(solver, SolveMode::Solve).unwrap();
             let (mut seen, mut turns) = (Vec::new(), 0);
             let report = loop {
@@ -282,7 +287,7 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
                 if turns == moment {
                     session.stop(task, "enough");
                 }
-                match session.resume(task, 0.5).unwrap() {
+                match session.resume(task, 0.0).unwrap() {
                     Progress::Iteration(iteration) => seen.push(iteration),
                     Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
                     Progress::Report(report) => break report,
@@ -290,6 +295,7 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
                 }
             };
             assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}, {moment}: {}", report.reason);
+            println!("{name}, {moment}: {} inner iterations of {whole}", seen[0].inner_iterations);
             assert!(seen[0].inner_iterations < whole / 2, "{name}, {moment}: {} of {whole}", seen[0].inner_iterations);
             assert!(seen[0].cost <= report.initial_cost, "{name}, {moment}");
         }
