@@ -21,19 +21,13 @@ const lintWasm = () => (hasClippyForWasm()
 
 const testsIn = (path) => (existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : []);
 
-/** Files with a test that compares times: what else runs would be in them. */
-const alone = ["addon.test.mjs", "live.test.mjs", "page.test.mjs"];
-
 /** node's test runner over the files of one folder, or those given, and of their tests those whose names match; no file is a failure, not a success. */
 async function nodeTests(project, folder, env, { files = testsIn(join(project, folder)), only } = {}) {
   const path = join(project, folder);
   if (!files.length) throw new StepError(`No *.test.mjs in pkg_tests/${folder}: nothing would be tested.`);
-  // Two at a time: of most tests, the longest part is one thread that compiles shaders.
-  for (const [some, atOnce] of [[files.filter((name) => !alone.includes(name)), 2], [files.filter((name) => alone.includes(name)), 1]]) {
-    if (!some.length) continue;
-    await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
-      ["--expose-gc", "--test", "--test-reporter=spec", `--test-concurrency=${atOnce}`, ...(only ? [`--test-name-pattern=${only}`] : []), ...some.map((name) => join(path, name))], { cwd: dirname(project), env });
-  }
+  // One file at a time: two solves at once would only take each other's cores, and time limits would mean nothing.
+  await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
+    ["--expose-gc", "--test", "--test-reporter=spec", "--test-concurrency=1", ...(only ? [`--test-name-pattern=${only}`] : []), ...files.map((name) => join(path, name))], { cwd: dirname(project), env });
 }
 
 /** Every TypeScript project that the build itself does not compile. */
