@@ -57,8 +57,9 @@ pub fn compare(program: &Program, memory: &Memory, outputs: &Outputs, arithmetic
     Ok(share)
 }
 
-pub fn arithmetic(device: &Device) -> Arithmetic {
-    match (device.backend(), device.precision()) {
+/// How a backend of this name rounds.
+pub fn arithmetic(backend: &str, precision: Precision) -> Arithmetic {
+    match (backend, precision) {
         ("webgpu", _) => WEBGPU,
         // IEEE's quotients and roots, and functions that are made for WebGPU.
         ("cuda", Precision::F32) => Arithmetic { tiny: WEBGPU.tiny, ..Arithmetic::F32 },
@@ -73,7 +74,7 @@ pub fn check(device: &mut Device, traced: &Traced, points: &[Point]) -> Result<S
     let program = &programs.linearize;
     let text = if device.backend() != "cpu" { wgsl::write(program) } else { String::new() };
     let outputs = play(device, program, &text, &memory);
-    compare(program, &memory, &outputs, arithmetic(device)).map_err(Outcome::Differs)
+    compare(program, &memory, &outputs, arithmetic(device.backend(), device.precision())).map_err(Outcome::Differs)
 }
 
 /// Many programs as one kernel: compiling is dear.

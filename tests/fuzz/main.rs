@@ -18,6 +18,8 @@ const PROGRAMS: u64 = 10_000;
 const RESIDUALS: u64 = 1_000;
 const PROGRAMS_IN_F32: u64 = 2_000;
 const PROGRAMS_ON_WEBGPU: u64 = 300;
+#[cfg(feature = "cuda")]
+const PROGRAMS_ON_HOST: u64 = 60;
 const HOSTILE_TAPES: u64 = 25_000;
 
 #[test]
@@ -49,6 +51,18 @@ fn webgpu_is_within_error_bounds() {
     let share = Campaign::new(2 << 32, Stop::After(PROGRAMS_ON_WEBGPU)).webgpu();
     assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
     assert!(share.flagged > 0, "nothing was not defined: {share:?}");
+}
+
+/// On a GPU `tests/cuda` has the corpus; this is the same text, with the host's functions in f64 and ours in f32.
+#[cfg(feature = "cuda")]
+#[test]
+fn cudas_text_is_within_error_bounds() {
+    for precision in [Precision::F64, Precision::F32] {
+        let share = Campaign::new(1 << 32, Stop::After(PROGRAMS_ON_HOST)).cuda_on_host(precision);
+        println!("{precision:?}: {share:?}");
+        assert!(share.known > 2 * share.unknown && share.known > 10 * PROGRAMS_ON_HOST, "{precision:?}: too little is known: {share:?}");
+        assert!(share.flagged > 0, "{precision:?}: nothing was not defined: {share:?}");
+    }
 }
 
 #[test]

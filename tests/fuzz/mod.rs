@@ -5,11 +5,16 @@ mod backends;
 #[path = "../kernels/bounds.rs"]
 mod bounds;
 pub mod check;
+#[cfg(feature = "cuda")]
+#[path = "../../native_cuda/writer/tests/support/mod.rs"]
+mod cuda_on_host;
 mod differences;
 mod dual;
 mod engine;
 mod generate;
 mod geometry;
+#[cfg(feature = "cuda")]
+mod host;
 mod hostile;
 mod meaning;
 mod programs;

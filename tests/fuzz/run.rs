@@ -145,7 +145,8 @@ impl Campaign {
     pub fn gpu(&mut self, device: &mut Device) -> Share {
         let mut share = Share::default();
         loop {
-            let round: Vec<Batch> = std::iter::from_fn(|| self.batch(device)).take(ROUND).collect();
+            let (name, most) = if device.backend() == "cuda" { ("on CUDA", MERGED_ON_CUDA) } else { ("on WebGPU", MERGED_ON_WEBGPU) };
+            let round: Vec<Batch> = std::iter::from_fn(|| self.batch(name, most)).take(ROUND).collect();
             if round.is_empty() {
                 return share;
             }
@@ -159,9 +160,24 @@ impl Campaign {
         }
     }
 
+    /// CUDA's text, compiled for the host.
+    #[cfg(feature = "cuda")]
+    pub fn cuda_on_host(&mut self, precision: Precision) -> Share {
+        let mut share = Share::default();
+        while let Some(batch) = self.batch("CUDA's text on the host", MERGED_ON_WEBGPU) {
+            let merged = Merged::new(batch.iter().map(|(_, _, term)| term));
+            let outputs = super::host::play(&merged.program, &merged.memory, precision);
+            for (number, (seed, _, term)) in batch.iter().enumerate() {
+                let outputs = merged.outputs_of(number, term, &outputs);
+                let more = backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic("cuda", precision));
+                share += more.unwrap_or_else(|message| panic!("seed {seed}: {message}"));
+            }
+        }
+        share
+    }
+
     /// The programs of the next kernel; none at the campaign's end.
-    fn batch(&mut self, device: &Device) -> Option<Batch> {
-        let (name, most) = if device.backend() == "cuda" { ("on CUDA", MERGED_ON_CUDA) } else { ("on WebGPU", MERGED_ON_WEBGPU) };
+    fn batch(&mut self, name: &str, most: usize) -> Option<Batch> {
         let (mut batch, mut instructions) = (Vec::new(), 0);
         while instructions + MOST_INSTRUCTIONS <= most
             && let Some(seed) = self.seed(name)
@@ -190,7 +206,12 @@ impl Campaign {
         let outputs = engine::play(device, &merged.program, &wgsl::write(&merged.program), &merged.memory);
         for (number, (seed, sample, term)) in batch.into_iter().enumerate() {
             let outputs = merged.outputs_of(number, &term, &outputs);
-            match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic(device)) {
+            match backends::compare(
+                &term.programs.linearize,
+                &term.memory,
+                &outputs,
+                backends::arithmetic(device.backend(), device.precision()),
+            ) {
                 Ok(more) => share += more,
                 Err(message) => {
                     let device = std::cell::RefCell::new(device);

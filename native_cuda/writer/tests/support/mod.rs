@@ -12,11 +12,10 @@ pub fn written(wgsl: &str, options: Options) -> Kernel {
 /// Plays a kernel over workgroups with these buffers, in the order of their bindings, and gives them back. A uniform buffer is
 /// a buffer like the others here.
 pub fn play(name: &str, kernel: &Kernel, groups: [u32; 3], buffers: &[Vec<u32>]) -> Vec<Vec<u32>> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/cuda_host"));
-    std::fs::create_dir_all(&folder).expect("a folder for programs");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let file = |ending: &str| folder.join(format!("{name}{ending}"));
-    let host = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/host/cuda.h");
-    let mut text = format!("#include \"{host}\"\n#include <cstdio>\n{}\nint main(int, char** files) {{\n", kernel.text());
+    let header = include_str!("../host/cuda.h").replace("#pragma once\n", "");
+    let mut text = format!("{header}\n#include <cstdio>\n{}\nint main(int, char** files) {{\n", kernel.text());
     let _ = writeln!(text, "    FILE* input = fopen(files[1], \"rb\");");
     for (number, buffer) in buffers.iter().enumerate() {
         let _ = writeln!(text, "    alignas(32) static uint32_t b{number}[{}];", buffer.len().max(1));
