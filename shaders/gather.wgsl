@@ -10,6 +10,18 @@
 @group(0) @binding(5) var<storage, read_write> total: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
+// What an entry adds to a component.
+fn contribution(entry: u32, component: u32) -> real {
+    let bits = params.words1.y;
+    let slot = entry & ((1u << bits) - 1u);
+    let code = incidence[params.words0.y + slot * params.words0.x + component];
+    if (code == 0u) {
+        return 0.0;
+    }
+    let value = columns[((code & 0x7fffffffu) - 1u) * params.words1.z + (entry >> bits)];
+    return select(value, -value, (code >> 31u) != 0u);
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (state[params.words2.x] != 0.0) {
@@ -21,19 +33,29 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let width = params.words0.x;
     let row = i / width;
-    let component = i % width;
-    let bits = params.words1.y;
-    let slot_mask = (1u << bits) - 1u;
-    let start = incidence[params.words0.z + row];
-    let end = incidence[params.words0.z + row + 1u];
+    let component = i - row * width;
+    let start = params.words1.x + incidence[params.words0.z + row];
+    let end = params.words1.x + incidence[params.words0.z + row + 1u];
+    let to = params.words1.w + incidence[params.words0.w + row] * width + component;
+    let before = total[to];
     var sum: real = 0.0;
-    for (var e = start; e < end; e++) {
-        let entry = incidence[params.words1.x + e];
-        let code = incidence[params.words0.y + (entry & slot_mask) * width + component];
-        if (code != 0u) {
-            let value = columns[((code & 0x7fffffffu) - 1u) * params.words1.z + (entry >> bits)];
-            sum += select(value, -value, (code >> 31u) != 0u);
-        }
+    // Four at a time, so that their values are on their way together.
+    for (var e = start; e < end; e += 4u) {
+        let last = end - 1u;
+        let first = incidence[e];
+        let second = incidence[min(e + 1u, last)];
+        let third = incidence[min(e + 2u, last)];
+        let fourth = incidence[min(e + 3u, last)];
+        let values = array<real, 4>(
+            contribution(first, component),
+            contribution(second, component),
+            contribution(third, component),
+            contribution(fourth, component),
+        );
+        sum += values[0];
+        sum += select(real(0.0), values[1], e + 1u < end);
+        sum += select(real(0.0), values[2], e + 2u < end);
+        sum += select(real(0.0), values[3], e + 3u < end);
     }
-    total[params.words1.w + incidence[params.words0.w + row] * width + component] += sum;
+    total[to] = before + sum;
 }

@@ -16,8 +16,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     for (var i = lane; i < params.words0.z; i += group_size) {
         of_direction += partials[params.words0.y + i];
     }
-    let rz = group_sum(lane, of_residual);
-    let curvature = group_sum(lane, of_direction);
+    let sums = group_sums(lane, of_residual, of_direction);
+    let rz = sums.x;
+    let curvature = sums.y;
     if (lane == 0u && state[SOLVED] == 0.0) {
         if (is_finite(curvature) && curvature > 0.0) {
             let before = state[RZ];

@@ -16,6 +16,35 @@
 @group(0) @binding(7) var<storage, read> state: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
 
+// A variable of three degrees of freedom, as points and rotations are: all that it reads is on its way at once.
+fn update3(alpha: real, vector: u32, block: u32) -> real {
+    let r0 = residual[vector] - alpha * q[vector];
+    let r1 = residual[vector + 1u] - alpha * q[vector + 1u];
+    let r2 = residual[vector + 2u] - alpha * q[vector + 2u];
+    let s0 = step[vector] + alpha * p[vector];
+    let s1 = step[vector + 1u] + alpha * p[vector + 1u];
+    let s2 = step[vector + 2u] + alpha * p[vector + 2u];
+    let m00 = inverse[block];
+    let m10 = inverse[block + 1u];
+    let m11 = inverse[block + 2u];
+    let m20 = inverse[block + 3u];
+    let m21 = inverse[block + 4u];
+    let m22 = inverse[block + 5u];
+    let z0 = m00 * r0 + m10 * r1 + m20 * r2;
+    let z1 = m10 * r0 + m11 * r1 + m21 * r2;
+    let z2 = m20 * r0 + m21 * r1 + m22 * r2;
+    step[vector] = s0;
+    step[vector + 1u] = s1;
+    step[vector + 2u] = s2;
+    residual[vector] = r0;
+    residual[vector + 1u] = r1;
+    residual[vector + 2u] = r2;
+    z[vector] = z0;
+    z[vector + 1u] = z1;
+    z[vector + 2u] = z2;
+    return r0 * z0 + r1 * z1 + r2 * z2;
+}
+
 @compute @workgroup_size(group_size)
 fn main(
     @builtin(local_invocation_index) lane: u32,
@@ -40,6 +69,10 @@ fn main(
             let width = table.y;
             let vector = table.x + i * width;
             let block = table.z + i * (width * (width + 1u) / 2u);
+            if (width == 3u) {
+                rz += update3(alpha, vector, block);
+                continue;
+            }
             for (var c = 0u; c < width; c++) {
                 step[vector + c] += alpha * p[vector + c];
                 residual[vector + c] -= alpha * q[vector + c];

@@ -38,6 +38,28 @@ fn group_sum(lane: u32, value: real) -> real {
     return total;
 }
 
+// Two sums at once.
+fn group_sums(lane: u32, first: real, second: real) -> vec2<real> {
+    scratch[lane] = first;
+    scratch_low[lane] = second;
+    workgroupBarrier();
+    if (lane % fan_in == 0u) {
+        var sum = vec2<real>(scratch[lane], scratch_low[lane]);
+        for (var k = 1u; k < fan_in && lane + k < group_size; k++) {
+            sum += vec2<real>(scratch[lane + k], scratch_low[lane + k]);
+        }
+        scratch[lane] = sum.x;
+        scratch_low[lane] = sum.y;
+    }
+    workgroupBarrier();
+    var total = vec2<real>(scratch[0], scratch_low[0]);
+    for (var k = fan_in; k < group_size; k += fan_in) {
+        total += vec2<real>(scratch[k], scratch_low[k]);
+    }
+    workgroupBarrier();
+    return total;
+}
+
 fn group_max(lane: u32, value: real) -> real {
     scratch[lane] = value;
     workgroupBarrier();

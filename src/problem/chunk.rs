@@ -30,7 +30,7 @@ pub struct Chunk {
 /// The tiles of a chunk, and the lists of what crosses to other variables than the owners.
 pub struct Tiles {
     pub count: u32,
-    /// The words of the index buffer with the first one's first row, and with the beginning of the first row.
+    /// The words of the index buffer with the first one's first row and instance, and with the beginning of the first row.
     pub first: u32,
     pub starts: u32,
     pub crossing: Vec<Incidence>,
@@ -145,7 +145,7 @@ impl Frame<'_> {
         debug_assert_eq!(words.len(), self.signature.header as usize);
         indices.iter().for_each(|column| words.extend(&column[range.clone()]));
         let first_tile = words.len() as u32;
-        words.extend(owners.iter().flat_map(|(_, rows)| &rows.tiles));
+        words.extend(owners.iter().flat_map(|(_, rows)| rows.tiles.iter().flat_map(|&row| [row, rows.starts[row as usize]])));
         let row_starts = words.len() as u32;
         words.extend(owners.iter().flat_map(|(_, rows)| &rows.starts));
         let data_len = self.signature.shared + self.signature.each() * count;

@@ -10,6 +10,41 @@
 const tile_column: u32 = group_size + 11u;
 var<workgroup> tile: array<real, 6u * tile_column>;
 
+struct Item {
+    begin: u32,
+    end: u32,
+    column: u32,
+    negative: bool,
+    to: u32,
+}
+
+fn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {
+    let rows = items / 6u;
+    var item = Item();
+    var row = 0u;
+    var stride = 0u;
+    if (k < rows * 3u) {
+        let component = k % 3u;
+        row = k / 3u;
+        stride = 3u;
+        item.to = index[5] + component;
+        item.column = (0u + component) * tile_column;
+        item.negative = false;
+    } else {
+        let component = (k - rows * 3u) % 3u;
+        row = (k - rows * 3u) / 3u;
+        stride = 3u;
+        item.to = index[7] + component;
+        item.column = (3u + component) * tile_column;
+        item.negative = false;
+    }
+    item.begin = index[starts + row];
+    item.to += index[10u + 0u * count + item.begin] * stride;
+    // Where there is no column, nothing is added.
+    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);
+    return item;
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     if (state[11] != 0.0) {
@@ -20,11 +55,11 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (number >= params.group_count) {
         return;
     }
-    let first_row = index[params.words0.y + number];
-    let rows = index[params.words0.y + number + 1u] - first_row;
-    let starts = params.words0.z + first_row;
-    let start = index[starts];
-    let lanes = index[starts + rows] - start;
+    let tiles = params.words0.y + 2u * number;
+    let first_row = index[tiles];
+    let start = index[tiles + 1u];
+    let items = (index[tiles + 2u] - first_row) * 6u;
+    let lanes = index[tiles + 3u] - start;
     let i = start + lane;
     if (lane < lanes) {
         let a0 = index[7] + index[10u + i] * 3u;
@@ -81,34 +116,26 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         tile[4u * tile_column + lane] = v40;
         tile[5u * tile_column + lane] = v43;
     }
+    // Where the rows' sums go is looked up while the tile is on its way.
+    var item = Item();
+    var before: real = 0.0;
+    if (lane < items) {
+        item = locate(lane, items, params.words0.z + first_row, count);
+        before = partials[item.to];
+    }
     workgroupBarrier();
     for (var k = lane; k < lanes * 3u; k += group_size) {
         vector_out[start * 3u + k] = tile[k % 3u * tile_column + k / 3u];
     }
-    for (var k = lane; k < rows * 3u; k += group_size) {
-        let row = k / 3u;
-        let component = k % 3u;
-        let place = (0u + component) * tile_column;
-        let begin = index[starts + row];
-        let end = index[starts + row + 1u];
-        var sum: real = 0.0;
-        for (var j = begin - start; j < end - start; j++) {
-            sum += tile[place + j];
+    for (var k = lane; k < items; k += group_size) {
+        if (k != lane) {
+            item = locate(k, items, params.words0.z + first_row, count);
+            before = partials[item.to];
         }
-        let owner = index[10u + 0u * count + begin];
-        partials[index[5] + owner * 3u + component] += sum;
-    }
-    for (var k = group_size - 1u - lane; k < rows * 3u; k += group_size) {
-        let row = k / 3u;
-        let component = k % 3u;
-        let place = (3u + component) * tile_column;
-        let begin = index[starts + row];
-        let end = index[starts + row + 1u];
         var sum: real = 0.0;
-        for (var j = begin - start; j < end - start; j++) {
-            sum += tile[place + j];
+        for (var j = item.begin - start; j < item.end - start; j++) {
+            sum += tile[item.column + j];
         }
-        let owner = index[10u + 0u * count + begin];
-        partials[index[7] + owner * 3u + component] += sum;
+        partials[item.to] = before + select(sum, -sum, item.negative);
     }
 }

@@ -24,6 +24,36 @@ fn codes0(component: u32) -> u32 {
     }
 }
 
+struct Item {
+    begin: u32,
+    end: u32,
+    column: u32,
+    negative: bool,
+    to: u32,
+}
+
+fn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {
+    let rows = items / 3u;
+    var item = Item();
+    var row = 0u;
+    var stride = 0u;
+    {
+        let component = k % 3u;
+        row = k / 3u;
+        stride = 3u;
+        item.to = index[2] + component;
+        let code = codes0(component);
+        item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;
+        item.negative = (code >> 31u) != 0u;
+        item.end = select(0u, 1u, code == 0u);
+    }
+    item.begin = index[starts + row];
+    item.to += index[4u + 0u * count + item.begin] * stride;
+    // Where there is no column, nothing is added.
+    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);
+    return item;
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     if (state[11] != 0.0) {
@@ -34,11 +64,11 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (number >= params.group_count) {
         return;
     }
-    let first_row = index[params.words0.y + number];
-    let rows = index[params.words0.y + number + 1u] - first_row;
-    let starts = params.words0.z + first_row;
-    let start = index[starts];
-    let lanes = index[starts + rows] - start;
+    let tiles = params.words0.y + 2u * number;
+    let first_row = index[tiles];
+    let start = index[tiles + 1u];
+    let items = (index[tiles + 2u] - first_row) * 3u;
+    let lanes = index[tiles + 3u] - start;
     let i = start + lane;
     if (lane < lanes) {
         let a0 = index[2] + index[4u + i] * 3u;
@@ -68,26 +98,26 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         tile[2u * tile_column + lane] = v16;
         tile[3u * tile_column + lane] = v17;
     }
+    // Where the rows' sums go is looked up while the tile is on its way.
+    var item = Item();
+    var before: real = 0.0;
+    if (lane < items) {
+        item = locate(lane, items, params.words0.z + first_row, count);
+        before = partials[item.to];
+    }
     workgroupBarrier();
     for (var k = lane; k < lanes * 2u; k += group_size) {
         vector_out[start * 2u + k] = tile[k % 2u * tile_column + k / 2u];
     }
-    for (var k = lane; k < rows * 3u; k += group_size) {
-        let row = k / 3u;
-        let component = k % 3u;
-        let code = codes0(component);
-        if (code == 0u) {
-            continue;
+    for (var k = lane; k < items; k += group_size) {
+        if (k != lane) {
+            item = locate(k, items, params.words0.z + first_row, count);
+            before = partials[item.to];
         }
-        let place = ((code & 0x7fffffffu) - 1u) * tile_column;
-        let begin = index[starts + row];
-        let end = index[starts + row + 1u];
         var sum: real = 0.0;
-        for (var j = begin - start; j < end - start; j++) {
-            sum += tile[place + j];
+        for (var j = item.begin - start; j < item.end - start; j++) {
+            sum += tile[item.column + j];
         }
-        sum = select(sum, -sum, (code >> 31u) != 0u);
-        let owner = index[4u + 0u * count + begin];
-        partials[index[2] + owner * 3u + component] += sum;
+        partials[item.to] = before + select(sum, -sum, item.negative);
     }
 }

@@ -13,11 +13,11 @@ struct S7_Run {
     u32 m1_end;
 };
 static_assert(sizeof(S7_Run) == 8, "layout of S7_Run");
-struct S8_Exact {
+struct S9_Exact {
     f32 m0_high;
     f32 m1_low;
 };
-static_assert(sizeof(S8_Exact) == 8, "layout of S8_Exact");
+static_assert(sizeof(S9_Exact) == 8, "layout of S9_Exact");
 static __device__ constexpr u32 c0_group_size = 256u;
 static __device__ constexpr u32 c1_fan_in = 16u;
 __shared__ Array<f32, 256u> g1_scratch;
@@ -57,7 +57,7 @@ __device__ __forceinline__ S7_Run f5_run_of(const S3_Params& g0_params, const Ve
     return e19;
 }
 
-__device__ __forceinline__ S8_Exact f8_exact_add(const S3_Params& g0_params, const S8_Exact a0_a, const S8_Exact a1_b) {
+__device__ __forceinline__ S9_Exact f9_exact_add(const S3_Params& g0_params, const S9_Exact a0_a, const S9_Exact a1_b) {
     const f32 e2 = a0_a.m0_high;
     const f32 e3 = a1_b.m0_high;
     const f32 e4 = op_add(e2, e3);
@@ -79,15 +79,15 @@ __device__ __forceinline__ S8_Exact f8_exact_add(const S3_Params& g0_params, con
     const f32 e20 = a1_b.m1_low;
     const f32 e21 = op_add(e19, e20);
     const f32 e22 = op_add(e18, e21);
-    const S8_Exact e23 = S8_Exact{.m0_high = e5, .m1_low = e22};
+    const S9_Exact e23 = S9_Exact{.m0_high = e5, .m1_low = e22};
     return e23;
 }
 
-__device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_params, const u32 a0_lane, const S8_Exact a1_value) {
-    S8_Exact l0_sum = {};
+__device__ __forceinline__ S9_Exact f10_group_sum_exact(const S3_Params& g0_params, const u32 a0_lane, const S9_Exact a1_value) {
+    S9_Exact l0_sum = {};
     u32 l1_k = 1u;
     bool l2_ = {};
-    S8_Exact l3_total = {};
+    S9_Exact l3_total = {};
     u32 l4_k = c1_fan_in;
     const f32 e4 = a1_value.m0_high;
     g1_scratch.e[a0_lane] = e4;
@@ -120,15 +120,15 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
                 break;
             }
             {
-                const S8_Exact e26 = l0_sum;
+                const S9_Exact e26 = l0_sum;
                 const u32 e28 = l1_k;
                 const u32 e29 = op_add(a0_lane, e28);
                 const f32 e31 = g1_scratch.e[e29];
                 const u32 e33 = l1_k;
                 const u32 e34 = op_add(a0_lane, e33);
                 const f32 e36 = g2_scratch_low.e[e34];
-                const S8_Exact e37 = S8_Exact{.m0_high = e31, .m1_low = e36};
-                const S8_Exact e38 = f8_exact_add(g0_params, e26, e37);
+                const S9_Exact e37 = S9_Exact{.m0_high = e31, .m1_low = e36};
+                const S9_Exact e38 = f9_exact_add(g0_params, e26, e37);
                 l0_sum = e38;
             }
         }
@@ -140,7 +140,7 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
     __syncthreads();
     const f32 e52 = g1_scratch.e[0];
     const f32 e55 = g2_scratch_low.e[0];
-    const S8_Exact e56 = S8_Exact{.m0_high = e52, .m1_low = e55};
+    const S9_Exact e56 = S9_Exact{.m0_high = e52, .m1_low = e55};
     l3_total = e56;
     for (bool first_1990 = true;; first_1990 = false) {
         if (!first_1990) {
@@ -155,18 +155,18 @@ __device__ __forceinline__ S8_Exact f9_group_sum_exact(const S3_Params& g0_param
             break;
         }
         {
-            const S8_Exact e63 = l3_total;
+            const S9_Exact e63 = l3_total;
             const u32 e65 = l4_k;
             const f32 e67 = g1_scratch.e[e65];
             const u32 e69 = l4_k;
             const f32 e71 = g2_scratch_low.e[e69];
-            const S8_Exact e72 = S8_Exact{.m0_high = e67, .m1_low = e71};
-            const S8_Exact e73 = f8_exact_add(g0_params, e63, e72);
+            const S9_Exact e72 = S9_Exact{.m0_high = e67, .m1_low = e71};
+            const S9_Exact e73 = f9_exact_add(g0_params, e63, e72);
             l3_total = e73;
         }
     }
     __syncthreads();
-    const S8_Exact e77 = l3_total;
+    const S9_Exact e77 = l3_total;
     return e77;
 }
 
@@ -174,10 +174,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const u32 local_index = threadIdx.x;
     const u32 a0_lane = local_index;
     const Vec<u32, 3> a1_group = vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z);
-    S8_Exact l0_part = S8_Exact{.m0_high = 0e0f, .m1_low = 0e0f};
+    S9_Exact l0_part = S9_Exact{.m0_high = 0e0f, .m1_low = 0e0f};
     u32 l1_i = {};
     bool l2_ = {};
-    const S8_Exact e4 = S8_Exact{.m0_high = 0e0f, .m1_low = 0e0f};
+    const S9_Exact e4 = S9_Exact{.m0_high = 0e0f, .m1_low = 0e0f};
     const u32 e9 = g0_params.m4_words0.v[2];
     const S7_Run e10 = f5_run_of(g0_params, a1_group, e9);
     const u32 e11 = e10.m0_start;
@@ -197,16 +197,16 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
             break;
         }
         {
-            const S8_Exact e17 = l0_part;
+            const S9_Exact e17 = l0_part;
             const u32 e19 = l1_i;
             const f32 e21 = g3_column[e19];
-            const S8_Exact e23 = S8_Exact{.m0_high = e21, .m1_low = 0e0f};
-            const S8_Exact e24 = f8_exact_add(g0_params, e17, e23);
+            const S9_Exact e23 = S9_Exact{.m0_high = e21, .m1_low = 0e0f};
+            const S9_Exact e24 = f9_exact_add(g0_params, e17, e23);
             l0_part = e24;
         }
     }
-    const S8_Exact e28 = l0_part;
-    const S8_Exact e29 = f9_group_sum_exact(g0_params, a0_lane, e28);
+    const S9_Exact e28 = l0_part;
+    const S9_Exact e29 = f10_group_sum_exact(g0_params, a0_lane, e28);
     const u32 e30 = f4_group_index(g0_params, a1_group);
     const bool e32 = op_eq(a0_lane, 0u);
     if (e32) {

@@ -48,12 +48,12 @@ impl TileProgram {
         if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;
         }
-        let [count, tiles, row_starts, ..] = work.params.words.map(|word| word as usize);
+        let [count, tiles, ..] = work.params.words.map(|word| word as usize);
         let (index, jacobian) = (bindings.index(), bindings.read(JACOBIAN));
         let inputs = self.block.inputs(&mut bindings, index, jacobian, count);
         let owners = &index[self.header + self.column * count..][..count];
-        let first_rows = &index[tiles + groups.start..=tiles + groups.end];
-        let starts: Vec<u32> = first_rows.iter().map(|&row| index[row_starts + row as usize]).collect();
+        // Two words a tile: its first row, and its first instance.
+        let starts: Vec<u32> = (groups.start..=groups.end).map(|tile| index[tiles + 2 * tile + 1]).collect();
         let items = starts[0] as usize..starts[groups.len()] as usize;
         let mut handed_on = Pieces::new(if self.crossing > 0 { bindings.write(VECTOR_OUT) } else { &mut [] });
         let mut owned = self.owned(bindings.write(PARTIALS), index, owners, &items);

@@ -2,12 +2,12 @@
 
 use super::{write_body, write_declarations};
 use crate::device::{Access, KernelText, binding};
-use crate::kernel::{NEGATIVE, OwnSlot, OwnerProgram};
+use crate::kernel::{NEGATIVE, OwnerProgram};
 use std::fmt::Write;
 use std::sync::Arc;
 
 /// A workgroup is a tile. words0: the number of instances, and the words of the index buffer with the first tile's first row
-/// and the first row's beginning.
+/// and instance, two words a tile, and with the first row's beginning.
 pub fn owner_module(owner: &OwnerProgram) -> KernelText {
     let mut owner = owner.clone();
     owner.program.keep_used_addresses();
@@ -40,6 +40,8 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| run(&slot.codes).is_none()) {
         write_codes(number, &slot.codes, text)?;
     }
+    write_locate(owner, text)?;
+    let components: usize = slots.iter().map(|slot| slot.codes.len()).sum();
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
     if let Some(guard) = program.guard {
@@ -47,13 +49,18 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     }
     writeln!(text, "    let count = params.words0.x;\n    let number = group_index(group);")?;
     writeln!(text, "    if (number >= params.group_count) {{\n        return;\n    }}")?;
-    writeln!(text, "    let first_row = index[params.words0.y + number];")?;
-    writeln!(text, "    let rows = index[params.words0.y + number + 1u] - first_row;\n    let starts = params.words0.z + first_row;")?;
-    writeln!(text, "    let start = index[starts];\n    let lanes = index[starts + rows] - start;")?;
+    writeln!(
+        text,
+        "    let tiles = params.words0.y + 2u * number;\n    let first_row = index[tiles];\n    let start = index[tiles + 1u];"
+    )?;
+    writeln!(text, "    let items = (index[tiles + 2u] - first_row) * {components}u;\n    let lanes = index[tiles + 3u] - start;")?;
     writeln!(text, "    let i = start + lane;\n    if (lane < lanes) {{")?;
     let reloads = vec![None; program.instructions.len()];
     write_body(program, &reloads, "count", "        ", text)?;
-    writeln!(text, "    }}\n    workgroupBarrier();")?;
+    writeln!(text, "    }}\n    // Where the rows' sums go is looked up while the tile is on its way.")?;
+    writeln!(text, "    var item = Item();\n    var before: real = 0.0;\n    if (lane < items) {{")?;
+    writeln!(text, "        item = locate(lane, items, params.words0.z + first_row, count);\n        before = partials[item.to];\n    }}")?;
+    writeln!(text, "    workgroupBarrier();")?;
     match crossing_columns {
         0 => {}
         1 => writeln!(text, "    if (lane < lanes) {{\n        vector_out[i] = tile[lane];\n    }}")?,
@@ -62,40 +69,56 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
             writeln!(text, "        vector_out[start * {width}u + k] = tile[k % {width}u * tile_column + k / {width}u];\n    }}")?;
         }
     }
-    for (number, slot) in slots.iter().enumerate() {
-        write_rows(owner, number, slot, text)?;
-    }
-    writeln!(text, "}}")
+    writeln!(text, "    for (var k = lane; k < items; k += group_size) {{\n        if (k != lane) {{")?;
+    writeln!(
+        text,
+        "            item = locate(k, items, params.words0.z + first_row, count);\n            before = partials[item.to];\n        }}"
+    )?;
+    writeln!(text, "        var sum: real = 0.0;\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
+    writeln!(text, "            sum += tile[item.column + j];\n        }}")?;
+    writeln!(text, "        partials[item.to] = before + select(sum, -sum, item.negative);\n    }}\n}}")
 }
 
-/// Adds up the rows of a slot, a lane for each component of each; every other slot begins with the last lanes, which the one
-/// before may have left idle.
-fn write_rows(owner: &OwnerProgram, number: usize, slot: &OwnSlot, text: &mut String) -> std::fmt::Result {
-    let (width, first) = (slot.codes.len(), if number.is_multiple_of(2) { "lane" } else { "group_size - 1u - lane" });
-    let owners = format!("{}u + {}u * count + begin", owner.program.header, owner.column);
-    writeln!(text, "    for (var k = {first}; k < rows * {width}u; k += group_size) {{")?;
-    match width {
-        1 => writeln!(text, "        let row = k;\n        let component = 0u;")?,
-        _ => writeln!(text, "        let row = k / {width}u;\n        let component = k % {width}u;")?,
-    }
-    let sign = match run(&slot.codes) {
-        Some((first, negative)) => {
-            writeln!(text, "        let place = ({first}u + component) * tile_column;")?;
-            if negative { "-" } else { "+" }
+/// A function that says what a lane adds up, which is a component of a row, and where that goes.
+fn write_locate(owner: &OwnerProgram, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "\nstruct Item {{\n    begin: u32,\n    end: u32,\n    column: u32,\n    negative: bool,\n    to: u32,\n}}")?;
+    let components: usize = owner.slots.iter().map(|slot| slot.codes.len()).sum();
+    writeln!(text, "\nfn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {{\n    let rows = items / {components}u;")?;
+    writeln!(text, "    var item = Item();\n    var row = 0u;\n    var stride = 0u;")?;
+    let mut before = 0;
+    for (number, slot) in owner.slots.iter().enumerate() {
+        let width = slot.codes.len();
+        let is_last = number + 1 == owner.slots.len();
+        let end = before + width;
+        let opening = if is_last { "{\n".into() } else { format!("if (k < rows * {end}u) {{\n") };
+        write!(text, "{}{opening}", if number == 0 { "    " } else { " else " })?;
+        let rest = if before == 0 { "k".into() } else { format!("(k - rows * {before}u)") };
+        writeln!(
+            text,
+            "        let component = {rest} % {width}u;\n        row = {rest} / {width}u;\n        stride = {}u;",
+            slot.address.stride
+        )?;
+        writeln!(text, "        item.to = index[{}] + component;", slot.address.base)?;
+        match run(&slot.codes) {
+            Some((first, negative)) => {
+                writeln!(text, "        item.column = ({first}u + component) * tile_column;\n        item.negative = {negative};")?;
+            }
+            None => {
+                writeln!(
+                    text,
+                    "        let code = codes{number}(component);\n        item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;"
+                )?;
+                writeln!(text, "        item.negative = (code >> 31u) != 0u;\n        item.end = select(0u, 1u, code == 0u);")?;
+            }
         }
-        None => {
-            writeln!(text, "        let code = codes{number}(component);\n        if (code == 0u) {{\n            continue;\n        }}")?;
-            writeln!(text, "        let place = ((code & 0x7fffffffu) - 1u) * tile_column;")?;
-            "+"
-        }
-    };
-    writeln!(text, "        let begin = index[starts + row];\n        let end = index[starts + row + 1u];\n        var sum: real = 0.0;")?;
-    writeln!(text, "        for (var j = begin - start; j < end - start; j++) {{\n            sum += tile[place + j];\n        }}")?;
-    if run(&slot.codes).is_none() {
-        writeln!(text, "        sum = select(sum, -sum, (code >> 31u) != 0u);")?;
+        write!(text, "    }}")?;
+        before = end;
     }
-    writeln!(text, "        let owner = index[{owners}];")?;
-    writeln!(text, "        partials[index[{}] + owner * {}u + component] {sign}= sum;\n    }}", slot.address.base, slot.address.stride)
+    writeln!(text, "\n    item.begin = index[starts + row];")?;
+    let owners = format!("{}u + {}u * count + item.begin", owner.program.header, owner.column);
+    writeln!(text, "    item.to += index[{owners}] * stride;")?;
+    writeln!(text, "    // Where there is no column, nothing is added.")?;
+    writeln!(text, "    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);\n    return item;\n}}")
 }
 
 /// The first of the columns where components are columns next to each other, and whether all are subtracted.

@@ -5,7 +5,7 @@ use super::elimination;
 use super::host::Host;
 use super::sparse::Ordering;
 use super::{Choice, Linear, Wanted};
-use crate::device::Device;
+use crate::device::{Device, Profile};
 use crate::error::Error;
 use crate::problem::{Batch, Pattern, Problem, Registry};
 
@@ -116,7 +116,7 @@ pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
     if unknowns <= limits.dense {
         return chosen(Linear::Dense, format!("{unknowns} unknowns"));
     }
-    let on_gpu = matches!(device, Device::Wgpu(_));
+    let on_gpu = device.profile() != Profile::Cpu;
     let most = if on_gpu { limits.host_of_gpu } else { limits.host };
     if unknowns > most {
         return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
