@@ -57,7 +57,7 @@ export async function armadillo(chosen) {
   for (const backend of chosen.length ? chosen : ["cpu/f64", "webgpu/f32"]) results.push(await solveOn(backend.split("/"), mesh, data));
   console.log("");
   for (const { backend, precision, reached, seconds, steps, inner, cost } of results) {
-    console.log(`${reached ? "reached" : "MISSED"}  ${backend} ${precision}: cost ${cost.toExponential(6)} in f64 (level ${LEVEL.toExponential(2)}) after ${seconds.toFixed(1)} s, ${steps} steps, ${inner} inner iterations`);
+    console.log(`${reached ? "reached" : "MISSED"}  ${backend} ${precision}: cost ${cost.toExponential(6)} in f64 (level ${LEVEL.toExponential(2)}) after ${seconds.toFixed(3)} s, ${steps} steps, ${inner} inner iterations`);
   }
   if (results.some(({ reached }) => !reached)) throw new Error(`The level was not reached within ${MOST_STEPS} steps.`);
 }

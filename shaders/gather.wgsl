@@ -3,7 +3,7 @@
 //
 // words0: width of a row, first word of the column map, of the row starts, of the row ids
 // words1: first word of the entries, bits of a slot number, column length, first element of the table in `total`
-// words2: state element that stops the kernel
+// words2: state element that stops the kernel, 1 to store the sums instead of adding them
 
 @group(0) @binding(3) var<storage, read> incidence: array<u32>;
 @group(0) @binding(4) var<storage, read> columns: array<real>;
@@ -37,7 +37,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let start = params.words1.x + incidence[params.words0.z + row];
     let end = params.words1.x + incidence[params.words0.z + row + 1u];
     let to = params.words1.w + incidence[params.words0.w + row] * width + component;
-    let before = total[to];
+    let before = select(total[to], real(0.0), params.words2.y != 0u);
     var sum: real = 0.0;
     // Four at a time, so that their values are on their way together.
     for (var e = start; e < end; e += 4u) {

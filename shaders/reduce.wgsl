@@ -1,5 +1,6 @@
 // Reductions over one workgroup: a fixed tree, so the same input gives the same bits. Its fan-in is 16, not 2: two
-// barriers instead of eight, which is as fast on a GPU and much faster where barriers are emulated.
+// barriers instead of eight, which is as fast on a GPU and much faster where barriers are emulated. Loops have constant lengths,
+// so compilers load all that a lane adds up at once: workgroups are multiples of the fan-in.
 
 const fan_in: u32 = 16u;
 
@@ -24,7 +25,7 @@ fn group_sum(lane: u32, value: real) -> real {
     workgroupBarrier();
     if (lane % fan_in == 0u) {
         var sum = scratch[lane];
-        for (var k = 1u; k < fan_in && lane + k < group_size; k++) {
+        for (var k = 1u; k < fan_in; k++) {
             sum += scratch[lane + k];
         }
         scratch[lane] = sum;
@@ -45,7 +46,7 @@ fn group_sums(lane: u32, first: real, second: real) -> vec2<real> {
     workgroupBarrier();
     if (lane % fan_in == 0u) {
         var sum = vec2<real>(scratch[lane], scratch_low[lane]);
-        for (var k = 1u; k < fan_in && lane + k < group_size; k++) {
+        for (var k = 1u; k < fan_in; k++) {
             sum += vec2<real>(scratch[lane + k], scratch_low[lane + k]);
         }
         scratch[lane] = sum.x;
@@ -65,7 +66,7 @@ fn group_max(lane: u32, value: real) -> real {
     workgroupBarrier();
     if (lane % fan_in == 0u) {
         var largest = scratch[lane];
-        for (var k = 1u; k < fan_in && lane + k < group_size; k++) {
+        for (var k = 1u; k < fan_in; k++) {
             largest = max(largest, scratch[lane + k]);
         }
         scratch[lane] = largest;
@@ -98,7 +99,7 @@ fn group_sum_exact(lane: u32, value: Exact) -> Exact {
     workgroupBarrier();
     if (lane % fan_in == 0u) {
         var sum = value;
-        for (var k = 1u; k < fan_in && lane + k < group_size; k++) {
+        for (var k = 1u; k < fan_in; k++) {
             sum = exact_add(sum, Exact(scratch[lane + k], scratch_low[lane + k]));
         }
         scratch[lane] = sum.high;

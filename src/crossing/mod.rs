@@ -25,7 +25,7 @@ impl ForcedLimits {
     /// A device's limits with these in place of its own.
     pub fn over(&self, base: Limits) -> Limits {
         let binding_bytes = self.binding_bytes.map_or(base.binding_bytes, |bytes| (bytes as u64).max(1 << 16));
-        let group_size = self.group_size.unwrap_or(base.group_size).clamp(1, 256);
+        let group_size = self.group_size.unwrap_or(base.group_size).clamp(Limits::LEAST_GROUP, 256);
         Limits {
             binding_bytes,
             buffer_bytes: if self.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },

@@ -42,7 +42,7 @@ pub struct Limits {
     pub binding_bytes: u64,
     /// Bytes of one buffer.
     pub buffer_bytes: u64,
-    /// Invocations of a workgroup: a power of two, at most 256.
+    /// Invocations of a workgroup: a power of two from [`Limits::LEAST_GROUP`] to 256.
     pub group_size: u32,
     /// Workgroups in one dimension of a dispatch.
     pub groups_per_dimension: u32,
@@ -54,6 +54,8 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Workgroups have at least so many invocations, and a multiple of them (`shaders/reduce.wgsl`).
+    pub const LEAST_GROUP: u32 = 16;
     /// What every WebGPU device has.
     pub const WEBGPU: Self = Self {
         binding_bytes: 128 << 20,

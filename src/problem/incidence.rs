@@ -33,7 +33,7 @@ pub struct Incidence {
 }
 
 /// Entries that one lane adds up at most.
-const LONGEST: u32 = 512;
+const LONGEST: u32 = 64;
 
 /// The words of a list, and of the tree of its hubs.
 pub struct Words {

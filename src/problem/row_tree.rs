@@ -8,8 +8,8 @@
 use super::chunk::Allocation;
 use crate::device::{BufferId, DeviceError, Kind};
 
-/// Items that a node adds up at most.
-const FAN_IN: usize = 256;
+/// Items that a node adds up at most: one lane does, one after the other, so on a GPU more levels cost less than longer nodes.
+const FAN_IN: usize = 32;
 
 pub struct RowTree {
     pub buffer: BufferId,

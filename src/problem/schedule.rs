@@ -203,7 +203,9 @@ fn costs(compiled: &mut Compiled, schedule: Schedule, column: Option<u32>, sizes
     let program = program(programs, schedule, owner.as_deref())?;
     let (handed, gathered) = handed_on(programs, signature, owner.as_deref());
     let read = arena_bytes(program, signature, sizes, real) / f64::from(sizes.instances.max(1));
-    let bytes = columns_bytes(program, real) + 2.0 * f64::from(handed) * real + 4.0 * f64::from(gathered) + read;
+    // Rows go through the workgroup's memory and meet at a barrier.
+    let rows = if owner.is_some() && profile == Profile::Gpu { 2.0 * real } else { 0.0 };
+    let bytes = columns_bytes(program, real) + 2.0 * f64::from(handed) * real + 4.0 * f64::from(gathered) + read + rows;
     Some(bytes + profile.bytes_an_operation(real) * wgsl::operations(program) as f64)
 }
 

@@ -96,11 +96,10 @@ impl Along {
                 (self.total, self.base)
             } else {
                 let (buffer, _) = tree.nodes[number % 2];
-                let nodes = Slice { buffer, offset: 0, len: level.count * self.width };
-                commands.push(Command::Clear { slice: nodes });
-                (nodes, 0)
+                (Slice { buffer, offset: 0, len: level.count * self.width }, 0)
             };
-            let words = [self.width, map, level.starts, level.ids, level.entries[which], bits, stride, first, self.guard];
+            let words =
+                [self.width, map, level.starts, level.ids, level.entries[which], bits, stride, first, self.guard, u32::from(!is_last)];
             let bindings = [(INDEX, list), (VECTOR_IN, below), (VECTOR_OUT, to), (STATE, self.state)];
             commands.push(dispatch(self.gather, level.count * self.width, &words, &bindings));
             (below, stride, map, bits) = (to, 1, tree.map, 0);

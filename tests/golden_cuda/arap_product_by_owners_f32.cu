@@ -8,6 +8,14 @@ struct S3_Params {
     Vec<u32, 4> m6_words2;
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
+struct S9_Item {
+    u32 m0_begin;
+    u32 m1_end;
+    u32 m2_column;
+    bool m3_negative;
+    unsigned char gap4[3];
+    u32 m4_to;
+};
 static __device__ constexpr u32 c0_group_size = 256u;
 static __device__ constexpr u32 c1_tile_column = 267u;
 __shared__ Array<f32, 1602u> g8_tile;
@@ -22,17 +30,79 @@ __device__ __forceinline__ u32 f4_group_index(const S3_Params& g0_params, const 
     return e9;
 }
 
+__device__ __forceinline__ S9_Item f5_locate(const u32* __restrict__ g2_index, const u32 g2_index_count, const u32 a0_k, const u32 a1_items, const u32 a2_starts, const u32 a3_count) {
+    S9_Item l0_item = S9_Item{};
+    u32 l1_row = 0u;
+    u32 l2_stride = 0u;
+    const u32 e5 = op_div(a1_items, 6u);
+    const u32 e13 = op_mul(e5, 3u);
+    const bool e14 = op_lt(a0_k, e13);
+    if (e14) {
+        const u32 e16 = op_rem(a0_k, 3u);
+        const u32 e18 = op_div(a0_k, 3u);
+        l1_row = e18;
+        l2_stride = 3u;
+        const u32 e23 = g2_index[5];
+        const u32 e24 = op_add(e23, e16);
+        l0_item.m4_to = e24;
+        const u32 e27 = op_add(0u, e16);
+        const u32 e29 = op_mul(e27, c1_tile_column);
+        l0_item.m2_column = e29;
+        l0_item.m3_negative = false;
+    } else {
+        const u32 e33 = op_mul(e5, 3u);
+        const u32 e34 = op_sub(a0_k, e33);
+        const u32 e36 = op_rem(e34, 3u);
+        const u32 e38 = op_mul(e5, 3u);
+        const u32 e39 = op_sub(a0_k, e38);
+        const u32 e41 = op_div(e39, 3u);
+        l1_row = e41;
+        l2_stride = 3u;
+        const u32 e46 = g2_index[7];
+        const u32 e47 = op_add(e46, e36);
+        l0_item.m4_to = e47;
+        const u32 e50 = op_add(3u, e36);
+        const u32 e52 = op_mul(e50, c1_tile_column);
+        l0_item.m2_column = e52;
+        l0_item.m3_negative = false;
+    }
+    const u32 e57 = l1_row;
+    const u32 e58 = op_add(a2_starts, e57);
+    const u32 e60 = g2_index[e58];
+    l0_item.m0_begin = e60;
+    const u32 e62 = l0_item.m4_to;
+    const u32 e66 = op_mul(0u, a3_count);
+    const u32 e67 = op_add(10u, e66);
+    const u32 e69 = l0_item.m0_begin;
+    const u32 e70 = op_add(e67, e69);
+    const u32 e72 = g2_index[e70];
+    const u32 e73 = l2_stride;
+    const u32 e74 = op_mul(e72, e73);
+    const u32 e75 = op_add(e62, e74);
+    l0_item.m4_to = e75;
+    const u32 e78 = l1_row;
+    const u32 e79 = op_add(a2_starts, e78);
+    const u32 e81 = op_add(e79, 1u);
+    const u32 e83 = g2_index[e81];
+    const u32 e85 = l0_item.m0_begin;
+    const u32 e87 = l0_item.m1_end;
+    const bool e89 = op_ne(e87, 0u);
+    const u32 e90 = choose(e89, e85, e83);
+    l0_item.m1_end = e90;
+    const S9_Item e91 = l0_item;
+    return e91;
+}
+
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f32* __restrict__ g1_data, const u32 g1_data_count, const u32* __restrict__ g2_index, const u32 g2_index_count, const f32* __restrict__ g3_vector_in, const u32 g3_vector_in_count, f32* __restrict__ g4_vector_out, const u32 g4_vector_out_count, const f32* __restrict__ g5_jacobian, const u32 g5_jacobian_count, const f32* __restrict__ g6_state, const u32 g6_state_count, f32* __restrict__ g7_partials, const u32 g7_partials_count) {
     const u32 local_index = threadIdx.x;
     const u32 a0_lane = local_index;
     const Vec<u32, 3> a1_group = vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z);
-    u32 l0_k = {};
-    u32 l1_k = {};
-    f32 l2_sum = {};
-    u32 l3_j = {};
-    u32 l4_k = {};
-    f32 l5_sum = {};
-    u32 l6_j = {};
+    S9_Item l0_item = S9_Item{};
+    f32 l1_before = 0e0f;
+    u32 l2_k = {};
+    u32 l3_k = {};
+    f32 l4_sum = {};
+    u32 l5_j = {};
     const f32 e4 = g6_state[11];
     const bool e6 = op_ne(e4, 0e0f);
     if (e6) {
@@ -45,287 +115,230 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     if (e15) {
         return;
     }
-    const u32 e20 = g0_params.m4_words0.v[1];
-    const u32 e21 = op_add(e20, e11);
-    const u32 e23 = g2_index[e21];
-    const u32 e28 = g0_params.m4_words0.v[1];
-    const u32 e29 = op_add(e28, e11);
-    const u32 e31 = op_add(e29, 1u);
-    const u32 e33 = g2_index[e31];
-    const u32 e34 = op_sub(e33, e23);
-    const u32 e38 = g0_params.m4_words0.v[2];
-    const u32 e39 = op_add(e38, e23);
-    const u32 e42 = g2_index[e39];
-    const u32 e44 = op_add(e39, e34);
-    const u32 e46 = g2_index[e44];
-    const u32 e47 = op_sub(e46, e42);
-    const u32 e48 = op_add(e42, a0_lane);
-    const bool e49 = op_lt(a0_lane, e47);
-    if (e49) {
-        const u32 e52 = g2_index[7];
-        const u32 e55 = op_add(10u, e48);
-        const u32 e57 = g2_index[e55];
-        const u32 e59 = op_mul(e57, 3u);
-        const u32 e60 = op_add(e52, e59);
-        const u32 e63 = g2_index[6];
-        const u32 e66 = op_add(10u, e10);
-        const u32 e67 = op_add(e66, e48);
-        const u32 e69 = g2_index[e67];
-        const u32 e71 = op_mul(e69, 3u);
-        const u32 e72 = op_add(e63, e71);
-        const u32 e75 = g2_index[5];
-        const u32 e78 = op_add(10u, e48);
-        const u32 e80 = g2_index[e78];
-        const u32 e82 = op_mul(e80, 3u);
-        const u32 e83 = op_add(e75, e82);
-        const u32 e86 = op_add(e60, 0u);
-        const f32 e88 = g3_vector_in[e86];
-        const u32 e91 = op_mul(3u, e10);
-        const u32 e92 = op_add(e91, e48);
-        const f32 e94 = g5_jacobian[e92];
-        const f32 e95 = op_mul(e94, e88);
-        const u32 e98 = op_add(e72, 0u);
-        const f32 e100 = g3_vector_in[e98];
-        const u32 e103 = op_add(e83, 0u);
-        const f32 e105 = g3_vector_in[e103];
-        const f32 e106 = op_sub(e105, e100);
-        const f32 e107 = op_sub(e106, e95);
-        const u32 e110 = op_add(e60, 1u);
-        const f32 e112 = g3_vector_in[e110];
-        const u32 e115 = op_mul(4u, e10);
-        const u32 e116 = op_add(e115, e48);
-        const f32 e118 = g5_jacobian[e116];
-        const f32 e119 = op_mul(e118, e112);
-        const f32 e120 = op_add(e119, e107);
-        const u32 e123 = op_add(e60, 2u);
-        const f32 e125 = g3_vector_in[e123];
-        const u32 e128 = op_mul(5u, e10);
-        const u32 e129 = op_add(e128, e48);
-        const f32 e131 = g5_jacobian[e129];
-        const f32 e132 = op_mul(e131, e125);
-        const f32 e133 = op_add(e132, e120);
-        const f32 e136 = g1_data[0];
-        const f32 e137 = op_mul(e136, e133);
-        const u32 e140 = op_add(e72, 1u);
-        const f32 e142 = g3_vector_in[e140];
-        const u32 e145 = op_add(e83, 1u);
-        const f32 e147 = g3_vector_in[e145];
-        const f32 e148 = op_sub(e147, e142);
-        const u32 e151 = op_mul(6u, e10);
-        const u32 e152 = op_add(e151, e48);
-        const f32 e154 = g5_jacobian[e152];
-        const f32 e155 = op_mul(e154, e88);
-        const f32 e156 = op_add(e155, e148);
-        const u32 e159 = op_mul(7u, e10);
-        const u32 e160 = op_add(e159, e48);
-        const f32 e162 = g5_jacobian[e160];
-        const f32 e163 = op_mul(e162, e112);
-        const f32 e164 = op_add(e163, e156);
-        const u32 e167 = op_mul(8u, e10);
-        const u32 e168 = op_add(e167, e48);
-        const f32 e170 = g5_jacobian[e168];
-        const f32 e171 = op_mul(e170, e125);
-        const f32 e172 = op_sub(e164, e171);
-        const f32 e173 = op_mul(e136, e172);
-        const u32 e176 = op_add(e72, 2u);
-        const f32 e178 = g3_vector_in[e176];
-        const u32 e181 = op_add(e83, 2u);
-        const f32 e183 = g3_vector_in[e181];
-        const f32 e184 = op_sub(e183, e178);
-        const u32 e187 = op_mul(9u, e10);
-        const u32 e188 = op_add(e187, e48);
-        const f32 e190 = g5_jacobian[e188];
-        const f32 e191 = op_mul(e190, e88);
-        const f32 e192 = op_add(e191, e184);
-        const u32 e195 = op_mul(10u, e10);
-        const u32 e196 = op_add(e195, e48);
-        const f32 e198 = g5_jacobian[e196];
-        const f32 e199 = op_mul(e198, e112);
-        const f32 e200 = op_add(e199, e192);
-        const f32 e201 = op_mul(e136, e200);
-        const f32 e202 = op_mul(e94, e137);
-        const f32 e203 = op_mul(e154, e173);
-        const f32 e204 = op_sub(e203, e202);
-        const f32 e205 = op_mul(e190, e201);
+    const u32 e19 = g0_params.m4_words0.v[1];
+    const u32 e21 = op_mul(2u, e11);
+    const u32 e22 = op_add(e19, e21);
+    const u32 e25 = g2_index[e22];
+    const u32 e28 = op_add(e22, 1u);
+    const u32 e30 = g2_index[e28];
+    const u32 e33 = op_add(e22, 2u);
+    const u32 e35 = g2_index[e33];
+    const u32 e36 = op_sub(e35, e25);
+    const u32 e38 = op_mul(e36, 6u);
+    const u32 e41 = op_add(e22, 3u);
+    const u32 e43 = g2_index[e41];
+    const u32 e44 = op_sub(e43, e30);
+    const u32 e45 = op_add(e30, a0_lane);
+    const bool e46 = op_lt(a0_lane, e44);
+    if (e46) {
+        const u32 e49 = g2_index[7];
+        const u32 e52 = op_add(10u, e45);
+        const u32 e54 = g2_index[e52];
+        const u32 e56 = op_mul(e54, 3u);
+        const u32 e57 = op_add(e49, e56);
+        const u32 e60 = g2_index[6];
+        const u32 e63 = op_add(10u, e10);
+        const u32 e64 = op_add(e63, e45);
+        const u32 e66 = g2_index[e64];
+        const u32 e68 = op_mul(e66, 3u);
+        const u32 e69 = op_add(e60, e68);
+        const u32 e72 = g2_index[5];
+        const u32 e75 = op_add(10u, e45);
+        const u32 e77 = g2_index[e75];
+        const u32 e79 = op_mul(e77, 3u);
+        const u32 e80 = op_add(e72, e79);
+        const u32 e83 = op_add(e57, 0u);
+        const f32 e85 = g3_vector_in[e83];
+        const u32 e88 = op_mul(3u, e10);
+        const u32 e89 = op_add(e88, e45);
+        const f32 e91 = g5_jacobian[e89];
+        const f32 e92 = op_mul(e91, e85);
+        const u32 e95 = op_add(e69, 0u);
+        const f32 e97 = g3_vector_in[e95];
+        const u32 e100 = op_add(e80, 0u);
+        const f32 e102 = g3_vector_in[e100];
+        const f32 e103 = op_sub(e102, e97);
+        const f32 e104 = op_sub(e103, e92);
+        const u32 e107 = op_add(e57, 1u);
+        const f32 e109 = g3_vector_in[e107];
+        const u32 e112 = op_mul(4u, e10);
+        const u32 e113 = op_add(e112, e45);
+        const f32 e115 = g5_jacobian[e113];
+        const f32 e116 = op_mul(e115, e109);
+        const f32 e117 = op_add(e116, e104);
+        const u32 e120 = op_add(e57, 2u);
+        const f32 e122 = g3_vector_in[e120];
+        const u32 e125 = op_mul(5u, e10);
+        const u32 e126 = op_add(e125, e45);
+        const f32 e128 = g5_jacobian[e126];
+        const f32 e129 = op_mul(e128, e122);
+        const f32 e130 = op_add(e129, e117);
+        const f32 e133 = g1_data[0];
+        const f32 e134 = op_mul(e133, e130);
+        const u32 e137 = op_add(e69, 1u);
+        const f32 e139 = g3_vector_in[e137];
+        const u32 e142 = op_add(e80, 1u);
+        const f32 e144 = g3_vector_in[e142];
+        const f32 e145 = op_sub(e144, e139);
+        const u32 e148 = op_mul(6u, e10);
+        const u32 e149 = op_add(e148, e45);
+        const f32 e151 = g5_jacobian[e149];
+        const f32 e152 = op_mul(e151, e85);
+        const f32 e153 = op_add(e152, e145);
+        const u32 e156 = op_mul(7u, e10);
+        const u32 e157 = op_add(e156, e45);
+        const f32 e159 = g5_jacobian[e157];
+        const f32 e160 = op_mul(e159, e109);
+        const f32 e161 = op_add(e160, e153);
+        const u32 e164 = op_mul(8u, e10);
+        const u32 e165 = op_add(e164, e45);
+        const f32 e167 = g5_jacobian[e165];
+        const f32 e168 = op_mul(e167, e122);
+        const f32 e169 = op_sub(e161, e168);
+        const f32 e170 = op_mul(e133, e169);
+        const u32 e173 = op_add(e69, 2u);
+        const f32 e175 = g3_vector_in[e173];
+        const u32 e178 = op_add(e80, 2u);
+        const f32 e180 = g3_vector_in[e178];
+        const f32 e181 = op_sub(e180, e175);
+        const u32 e184 = op_mul(9u, e10);
+        const u32 e185 = op_add(e184, e45);
+        const f32 e187 = g5_jacobian[e185];
+        const f32 e188 = op_mul(e187, e85);
+        const f32 e189 = op_add(e188, e181);
+        const u32 e192 = op_mul(10u, e10);
+        const u32 e193 = op_add(e192, e45);
+        const f32 e195 = g5_jacobian[e193];
+        const f32 e196 = op_mul(e195, e109);
+        const f32 e197 = op_add(e196, e189);
+        const f32 e198 = op_mul(e133, e197);
+        const f32 e199 = op_mul(e91, e134);
+        const f32 e200 = op_mul(e151, e170);
+        const f32 e201 = op_sub(e200, e199);
+        const f32 e202 = op_mul(e187, e198);
+        const f32 e203 = op_add(e202, e201);
+        const f32 e204 = op_mul(e159, e170);
+        const f32 e205 = op_mul(e115, e134);
         const f32 e206 = op_add(e205, e204);
-        const f32 e207 = op_mul(e162, e173);
-        const f32 e208 = op_mul(e118, e137);
-        const f32 e209 = op_add(e208, e207);
-        const f32 e210 = op_mul(e198, e201);
-        const f32 e211 = op_add(e210, e209);
-        const f32 e212 = op_mul(e170, e173);
-        const f32 e213 = op_mul(e131, e137);
-        const f32 e214 = op_sub(e213, e212);
-        g8_tile.e[a0_lane] = e137;
-        const u32 e219 = op_add(c1_tile_column, a0_lane);
-        g8_tile.e[e219] = e173;
-        const u32 e223 = op_add(534u, a0_lane);
-        g8_tile.e[e223] = e201;
-        const u32 e227 = op_add(801u, a0_lane);
-        g8_tile.e[e227] = e206;
-        const u32 e231 = op_add(1068u, a0_lane);
-        g8_tile.e[e231] = e211;
-        const u32 e235 = op_add(1335u, a0_lane);
-        g8_tile.e[e235] = e214;
+        const f32 e207 = op_mul(e195, e198);
+        const f32 e208 = op_add(e207, e206);
+        const f32 e209 = op_mul(e167, e170);
+        const f32 e210 = op_mul(e128, e134);
+        const f32 e211 = op_sub(e210, e209);
+        g8_tile.e[a0_lane] = e134;
+        const u32 e216 = op_add(c1_tile_column, a0_lane);
+        g8_tile.e[e216] = e170;
+        const u32 e220 = op_add(534u, a0_lane);
+        g8_tile.e[e220] = e198;
+        const u32 e224 = op_add(801u, a0_lane);
+        g8_tile.e[e224] = e203;
+        const u32 e228 = op_add(1068u, a0_lane);
+        g8_tile.e[e228] = e208;
+        const u32 e232 = op_add(1335u, a0_lane);
+        g8_tile.e[e232] = e211;
+    }
+    const bool e238 = op_lt(a0_lane, e38);
+    if (e238) {
+        const u32 e242 = g0_params.m4_words0.v[2];
+        const u32 e243 = op_add(e242, e25);
+        const S9_Item e244 = f5_locate(g2_index, g2_index_count, a0_lane, e38, e243, e10);
+        l0_item = e244;
+        const u32 e247 = l0_item.m4_to;
+        const f32 e249 = g7_partials[e247];
+        l1_before = e249;
     }
     __syncthreads();
-    l0_k = a0_lane;
-    for (bool first_5667 = true;; first_5667 = false) {
-        if (!first_5667) {
-            const u32 e260 = l0_k;
-            const u32 e262 = op_add(e260, c0_group_size);
-            l0_k = e262;
+    l2_k = a0_lane;
+    for (bool first_5992 = true;; first_5992 = false) {
+        if (!first_5992) {
+            const u32 e273 = l2_k;
+            const u32 e275 = op_add(e273, c0_group_size);
+            l2_k = e275;
         }
-        const u32 e238 = l0_k;
-        const u32 e240 = op_mul(e47, 3u);
-        const bool e241 = op_lt(e238, e240);
-        if (e241) {
+        const u32 e251 = l2_k;
+        const u32 e253 = op_mul(e44, 3u);
+        const bool e254 = op_lt(e251, e253);
+        if (e254) {
         } else {
             break;
         }
         {
-            const u32 e244 = op_mul(e42, 3u);
-            const u32 e245 = l0_k;
-            const u32 e246 = op_add(e244, e245);
-            const u32 e249 = l0_k;
-            const u32 e251 = op_rem(e249, 3u);
-            const u32 e253 = op_mul(e251, c1_tile_column);
-            const u32 e254 = l0_k;
-            const u32 e256 = op_div(e254, 3u);
-            const u32 e257 = op_add(e253, e256);
-            const f32 e259 = g8_tile.e[e257];
-            g4_vector_out[e246] = e259;
+            const u32 e257 = op_mul(e30, 3u);
+            const u32 e258 = l2_k;
+            const u32 e259 = op_add(e257, e258);
+            const u32 e262 = l2_k;
+            const u32 e264 = op_rem(e262, 3u);
+            const u32 e266 = op_mul(e264, c1_tile_column);
+            const u32 e267 = l2_k;
+            const u32 e269 = op_div(e267, 3u);
+            const u32 e270 = op_add(e266, e269);
+            const f32 e272 = g8_tile.e[e270];
+            g4_vector_out[e259] = e272;
         }
     }
-    l1_k = a0_lane;
-    for (bool first_6596 = true;; first_6596 = false) {
-        if (!first_6596) {
-            const u32 e325 = l1_k;
-            const u32 e327 = op_add(e325, c0_group_size);
-            l1_k = e327;
+    l3_k = a0_lane;
+    for (bool first_6921 = true;; first_6921 = false) {
+        if (!first_6921) {
+            const u32 e328 = l3_k;
+            const u32 e330 = op_add(e328, c0_group_size);
+            l3_k = e330;
         }
-        const u32 e264 = l1_k;
-        const u32 e266 = op_mul(e34, 3u);
-        const bool e267 = op_lt(e264, e266);
-        if (e267) {
+        const u32 e277 = l3_k;
+        const bool e278 = op_lt(e277, e38);
+        if (e278) {
         } else {
             break;
         }
         {
-            const u32 e268 = l1_k;
-            const u32 e270 = op_div(e268, 3u);
-            const u32 e271 = l1_k;
-            const u32 e273 = op_rem(e271, 3u);
-            const u32 e275 = op_add(0u, e273);
-            const u32 e277 = op_mul(e275, c1_tile_column);
-            const u32 e279 = op_add(e39, e270);
-            const u32 e281 = g2_index[e279];
-            const u32 e283 = op_add(e39, e270);
-            const u32 e285 = op_add(e283, 1u);
-            const u32 e287 = g2_index[e285];
-            l2_sum = 0e0f;
-            const u32 e290 = op_sub(e281, e42);
-            l3_j = e290;
-            for (bool first_7604 = true;; first_7604 = false) {
-                if (!first_7604) {
-                    const u32 e303 = l3_j;
-                    const u32 e304 = op_add(e303, 1u);
-                    l3_j = e304;
+            const u32 e279 = l3_k;
+            const bool e280 = op_ne(e279, a0_lane);
+            if (e280) {
+                const u32 e281 = l3_k;
+                const u32 e285 = g0_params.m4_words0.v[2];
+                const u32 e286 = op_add(e285, e25);
+                const S9_Item e287 = f5_locate(g2_index, g2_index_count, e281, e38, e286, e10);
+                l0_item = e287;
+                const u32 e290 = l0_item.m4_to;
+                const f32 e292 = g7_partials[e290];
+                l1_before = e292;
+            }
+            l4_sum = 0e0f;
+            const u32 e296 = l0_item.m0_begin;
+            const u32 e297 = op_sub(e296, e30);
+            l5_j = e297;
+            for (bool first_7967 = true;; first_7967 = false) {
+                if (!first_7967) {
+                    const u32 e314 = l5_j;
+                    const u32 e315 = op_add(e314, 1u);
+                    l5_j = e315;
                 }
-                const u32 e292 = l3_j;
-                const u32 e293 = op_sub(e287, e42);
-                const bool e294 = op_lt(e292, e293);
-                if (e294) {
+                const u32 e299 = l5_j;
+                const u32 e301 = l0_item.m1_end;
+                const u32 e302 = op_sub(e301, e30);
+                const bool e303 = op_lt(e299, e302);
+                if (e303) {
                 } else {
                     break;
                 }
                 {
-                    const f32 e295 = l2_sum;
-                    const u32 e297 = l3_j;
-                    const u32 e298 = op_add(e277, e297);
-                    const f32 e300 = g8_tile.e[e298];
-                    const f32 e301 = op_add(e295, e300);
-                    l2_sum = e301;
+                    const f32 e304 = l4_sum;
+                    const u32 e307 = l0_item.m2_column;
+                    const u32 e308 = l5_j;
+                    const u32 e309 = op_add(e307, e308);
+                    const f32 e311 = g8_tile.e[e309];
+                    const f32 e312 = op_add(e304, e311);
+                    l4_sum = e312;
                 }
             }
-            const u32 e308 = op_mul(0u, e10);
-            const u32 e309 = op_add(10u, e308);
-            const u32 e310 = op_add(e309, e281);
-            const u32 e312 = g2_index[e310];
-            const u32 e316 = g2_index[5];
-            const u32 e318 = op_mul(e312, 3u);
-            const u32 e319 = op_add(e316, e318);
-            const u32 e320 = op_add(e319, e273);
-            const f32 e322 = g7_partials[e320];
-            const f32 e323 = l2_sum;
-            const f32 e324 = op_add(e322, e323);
-            g7_partials[e320] = e324;
-        }
-    }
-    const u32 e329 = op_sub(255u, a0_lane);
-    l4_k = e329;
-    for (bool first_9059 = true;; first_9059 = false) {
-        if (!first_9059) {
-            const u32 e392 = l4_k;
-            const u32 e394 = op_add(e392, c0_group_size);
-            l4_k = e394;
-        }
-        const u32 e331 = l4_k;
-        const u32 e333 = op_mul(e34, 3u);
-        const bool e334 = op_lt(e331, e333);
-        if (e334) {
-        } else {
-            break;
-        }
-        {
-            const u32 e335 = l4_k;
-            const u32 e337 = op_div(e335, 3u);
-            const u32 e338 = l4_k;
-            const u32 e340 = op_rem(e338, 3u);
-            const u32 e342 = op_add(3u, e340);
-            const u32 e344 = op_mul(e342, c1_tile_column);
-            const u32 e346 = op_add(e39, e337);
-            const u32 e348 = g2_index[e346];
-            const u32 e350 = op_add(e39, e337);
-            const u32 e352 = op_add(e350, 1u);
-            const u32 e354 = g2_index[e352];
-            l5_sum = 0e0f;
-            const u32 e357 = op_sub(e348, e42);
-            l6_j = e357;
-            for (bool first_10067 = true;; first_10067 = false) {
-                if (!first_10067) {
-                    const u32 e370 = l6_j;
-                    const u32 e371 = op_add(e370, 1u);
-                    l6_j = e371;
-                }
-                const u32 e359 = l6_j;
-                const u32 e360 = op_sub(e354, e42);
-                const bool e361 = op_lt(e359, e360);
-                if (e361) {
-                } else {
-                    break;
-                }
-                {
-                    const f32 e362 = l5_sum;
-                    const u32 e364 = l6_j;
-                    const u32 e365 = op_add(e344, e364);
-                    const f32 e367 = g8_tile.e[e365];
-                    const f32 e368 = op_add(e362, e367);
-                    l5_sum = e368;
-                }
-            }
-            const u32 e375 = op_mul(0u, e10);
-            const u32 e376 = op_add(10u, e375);
-            const u32 e377 = op_add(e376, e348);
-            const u32 e379 = g2_index[e377];
-            const u32 e383 = g2_index[7];
-            const u32 e385 = op_mul(e379, 3u);
-            const u32 e386 = op_add(e383, e385);
-            const u32 e387 = op_add(e386, e340);
-            const f32 e389 = g7_partials[e387];
-            const f32 e390 = l5_sum;
-            const f32 e391 = op_add(e389, e390);
-            g7_partials[e387] = e391;
+            const u32 e318 = l0_item.m4_to;
+            const f32 e320 = l1_before;
+            const f32 e321 = l4_sum;
+            const f32 e322 = l4_sum;
+            const f32 e323 = op_neg(e322);
+            const bool e325 = l0_item.m3_negative;
+            const f32 e326 = choose(e325, e323, e321);
+            const f32 e327 = op_add(e320, e326);
+            g7_partials[e318] = e327;
         }
     }
     return;

@@ -82,9 +82,8 @@ __device__ __forceinline__ S9_Exact f9_exact_add(const S9_Exact a0_a, const S9_E
 __device__ __forceinline__ S9_Exact f10_group_sum_exact(const u32 a0_lane, const S9_Exact a1_value) {
     S9_Exact l0_sum = {};
     u32 l1_k = 1u;
-    bool l2_ = {};
-    S9_Exact l3_total = {};
-    u32 l4_k = c1_fan_in;
+    S9_Exact l2_total = {};
+    u32 l3_k = c1_fan_in;
     const f64 e4 = a1_value.m0_high;
     g1_scratch.e[a0_lane] = e4;
     const f64 e7 = a1_value.m1_low;
@@ -94,76 +93,67 @@ __device__ __forceinline__ S9_Exact f10_group_sum_exact(const u32 a0_lane, const
     const bool e11 = op_eq(e9, 0u);
     if (e11) {
         l0_sum = a1_value;
-        for (bool first_405 = true;; first_405 = false) {
-            if (!first_405) {
-                const u32 e40 = l1_k;
-                const u32 e41 = op_add(e40, 1u);
-                l1_k = e41;
+        for (bool first_386 = true;; first_386 = false) {
+            if (!first_386) {
+                const u32 e32 = l1_k;
+                const u32 e33 = op_add(e32, 1u);
+                l1_k = e33;
             }
             const u32 e15 = l1_k;
             const bool e17 = op_lt(e15, c1_fan_in);
             if (e17) {
-                const u32 e20 = l1_k;
-                const u32 e21 = op_add(a0_lane, e20);
-                const bool e23 = op_lt(e21, c0_group_size);
-                l2_ = e23;
-            } else {
-                l2_ = false;
-            }
-            const bool e25 = l2_;
-            if (e25) {
             } else {
                 break;
             }
             {
-                const S9_Exact e26 = l0_sum;
-                const u32 e28 = l1_k;
-                const u32 e29 = op_add(a0_lane, e28);
-                const f64 e31 = g1_scratch.e[e29];
-                const u32 e33 = l1_k;
-                const u32 e34 = op_add(a0_lane, e33);
-                const f64 e36 = g2_scratch_low.e[e34];
-                const S9_Exact e37 = S9_Exact{.m0_high = e31, .m1_low = e36};
-                const S9_Exact e38 = f9_exact_add(e26, e37);
-                l0_sum = e38;
+                const S9_Exact e18 = l0_sum;
+                const u32 e20 = l1_k;
+                const u32 e21 = op_add(a0_lane, e20);
+                const f64 e23 = g1_scratch.e[e21];
+                const u32 e25 = l1_k;
+                const u32 e26 = op_add(a0_lane, e25);
+                const f64 e28 = g2_scratch_low.e[e26];
+                const S9_Exact e29 = S9_Exact{.m0_high = e23, .m1_low = e28};
+                const S9_Exact e30 = f9_exact_add(e18, e29);
+                l0_sum = e30;
             }
         }
-        const f64 e45 = l0_sum.m0_high;
-        g1_scratch.e[a0_lane] = e45;
-        const f64 e49 = l0_sum.m1_low;
-        g2_scratch_low.e[a0_lane] = e49;
+        const f64 e37 = l0_sum.m0_high;
+        g1_scratch.e[a0_lane] = e37;
+        const f64 e41 = l0_sum.m1_low;
+        g2_scratch_low.e[a0_lane] = e41;
     }
     __syncthreads();
-    const f64 e52 = g1_scratch.e[0];
-    const f64 e55 = g2_scratch_low.e[0];
-    const S9_Exact e56 = S9_Exact{.m0_high = e52, .m1_low = e55};
-    l3_total = e56;
-    for (bool first_1979 = true;; first_1979 = false) {
-        if (!first_1979) {
-            const u32 e74 = l4_k;
-            const u32 e76 = op_add(e74, c1_fan_in);
-            l4_k = e76;
+    const f64 e44 = g1_scratch.e[0];
+    const f64 e47 = g2_scratch_low.e[0];
+    const S9_Exact e48 = S9_Exact{.m0_high = e44, .m1_low = e47};
+    l2_total = e48;
+    for (bool first_1660 = true;; first_1660 = false) {
+        if (!first_1660) {
+            const u32 e66 = l3_k;
+            const u32 e68 = op_add(e66, c1_fan_in);
+            l3_k = e68;
         }
-        const u32 e60 = l4_k;
-        const bool e62 = op_lt(e60, c0_group_size);
-        if (e62) {
+        const u32 e52 = l3_k;
+        const bool e54 = op_lt(e52, c0_group_size);
+        if (e54) {
         } else {
             break;
         }
         {
-            const S9_Exact e63 = l3_total;
-            const u32 e65 = l4_k;
-            const f64 e67 = g1_scratch.e[e65];
-            const u32 e69 = l4_k;
-            const f64 e71 = g2_scratch_low.e[e69];
-            const S9_Exact e72 = S9_Exact{.m0_high = e67, .m1_low = e71};
-            const S9_Exact e73 = f9_exact_add(e63, e72);
-            l3_total = e73;
+            const S9_Exact e55 = l2_total;
+            const u32 e57 = l3_k;
+            const f64 e59 = g1_scratch.e[e57];
+            const u32 e61 = l3_k;
+            const f64 e63 = g2_scratch_low.e[e61];
+            const S9_Exact e64 = S9_Exact{.m0_high = e59, .m1_low = e63};
+            const S9_Exact e65 = f9_exact_add(e55, e64);
+            l2_total = e65;
         }
     }
     __syncthreads();
-    const S9_Exact e77 = l3_total;
-    return e77;
+    const S9_Exact e69 = l2_total;
+    return e69;
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g3_column, const u32 g3_column_count, f64* __restrict__ g4_partials, const u32 g4_partials_count) {

@@ -85,7 +85,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
         elements_per_lane: if emulated { 64 } else { 1 },
     };
     let wanted = wanted.unwrap_or(has);
-    let group = has.group_size.min(wanted.group_size).max(1);
+    let group = has.group_size.min(wanted.group_size).max(Limits::LEAST_GROUP);
     Limits {
         binding_bytes: has.binding_bytes.min(wanted.binding_bytes),
         buffer_bytes: has.buffer_bytes.min(wanted.buffer_bytes),

@@ -24,9 +24,15 @@ fn cost(instruction: &Instruction) -> usize {
     }
 }
 
-/// What all instructions of a program cost: one for an addition.
+/// What all instructions of a program cost to run: one for an addition. What is one instruction to a compiler need not be one to
+/// a processor.
 pub fn operations(program: &Program) -> usize {
-    program.instructions.iter().filter(|instruction| !is_cheap(instruction)).map(cost).sum()
+    use crate::expr::{Binary, Unary};
+    let to_run = |instruction: &Instruction| match instruction {
+        Instruction::Binary(Binary::Div, ..) | Instruction::Unary(Unary::Sqrt, _) => 8,
+        other => cost(other),
+    };
+    program.instructions.iter().filter(|instruction| !is_cheap(instruction)).map(to_run).sum()
 }
 
 /// Whether one shader is enough.

@@ -11,6 +11,8 @@ struct List {
     base: usize,
     variables: usize,
     slots: usize,
+    /// Whether sums take the place of what was there.
+    stores: bool,
 }
 
 /// Two chunks of one table and one of another, all from the same columns: as a solver does it, but in one buffer.
@@ -31,9 +33,9 @@ pub fn gather(size: usize, width: usize, random: &mut Random) -> Case {
     case.reals(VECTOR_OUT, random.vector(second + other * 4 + 3));
     case.reals(STATE, random_state(random, &[(guard, 0.0)]));
     let lists = [
-        List { width, base: 7, variables, slots: 3 },
-        List { width, base: 7, variables, slots: 1 },
-        List { width: 4, base: second, variables: other, slots: 2 },
+        List { width, base: 7, variables, slots: 3, stores: false },
+        List { width, base: 7, variables, slots: 1, stores: false },
+        List { width: 4, base: second, variables: other, slots: 2, stores: random.below(2) == 0 },
     ];
     let mut words = vec![NEGATIVE | 1; 3];
     for list in lists {
@@ -54,7 +56,7 @@ fn add(
     guard: u32,
     random: &mut Random,
 ) {
-    let List { width, base, variables, slots } = *list;
+    let List { width, base, variables, slots, stores } = *list;
     let bits = [0, 0, 1, 2][slots];
     // A component may have no column, or share one with another, with either sign.
     let codes: Vec<u32> = (0..slots * width)
@@ -87,7 +89,7 @@ fn add(
     let entries = words.len() as u32;
     words.extend(incident.iter().flatten().map(|(instance, slot)| (*instance << bits | slot) as u32));
 
-    let dispatched = [width as u32, map, starts, ids, entries, bits, instances as u32, base as u32, guard];
+    let dispatched = [width as u32, map, starts, ids, entries, bits, instances as u32, base as u32, guard, u32::from(stores)];
     case.dispatch((touched.len() * width) as u32, &dispatched);
     for variable in touched {
         for component in 0..width {
@@ -100,7 +102,7 @@ fn add(
             };
             let at = base + variable * width + component;
             let sum = incident[variable].iter().map(of).sum();
-            case.expect(VECTOR_OUT, at, case.latest(VECTOR_OUT, at) + sum);
+            case.expect(VECTOR_OUT, at, if stores { sum } else { case.latest(VECTOR_OUT, at) + sum });
         }
     }
 }

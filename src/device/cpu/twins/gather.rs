@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// total\[v\] += the contributions of the instances that v takes part in, in the order of the incidence list.
 pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [width, map, starts, ids, entries, bits, stride, base, guard, ..] = work.params.words;
+    let [width, map, starts, ids, entries, bits, stride, base, guard, stores, ..] = work.params.words;
     if bindings.read(STATE)[guard as usize] != R::ZERO {
         return;
     }
@@ -26,6 +26,7 @@ pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         map: &incidence[map as usize..(map as usize + (width << bits)).min(incidence.len())],
         columns,
         stride: stride as usize,
+        stores: stores != 0,
     };
     // Rows are in ascending order of their variables, so the rows of a task write a stretch of their own.
     let (rows, base) = (items.start / width..items.end.div_ceil(width), base as usize);
@@ -56,6 +57,7 @@ struct List<'a, R> {
     map: &'a [u32],
     columns: &'a [R],
     stride: usize,
+    stores: bool,
 }
 
 /// Where `W` components of a slot's contribution are: empty where there is none.
@@ -91,7 +93,7 @@ impl<'a, R: Real> List<'a, R> {
             for (k, (to, sum)) in to.iter_mut().zip(sums).enumerate() {
                 // A row may begin in the workgroup before or end in the next one.
                 if items.contains(&(row * width + first + k)) {
-                    *to += sum;
+                    *to = if self.stores { sum } else { *to + sum };
                 }
             }
         }
