@@ -24,7 +24,7 @@ test("the bunny: Chromium's costs equal that of Node's CPU, re-evaluated in doub
       assert.equal(there.converged, true, there.report);
       const cost = arapCost(mesh, there.positions, there.angles);
       t.diagnostic(`cost in Chromium ${cost}, in Node ${here}`);
-      closeTo(cost, here, backend === "cpu" ? 1e-5 : 1e-3, "Chromium's cost, against Node's");
+      closeTo(cost, here, 1e-5, "Chromium's cost, against Node's");
     });
   }
   assert.deepEqual(problems, []);
