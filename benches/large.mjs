@@ -1,6 +1,9 @@
 // `npm run bench -- large [cuda/f64 cuda/f32 webgpu/f32 cpu/f64] [--springs=30000000] [--arap=10000000]`: residual and Jacobian, and a
 // product of conjugate gradients, of problems far beyond any cache, as shares of what our own kernel copies on the same device in
 // the same run; and the time of an inner iteration of a problem within the caches.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { measure } from "./lib/measure.mjs";
 import { short } from "./lib/table.mjs";
 import { machine } from "./lib/machine.mjs";
@@ -18,6 +21,22 @@ function given(args) {
   }
   if (!chosen.backends.length) chosen.backends = [["cpu", "f64"], ["webgpu", "f32"]];
   return chosen;
+}
+
+/** How long a process takes until it could solve: kernels that nothing has compiled before, and again. */
+async function start(backend, precision) {
+  const folder = mkdtempSync(join(tmpdir(), "leastwise-"));
+  const [before, times] = [process.env.LEASTWISE_CACHE, []];
+  process.env.LEASTWISE_CACHE = folder;
+  for (const which of ["cold", "again"]) {
+    const { initMs, traceMs, pipelineMs } = await measure({ what: "arap", level: 5, backend, precision, ...EFFORT, budgetMs: 1, warmMs: 1, steps: 0 }, LIMIT);
+    times.push({ which, initMs, traceMs, pipelineMs });
+    console.log(`  start, ${which}: init ${initMs?.toFixed(0)} ms, trace ${traceMs?.toFixed(0)} ms, kernels ${pipelineMs?.toFixed(0)} ms`);
+  }
+  if (before === undefined) delete process.env.LEASTWISE_CACHE;
+  else process.env.LEASTWISE_CACHE = before;
+  rmSync(folder, { recursive: true });
+  return { what: "start", backend, precision, times };
 }
 
 export async function large(args) {
@@ -39,6 +58,7 @@ export async function large(args) {
       console.log(`  ${name}${residuals ? ` (${residuals} rows, ${(memory.live / 2 ** 30).toFixed(2)} GiB)` : ""}: r + J ${evaluation ? share(evaluation) : "–"}; product ${product ? share(product) : "–"}; ${inner ? `${inner.toFixed(1)} µs an inner iteration, at best, of a step` : "no step"}${measured.cut ? `; ${measured.cut}` : ""}`);
       rows.push({ ...job, ...measured, copy });
     }
+    rows.push(await start(backend, precision));
   }
   console.log(`\n${JSON.stringify({ machine: host, rows })}`);
 }

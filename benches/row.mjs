@@ -66,7 +66,9 @@ async function row({ lw, native, kernels }) {
 }
 
 try {
+  const started = performance.now();
   const engine = await openEngine({ backend, precision });
+  await send({ initMs: performance.now() - started });
   await (what === "copy" ? copy(engine) : row(engine));
   await send({ done: true });
   process.exit(0);

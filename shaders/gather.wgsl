@@ -10,11 +10,14 @@
 @group(0) @binding(5) var<storage, read_write> total: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
-// What an entry adds to a component.
-fn contribution(entry: u32, component: u32) -> real {
+// What an entry adds to a component, whose code in the first slot is known.
+fn contribution(entry: u32, component: u32, first: u32) -> real {
     let bits = params.words1.y;
-    let slot = entry & ((1u << bits) - 1u);
-    let code = incidence[params.words0.y + slot * params.words0.x + component];
+    var code = first;
+    if (bits != 0u) {
+        let slot = entry & ((1u << bits) - 1u);
+        code = incidence[params.words0.y + slot * params.words0.x + component];
+    }
     if (code == 0u) {
         return 0.0;
     }
@@ -37,6 +40,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let start = params.words1.x + incidence[params.words0.z + row];
     let end = params.words1.x + incidence[params.words0.z + row + 1u];
     let to = params.words1.w + incidence[params.words0.w + row] * width + component;
+    let code = incidence[params.words0.y + component];
     let before = select(total[to], real(0.0), params.words2.y != 0u);
     var sum: real = 0.0;
     // Four at a time, so that their values are on their way together.
@@ -47,10 +51,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let third = incidence[min(e + 2u, last)];
         let fourth = incidence[min(e + 3u, last)];
         let values = array<real, 4>(
-            contribution(first, component),
-            contribution(second, component),
-            contribution(third, component),
-            contribution(fourth, component),
+            contribution(first, component, code),
+            contribution(second, component, code),
+            contribution(third, component, code),
+            contribution(fourth, component, code),
         );
         sum += values[0];
         sum += select(real(0.0), values[1], e + 1u < end);
