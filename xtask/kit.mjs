@@ -22,7 +22,9 @@ async function testProgram(staged) {
 
 /** What runs there. Every part runs, whatever the others come to; the exit code is 0 when all passed. */
 const script = (files) => `#!/usr/bin/env bash
-# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite.
+# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
+# they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, armadillo, bundle (what
+# \`npm run bench\` has, on CUDA, WebGPU and the CPU; the last two need LEASTWISE_DATA).
 # Logs go to $OUT, or to ./logs.
 set -uo pipefail
 cd "$(dirname "\${BASH_SOURCE[0]}")"
@@ -39,6 +41,8 @@ part() {
   if timeout 570 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
   echo "━━ $name: $verdict [$((SECONDS - started)) s]"
   case $name in
+    memcheck) tail -1 "$logs/$name.log" ;;
+    large | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
     doctor) cat "$logs/$name.log" ;;
     device) grep -E "^test |test result" "$logs/$name.log" ;;
     *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
@@ -51,6 +55,11 @@ part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
 part device ./cuda-tests --test-threads=1 --nocapture
 part addon $node pkg_tests/addon/addon.test.mjs
 part suite $node ${JSON.stringify(`--test-name-pattern=${suitePattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
+sanitizer="$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)"
+LEASTWISE_FUZZ_PROGRAMS=64 part memcheck "$sanitizer" --tool memcheck --error-exitcode 9 ./cuda-tests --test-threads=1 static_kernels random_programs
+part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32 cpu/f64
+part armadillo ./node benches/run.mjs armadillo cuda/f64 cuda/f32 webgpu/f32
+part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64
 echo "verdict: $([ $failed = 0 ] && echo "all passed" || echo "FAILED"); logs in $logs"
 exit $failed
 `;
@@ -65,6 +74,10 @@ await entry(import.meta, async () => {
   await step("kit: the CUDA device's tests", () => testProgram(staged));
   await step("kit: packed", async () => {
     for (const name of ["package.json", "pkg_tests", "node_modules"]) cpSync(join(project, name), join(staged, name), { recursive: true });
+    mkdirSync(join(staged, "benches"));
+    for (const name of ["lib", ...readdirSync(join(root, "benches")).filter((name) => name.endsWith(".mjs"))]) {
+      cpSync(join(root, "benches", name), join(staged, "benches", name), { recursive: true });
+    }
     // Dawn of other systems is the largest part.
     const dawn = join(staged, "node_modules/webgpu/dist");
     if (existsSync(dawn)) for (const name of readdirSync(dawn)) if (/^(darwin|win32|linux-arm)/.test(name)) rmSync(join(dawn, name), { recursive: true });

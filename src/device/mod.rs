@@ -365,7 +365,7 @@ impl Device {
             (Self::Cpu(device), Play::Cpu(play)) => device.resume(play, deadline_ms),
             (Self::Wgpu(device), Play::Wgpu(play)) => device.resume(play),
             #[cfg(feature = "cuda")]
-            (Self::Cuda(device), Play::Cuda(play)) => device.resume(play),
+            (Self::Cuda(device), Play::Cuda(play)) => device.resume(play, deadline_ms),
             _ => Err(DeviceError::Invalid("it was started on another device".into())),
         }
     }

@@ -11,6 +11,10 @@ use crate::device::{BufferId, DeviceError, Kind};
 /// Items that a node adds up at most: one lane does, one after the other, so on a GPU more levels cost less than longer nodes.
 const FAN_IN: usize = 32;
 
+/// The same for nodes of more components than [`WIDE`], which occupy lanes enough, and would take much memory.
+const FAN_IN_OF_WIDE: usize = 256;
+const WIDE: u32 = 64;
+
 pub struct RowTree {
     pub buffer: BufferId,
     pub len: u32,
@@ -57,10 +61,11 @@ impl RowTree {
             (bits, given) = (of_slots, Some(entries));
         }
         let mut levels: Vec<Level> = Vec::new();
+        let fan_in = if widths[0].max(widths[1]) > WIDE { FAN_IN_OF_WIDE } else { FAN_IN };
         let mut items: Vec<u32> = rows.to_vec();
         loop {
             let (mut starts, mut owners) = (vec![0], Vec::new());
-            for part in items.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(FAN_IN)) {
+            for part in items.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(fan_in)) {
                 starts.push(starts[starts.len() - 1] + part.len() as u32);
                 owners.push(part[0]);
             }
@@ -72,7 +77,7 @@ impl RowTree {
             let entries = match given.take() {
                 Some(entries) => [first_word(&mut words, &mut entries.iter().copied()); 2],
                 None if levels.is_empty() => [first_word(&mut words, &mut (0..below)); 2],
-                None => widths.map(|width| first_word(&mut words, &mut (0..below).map(|node| node * width))),
+                None => widths.map(|width| first_word(&mut words, &mut (0..below).map(|node| node.wrapping_mul(width)))),
             };
             levels.push(Level { count, starts, ids, entries });
             if is_last {
@@ -89,8 +94,11 @@ impl RowTree {
         self.buffer = allocation.buffer(Kind::Index, self.len, label)?;
         let inner = &self.levels[..self.levels.len() - 1];
         for level in inner.iter().take(2) {
-            let len = level.count * widths[0].max(widths[1]);
-            self.nodes.push((allocation.buffer(Kind::Real, len, &format!("{label}, partial sums"))?, len));
+            // Places of nodes are words: what goes beyond was not written into the list either.
+            let (label, limit) = (format!("{label}, partial sums"), u64::from(u32::MAX));
+            let elements = u64::from(level.count) * u64::from(widths[0].max(widths[1]));
+            let len = u32::try_from(elements).map_err(|_| DeviceError::OutOfMemory { what: label.clone(), needed: elements, limit })?;
+            self.nodes.push((allocation.buffer(Kind::Real, len, &label)?, len));
         }
         Ok(())
     }

@@ -221,11 +221,12 @@ impl Shared {
                 continue;
             }
             let outcome = life.run(|session| go_on(session, task, budget_ms));
-            drop(life);
             if let Ok(Progress::Waiting(signal)) = outcome {
+                // Before others have the session: what they do to the task must find it waiting.
                 self.wait(task, budget_ms, signal);
                 continue;
             }
+            drop(life);
             let mut work = locked(&self.work);
             if let Ok(Progress::Yielded) = outcome {
                 work.resumed.push_back((task, budget_ms));

@@ -20,7 +20,7 @@ use harness::{Bench, judge};
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{Command, Device, DeviceError, KernelSource, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;
-use leastwise::session::Session;
+use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
 use support::{Mesh, arap, fresh_seed, read, solve};
@@ -154,9 +154,43 @@ fn live_steps_read_nothing_back() {
     }
     assert_eq!(session.device().counters().readbacks, 0);
     let task = session.report(solver).unwrap();
-    let leastwise::session::Progress::Report(report) = support::finish(&mut session, task, |_| {}) else { panic!("no report") };
+    let Progress::Report(report) = support::finish(&mut session, task, |_| {}) else { panic!("no report") };
     let expected = solved(&mut support::cpu(Precision::F64), &mesh).0;
     assert!(report.cost < 1.05 * expected.cost, "{} and {}", report.cost, expected.cost);
+}
+
+/// A stop ends the inner iterations of the step that is being played: slices end between the chunks of a `Repeat`.
+#[test]
+fn a_stop_does_not_wait_for_the_inner_iterations() {
+    let options = Options { linear: Some("pcg".into()), forcing: Some(1e-12), max_inner_iterations: Some(3000.0), ..Options::default() };
+    let solve = |moment: usize| {
+        let mut session = session(Precision::F64);
+        let (problem, _) = arap(&mut session, &Mesh::icosphere(3));
+        let solver = session.solver(problem, &options).unwrap();
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let mut turns = 0;
+        loop {
+            turns += 1;
+            if turns == moment {
+                session.stop(task, "enough");
+            }
+            match session.resume(task, 0.0).unwrap() {
+                Progress::Iteration(iteration) if moment == usize::MAX => return (iteration.inner_iterations, Termination::Converged),
+                Progress::Iteration(iteration) => assert_eq!(iteration.index, 0),
+                Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                Progress::Report(report) => return (report.iterations[0].inner_iterations, report.termination),
+                _ => {}
+            }
+        }
+    };
+    let whole = solve(usize::MAX).0;
+    // The first turns wait for kernels; a chunk of a body that was never timed is two of them.
+    for moment in [4, 8, 16] {
+        let (inner, termination) = solve(moment);
+        println!("{moment}: {inner} inner iterations of {whole}");
+        assert_eq!(termination, Termination::Stopped);
+        assert!(inner < whole / 2, "{moment}: {inner} of {whole}");
+    }
 }
 
 /// Whoever asks for kernels does not wait for the compiler; a refusal is told once, by name, and the next one who comes with the text

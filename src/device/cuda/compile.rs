@@ -68,7 +68,11 @@ unsafe impl Send for Part {}
 
 /// A kernel's text on its way to the GPU.
 struct Compiled {
+    /// What NVRTC compiles, the options first, in a comment.
+    source: String,
     image: Vec<u8>,
+    /// Whether the image is one that was kept.
+    kept: bool,
     parameters: Vec<Parameter>,
     entry: String,
 }
@@ -131,7 +135,8 @@ impl Kernels {
         for (id, source) in kernels {
             // All of its texts, whatever becomes of the first.
             let texts: Vec<_> = compiled.by_ref().take(source.texts.len()).collect();
-            let parts: Result<Vec<Part>, String> = texts.into_iter().map(|text| text.and_then(loaded)).collect();
+            let load = |compiled: Compiled| self.compiler.loaded(compiled);
+            let parts: Result<Vec<Part>, String> = texts.into_iter().map(|text| text.and_then(load)).collect();
             self.list[id.0 as usize] = match parts {
                 Ok(parts) => State::Ready(Kernel { name: source.name, parts }),
                 Err(message) => {
@@ -162,16 +167,29 @@ impl Kernels {
 impl Compiler {
     fn compile(&self, text: &KernelText) -> Result<Compiled, String> {
         let kernel = written(&text.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
-        let source = kernel.text();
-        let image = match self.cached(&source) {
-            Some(image) => image,
-            None => {
-                let image = compiled(&source, self.architecture)?;
-                self.keep(&source, &image);
-                image
-            }
+        let source = format!("// {}\n{}", options(self.architecture).join(" "), kernel.text());
+        let cached = self.cached(&source);
+        let kept = cached.is_some();
+        let image = cached.map_or_else(|| self.made(&source), Ok)?;
+        Ok(Compiled { source, image, kept, parameters: kernel.parameters, entry: kernel.name })
+    }
+
+    /// A new image, which is kept.
+    fn made(&self, source: &str) -> Result<Vec<u8>, String> {
+        let image = compiled(source, self.architecture)?;
+        self.keep(source, &image);
+        Ok(image)
+    }
+
+    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made.
+    fn loaded(&self, compiled: Compiled) -> Result<Part, String> {
+        let Compiled { source, image, kept, parameters, entry } = compiled;
+        let entry = CString::new(entry).expect("a name of a function has no NUL");
+        let (module, function) = match module(&image, &entry) {
+            Err(_) if kept => module(&self.made(&source)?, &entry)?,
+            other => other?,
         };
-        Ok(Compiled { image, parameters: kernel.parameters, entry: kernel.name })
+        Ok(Part { module, function, parameters })
     }
 
     fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
@@ -204,30 +222,32 @@ impl Compiler {
 pub fn written(wgsl: &str, precision: Precision, group_size: u32) -> Result<wgsl_cuda::Kernel, TranslateError> {
     let single = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{wgsl}");
     let (wgsl, library) = if precision == Precision::F64 { (in_double(&single), CUDA) } else { (single, &[][..]) };
-    // Only kernels of ours come here; over every one the tests have run under a checker of memory. Whose indices come from users,
-    // problems have checked these.
+    // Only kernels of ours come here. The static ones and random programs were run under a checker of memory (`memcheck` of
+    // `npm run kit`); indices that come from users, problems have checked.
     wgsl_cuda::translate(&wgsl, "main", Options { library, bounds_checks: false, zero_workgroup_memory: false })
 }
 
-fn loaded(compiled: Compiled) -> Result<Part, String> {
+fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction), String> {
     let refused = |error: result::DriverError| super::failed(error).to_string();
-    let entry = CString::new(compiled.entry).expect("a name of a function has no NUL");
-    // SAFETY: the image is NVRTC's, and outlives the call.
+    // SAFETY: the image outlives the call; the driver checks what is in it.
     unsafe {
-        let module = result::module::load_data(compiled.image.as_ptr().cast()).map_err(refused)?;
-        let function = result::module::get_function(module, entry).map_err(refused)?;
-        Ok(Part { module, function, parameters: compiled.parameters })
+        let module = result::module::load_data(image.as_ptr().cast()).map_err(refused)?;
+        let function = result::module::get_function(module, entry.to_owned()).map_err(refused)?;
+        Ok((module, function))
     }
 }
 
+fn options((major, minor): (i32, i32)) -> [String; 3] {
+    [format!("--gpu-architecture=sm_{major}{minor}"), "--std=c++20".into(), "--diag-suppress=177".into()]
+}
+
 /// Machine code for one architecture.
-fn compiled(source: &str, (major, minor): (i32, i32)) -> Result<Vec<u8>, String> {
+fn compiled(source: &str, architecture: (i32, i32)) -> Result<Vec<u8>, String> {
     let text = CString::new(source).map_err(|_| "the text has a NUL".to_string())?;
     let program = nvrtc::create_program(&text, Some(c"kernel.cu")).map_err(|error| format!("NVRTC: {error:?}"))?;
-    let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--std=c++20".into(), "--diag-suppress=177".into()];
     // SAFETY: the program was just made; it is destroyed once, at the end.
     unsafe {
-        let outcome = nvrtc::compile_program(program, &options);
+        let outcome = nvrtc::compile_program(program, &options(architecture));
         let made = match outcome {
             Ok(()) => image(program),
             Err(error) => {

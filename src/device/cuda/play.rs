@@ -19,11 +19,15 @@ use wgsl_cuda::Parameter;
 /// A recording that is to be played; it is played at once.
 pub struct Play {
     recording: Recording,
+    /// The command to go on with and, where it is a `Repeat` that a time slice ended within, how many bodies are played.
+    next: usize,
+    played: u32,
+    read: Vec<f64>,
 }
 
 impl Play {
     pub fn new(recording: Recording) -> Self {
-        Self { recording }
+        Self { recording, next: 0, played: 0, read: Vec::new() }
     }
 }
 
@@ -145,85 +149,127 @@ struct Launch {
 }
 
 impl CudaDevice {
-    /// Plays the whole recording and waits for what it reads back.
-    pub fn resume(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
+    /// Plays on, and waits for what the recording reads back. A time slice ends between chunks of a `Repeat`; nothing is in flight
+    /// then.
+    pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
         self.bind()?;
         let recording = std::mem::take(&mut play.recording);
-        self.play(&recording.commands, true).map(Playing::Finished)
+        let played = self.play(&recording.commands, play, deadline_ms);
+        play.recording = recording;
+        Ok(if played? { Playing::Finished(std::mem::take(&mut play.read)) } else { Playing::Yielded })
     }
 
     /// Enqueues the whole recording: a `Repeat` runs its body `max` times, and a `Read` is left out.
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
         self.bind()?;
-        self.play(&recording.commands, false).map(drop)
-    }
-
-    fn play(&mut self, commands: &[Command], waits: bool) -> Result<Vec<f64>, DeviceError> {
-        let mut read = Vec::new();
-        let mut rest = commands;
+        let mut rest = &recording.commands[..];
         while let Some(command) = rest.first() {
-            let run = rest.iter().take_while(|command| is_enqueued(command)).count().min(MAX_GRAPH_COMMANDS);
-            if run > 0 {
-                self.run(&rest[..run], 1)?;
-                rest = &rest[run..];
-                continue;
-            }
+            let run = self.run_of(rest)?;
             match command {
-                Command::UploadReals { buffer, offset, data } => self.upload_reals(*buffer, *offset, data)?,
-                Command::UploadIndices { buffer, offset, data } => {
-                    let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
-                    self.upload(place, data, |index| *index)?;
-                }
-                Command::Repeat { body, max, until } if waits => self.repeat(body, *max, *until)?,
-                Command::Repeat { body, max, .. } => {
-                    self.run_bodies(body, *max)?;
-                }
-                Command::Read { slice } if waits => read = self.read(*slice)?,
-                Command::Read { .. } => {}
-                Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_) => unreachable!("enqueued in runs"),
+                Command::Repeat { body, max, .. } => self.run_bodies(body, *max)?,
+                Command::UploadReals { .. } | Command::UploadIndices { .. } => self.upload_command(command)?,
+                _ => {}
             }
-            rest = &rest[1..];
+            rest = &rest[run.max(1)..];
         }
-        Ok(read)
+        Ok(())
     }
 
-    fn repeat(&mut self, body: &[Command], max: u32, until: (BufferId, u32)) -> Result<(), DeviceError> {
+    /// Whether it came to the end.
+    fn play(&mut self, commands: &[Command], play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
+        while let Some(command) = commands.get(play.next) {
+            let run = self.run_of(&commands[play.next..])?;
+            match command {
+                Command::Repeat { body, max, until } if !self.repeat(body, *max, *until, &mut play.played, deadline_ms)? => {
+                    return Ok(false);
+                }
+                Command::UploadReals { .. } | Command::UploadIndices { .. } => self.upload_command(command)?,
+                Command::Read { slice } => play.read = self.read(*slice)?,
+                _ => {}
+            }
+            play.next += run.max(1);
+        }
+        Ok(true)
+    }
+
+    /// Enqueues the commands that begin a recording and need nothing of the host; gives how many they are.
+    fn run_of(&mut self, commands: &[Command]) -> Result<usize, DeviceError> {
+        let run = commands.iter().take_while(|command| is_enqueued(command)).count().min(MAX_GRAPH_COMMANDS);
+        if run > 0 {
+            self.run(&commands[..run], 1)?;
+        }
+        Ok(run)
+    }
+
+    fn upload_command(&mut self, command: &Command) -> Result<(), DeviceError> {
+        match command {
+            Command::UploadReals { buffer, offset, data } => self.upload_reals(*buffer, *offset, data),
+            Command::UploadIndices { buffer, offset, data } => {
+                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
+                self.upload(place, data, |index| *index)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all is played that there is to play; `played` has the bodies.
+    fn repeat(
+        &mut self,
+        body: &[Command],
+        max: u32,
+        until: (BufferId, u32),
+        played: &mut u32,
+        deadline_ms: f64,
+    ) -> Result<bool, DeviceError> {
         if !body.iter().all(is_enqueued) {
             return Err(DeviceError::Invalid("the body of a Repeat uploads, reads or repeats".into()));
         }
         let flag = self.place(until.0, until.1, 1, Kind::Real)?;
         let key = Pace::signature(body);
         let mut pace = self.paces.get(&key).copied().unwrap_or_default();
-        let (mut played, mut chunk, mut last_landed_ms) = (0, 0, 0.0f64);
+        // Between two slices, somebody may have set it.
+        let mut is_over = *played > 0 && {
+            self.land(flag, 0)?;
+            self.landed(0)?
+        };
+        let (mut chunk, mut last_landed_ms) = (0, 0.0f64);
         let mut in_flight: VecDeque<Chunk> = VecDeque::new();
-        loop {
-            while played < max && (in_flight.is_empty() || in_flight.len() < pace.in_flight(played).min(FLAGS)) {
-                let bodies = pace.chunk(played, max - played, body.len());
+        while !is_over {
+            // However short a slice is, it gets on.
+            let is_late = chunk > 0 && now_ms() > deadline_ms;
+            while !is_late && *played < max && (in_flight.is_empty() || in_flight.len() < pace.in_flight(*played).min(FLAGS)) {
+                let bodies = pace.chunk(*played, max - *played, body.len());
                 let (begun_ms, before) = (now_ms(), self.counters.dispatches);
                 self.run_bodies(body, bodies)?;
                 self.counters.rounds += u64::from(bodies);
                 self.counters.round_dispatches += self.counters.dispatches - before;
-                played += bodies;
+                *played += bodies;
                 self.land(flag, chunk % FLAGS)?;
-                in_flight.push_back(Chunk { slot: chunk % FLAGS, bodies, played, begun_ms });
+                in_flight.push_back(Chunk { slot: chunk % FLAGS, bodies, played: *played, begun_ms });
                 chunk += 1;
             }
-            let Some(Chunk { slot, bodies, played: rounds, begun_ms }) = in_flight.pop_front() else { break };
-            let is_set = self.landed(slot)?;
+            let Some(Chunk { slot, bodies, played: rounds, begun_ms }) = in_flight.pop_front() else {
+                // All are played, or the slice is over.
+                is_over = *played >= max;
+                break;
+            };
+            is_over = self.landed(slot)?;
             let landed_ms = now_ms();
             pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies);
             last_landed_ms = landed_ms;
-            if is_set {
+            if is_over {
                 pace.finished(rounds);
-                // What is in flight still lands in its slot: it must have before the next Repeat uses it.
-                for Chunk { slot, .. } in in_flight {
-                    self.landed(slot)?;
-                }
-                break;
             }
         }
+        // What is in flight still lands in its slot: it must have before the next Repeat uses it.
+        for Chunk { slot, .. } in in_flight {
+            self.landed(slot)?;
+        }
         self.paces.insert(key, pace);
-        Ok(())
+        if is_over {
+            *played = 0;
+        }
+        Ok(is_over)
     }
 
     /// Has the flag copied into a slot of the pinned memory.
