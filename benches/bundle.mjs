@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { init } from "leastwise";
-import { bundle as built, readBal } from "../pkg_tests/problems/bundle.mjs";
+import { bundle as built, readBal } from "../problems/bundle.mjs";
 
 const LEVEL = 1.8034e4;
 
