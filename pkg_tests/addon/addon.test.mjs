@@ -118,6 +118,7 @@ test("the event loop is free while a large system is factored", async (t) => {
   const { iterations, time: { solveMs } } = await problem.solve({ ...ENDLESS, linear: "sparse-cholesky", maxIterations: 3 });
   running = false;
   t.diagnostic(`a solve of ${solveMs.toFixed(0)} ms, ${turns} turns of the event loop, the longest ${longest.toFixed(1)} ms`);
+  assert.ok(longest < solveMs / 4, `the event loop stood still for ${longest} of ${solveMs} ms`);
   assert.ok(turns > 100 * iterations.length, `only ${turns} turns of the event loop in ${iterations.length} iterations of ${solveMs} ms`);
 });
 
@@ -172,16 +173,12 @@ test("arrays are read when they are given: views, shared memory, and what happen
 
 test("reads at once take turns, each with the values of its time", async (t) => {
   const lw = await open(t, { backend: "cuda" });
-  const { problem, x, handles } = arap(lw, arapMesh(icosphere(4)));
+  const { problem, x } = arap(lw, arapMesh(icosphere(4)));
   await problem.solve({ maxIterations: 2 });
   const solved = Array.from(await x.read());
   const reads = [x.read(), x.read(new Float64Array(3 * x.count))];
   x.write(new Float64Array(3 * x.count).fill(5));
   reads.push(x.read(), x.read());
-  // Only reads go together.
-  const busy = "this problem is already being solved or read: wait for the running call, or stop it with its signal";
-  await rejects(problem.solve(), "busy", busy);
-  await rejects(handles.cost(), "busy", busy);
   const [first, second, third, fourth] = await Promise.all(reads);
   assert.deepEqual(Array.from(first), solved);
   assert.deepEqual(Float32Array.from(second), first);
