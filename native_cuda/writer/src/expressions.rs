@@ -7,7 +7,8 @@ use naga::{
     AddressSpace, Arena, ArraySize, BinaryOperator as B, Expression as E, Function, Handle, Literal, LocalVariable, MathFunction as M,
     RelationalFunction, ScalarKind, Type, TypeInner, UnaryOperator,
 };
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// A function being written, or the constants of the module.
@@ -18,6 +19,11 @@ pub(crate) struct Scope<'w, 'a> {
     pub place: String,
     /// Expressions that have a name of their own by now.
     named: HashMap<Handle<naga::Expression>, String>,
+    /// What the body of a loop will compute, while the block between its rounds is being written, which stands before the body: whether
+    /// that block uses it.
+    awaited: HashMap<Handle<naga::Expression>, Cell<bool>>,
+    /// What has been declared before the loop that computes it.
+    declared: HashSet<Handle<naga::Expression>>,
     pub out: String,
     pub depth: usize,
 }
@@ -26,11 +32,16 @@ type Expr = Handle<naga::Expression>;
 
 impl<'w, 'a> Scope<'w, 'a> {
     pub fn of_module(writer: &'w Writer<'a>) -> Self {
-        Self { writer, function: None, place: "a constant".into(), named: HashMap::new(), out: String::new(), depth: 0 }
+        Self::new(writer, None, "a constant".into(), 0)
     }
 
     pub fn of_function(writer: &'w Writer<'a>, function: &'a Function, info: &'a FunctionInfo, place: String) -> Self {
-        Self { writer, function: Some((function, info)), place, named: HashMap::new(), out: String::new(), depth: 1 }
+        Self::new(writer, Some((function, info)), place, 1)
+    }
+
+    fn new(writer: &'w Writer<'a>, function: Option<(&'a Function, &'a FunctionInfo)>, place: String, depth: usize) -> Self {
+        let (named, awaited, declared) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { writer, function, place, named, awaited, declared, out: String::new(), depth }
     }
 
     pub fn finish(self) -> String {
@@ -97,23 +108,51 @@ impl<'w, 'a> Scope<'w, 'a> {
         self.value(expr)
     }
 
-    /// Evaluates expressions where naga says so; what is a place, or as short as its name, is written where it is used.
+    /// Evaluates an expression where naga says so.
     pub fn emit(&mut self, expr: Expr) -> Result<(), WriteError> {
-        let is_place = matches!(self.inner(expr), TypeInner::Pointer { .. } | TypeInner::ValuePointer { .. });
-        if is_place || matches!(self.expressions()[expr], E::ArrayLength(_) | E::ZeroValue(_) | E::Literal(_) | E::Constant(_)) {
+        if self.is_written_where_used(expr) {
             return Ok(());
         }
-        let (ty, value, name) = (self.type_name(expr)?, self.value(expr)?, format!("e{}", expr.index()));
-        self.line(&format!("const {ty} {name} = {value};"));
+        let value = self.value(expr)?;
+        self.define(expr, &value)
+    }
+
+    /// What is a place, or as short as a name for it.
+    fn is_written_where_used(&self, expr: Expr) -> bool {
+        matches!(self.inner(expr), TypeInner::Pointer { .. } | TypeInner::ValuePointer { .. })
+            || matches!(self.expressions()[expr], E::ArrayLength(_) | E::ZeroValue(_) | E::Literal(_) | E::Constant(_))
+    }
+
+    /// Gives an expression, or the result of a statement, its value and the name that it is known by from here on.
+    pub fn define(&mut self, expr: Expr, value: &str) -> Result<(), WriteError> {
+        let name = name_of(expr);
+        if self.declared.contains(&expr) {
+            self.line(&format!("{name} = {value};"));
+        } else {
+            let ty = self.type_name(expr)?;
+            self.line(&format!("const {ty} {name} = {value};"));
+        }
         self.named.insert(expr, name);
         Ok(())
     }
 
-    /// The name that a statement's result is known by.
-    pub fn name_result(&mut self, expr: Expr) -> String {
-        let name = format!("e{}", expr.index());
-        self.named.insert(expr, name.clone());
-        name
+    /// From here on, what is written may use these values, which are computed later.
+    pub fn await_values(&mut self, values: &[Expr]) {
+        let awaited: Vec<Expr> = values.iter().copied().filter(|&expr| !self.is_written_where_used(expr)).collect();
+        self.awaited.extend(awaited.into_iter().map(|expr| (expr, Cell::new(false))));
+    }
+
+    /// Declares those awaited values that were used, at `at` in the text: ahead of both their computation and their use.
+    pub fn declare_awaited(&mut self, values: &[Expr], at: usize) -> Result<(), WriteError> {
+        let mut declarations = String::new();
+        for &expr in values {
+            if self.awaited.remove(&expr).is_some_and(|used| used.get()) {
+                let _ = writeln!(declarations, "{:width$}{} {}{{}};", "", self.type_name(expr)?, name_of(expr), width = 4 * self.depth);
+                self.declared.insert(expr);
+            }
+        }
+        self.out.insert_str(at, &declarations);
+        Ok(())
     }
 
     /// An expression that names what lies in memory.
@@ -209,6 +248,10 @@ impl<'w, 'a> Scope<'w, 'a> {
     pub fn value(&self, expr: Expr) -> Result<String, WriteError> {
         if let Some(name) = self.named.get(&expr) {
             return Ok(name.clone());
+        }
+        if let Some(used) = self.awaited.get(&expr) {
+            used.set(true);
+            return Ok(name_of(expr));
         }
         let types = &self.writer.types;
         Ok(match self.expressions()[expr] {
@@ -412,6 +455,10 @@ impl<'w, 'a> Scope<'w, 'a> {
             (None, Some(size)) => format!("bit_cast<Vec<{to}, {size}>>({value})"),
         })
     }
+}
+
+pub(crate) fn name_of(expr: Expr) -> String {
+    format!("e{}", expr.index())
 }
 
 enum Pointee {

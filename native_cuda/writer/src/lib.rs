@@ -51,7 +51,8 @@ impl Default for Options {
 pub enum Parameter {
     /// A uniform buffer of so many bytes, by value.
     Uniform { binding: u32, bytes: u32 },
-    /// A pointer, then the number of elements as `u32`.
+    /// A pointer, then the number of elements as `u32`. The pointer is to room for one element at least, also where the number is 0:
+    /// what is out of range goes there.
     Storage { binding: u32, writes: bool, element_bytes: u32 },
 }
 
@@ -73,13 +74,24 @@ impl Kernel {
     }
 }
 
+/// Threads that a block can have, on every GPU.
+const MOST_INVOCATIONS: u32 = 1024;
+
 /// Writes the compute entry point `entry` of a validated module.
 pub fn write(module: &Module, info: &ModuleInfo, entry: &str, options: Options) -> Result<Kernel, WriteError> {
     let found = module.entry_points.iter().position(|point| point.name == entry && point.stage == ShaderStage::Compute);
     let number = found.ok_or_else(|| WriteError::NoEntryPoint(entry.into()))?;
     let point = &module.entry_points[number];
     let types = Types::new(module)?;
-    let mut writer = Writer { module, info, types, options, out: String::new() };
+    if point.workgroup_size_overrides.is_some() {
+        return Err(unsupported("a workgroup size that is overridable (write it as numbers)".into(), entry));
+    }
+    let invocations: u64 = point.workgroup_size.iter().map(|&size| u64::from(size)).product();
+    let invocations = u32::try_from(invocations)
+        .ok()
+        .filter(|&count| count <= MOST_INVOCATIONS)
+        .ok_or_else(|| unsupported(format!("a workgroup of {invocations} invocations (CUDA has {MOST_INVOCATIONS} at most)"), entry))?;
+    let mut writer = Writer { module, info, types, options, invocations, out: String::new() };
     let declarations = writer.types.declarations()?;
     writer.out.push_str(&declarations);
     writer.constants()?;
@@ -130,6 +142,8 @@ pub(crate) struct Writer<'a> {
     pub info: &'a ModuleInfo,
     pub types: Types<'a>,
     pub options: Options,
+    /// Of a workgroup of the entry point.
+    pub invocations: u32,
     pub out: String,
 }
 
@@ -253,9 +267,8 @@ impl<'a> Writer<'a> {
                 space => return Err(unsupported(format!("a bound variable in address space {space:?}"), &name)),
             }
         }
-        let [x, y, z] = point.workgroup_size;
         let name = kernel_name(&point.name);
-        let threads = x * y * z;
+        let threads = self.invocations;
         let _ = writeln!(self.out, "\nextern \"C\" __global__ void __launch_bounds__({threads}) {name}({}) {{", texts.join(", "));
         let _ = writeln!(self.out, "    const u32 local_index = threadIdx.x;");
         for (number, argument) in point.function.arguments.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Statements: structured control flow, stores, barriers, atomics, subgroups.
 
-use crate::expressions::Scope;
+use crate::expressions::{Scope, name_of};
 use crate::{WriteError, unsupported};
 use naga::{
     AtomicFunction, Barrier, Block, CollectiveOperation, Direction, GatherMode, Statement as S, SubgroupOperation, SwitchValue, TypeInner,
@@ -60,20 +60,23 @@ impl Scope<'_, '_> {
             }
             S::Atomic { pointer, fun, value, result } => self.atomic(*pointer, fun, *value, *result)?,
             S::WorkGroupUniformLoad { pointer, result } => {
-                let (ty, place) = (self.type_name(*result)?, self.place(*pointer)?);
-                let name = self.name_result(*result);
+                let place = self.place(*pointer)?;
                 self.line("__syncthreads();");
-                self.line(&format!("const {ty} {name} = {place};"));
+                self.define(*result, &place)?;
                 self.line("__syncthreads();");
             }
             S::Call { function, arguments, result } => self.call(*function, arguments, *result)?,
             S::SubgroupBallot { result, predicate } => {
+                self.require_whole_warps()?;
                 let predicate = predicate.map_or(Ok("true".into()), |predicate| self.value(predicate))?;
-                let name = self.name_result(*result);
-                self.line(&format!("const Vec<u32, 4> {name} = {{{{__ballot_sync(whole_warp, {predicate}), 0u, 0u, 0u}}}};"));
+                self.define(*result, &format!("{{{{__ballot_sync(whole_warp, {predicate}), 0u, 0u, 0u}}}}"))?;
             }
-            S::SubgroupGather { mode, argument, result } => self.subgroup_gather(*mode, *argument, *result)?,
+            S::SubgroupGather { mode, argument, result } => {
+                self.require_whole_warps()?;
+                self.subgroup_gather(*mode, *argument, *result)?;
+            }
             S::SubgroupCollectiveOperation { op, collective_op, argument, result } => {
+                self.require_whole_warps()?;
                 self.subgroup_operation(*op, *collective_op, *argument, *result)?;
             }
             other => return Err(unsupported(format!("the statement {other:?}"), &self.place)),
@@ -107,11 +110,14 @@ impl Scope<'_, '_> {
         Ok(())
     }
 
-    /// `continuing` runs between two rounds, also after `continue`.
+    /// `continuing` runs between two rounds, also after `continue`, and may use what the body computed.
     fn repeated(&mut self, body: &Block, continuing: &Block, break_if: Option<Expr>) -> Result<(), WriteError> {
         let between = !continuing.is_empty() || break_if.is_some();
-        let first = format!("first_{}", self.out.len());
+        let start = self.out.len();
         if between {
+            let first = format!("first_{start}");
+            let values = values_of(body);
+            self.await_values(&values);
             self.line(&format!("for (bool {first} = true;; {first} = false) {{"));
             self.depth += 1;
             self.line(&format!("if (!{first}) {{"));
@@ -122,6 +128,7 @@ impl Scope<'_, '_> {
             }
             self.line("}");
             self.depth -= 1;
+            self.declare_awaited(&values, start)?;
         } else {
             self.line("for (;;) {");
         }
@@ -145,11 +152,7 @@ impl Scope<'_, '_> {
         }
         let call = format!("{}({})", writer.function(function), handed.join(", "));
         match result {
-            Some(result) => {
-                let ty = self.type_name(result)?;
-                let name = self.name_result(result);
-                self.line(&format!("const {ty} {name} = {call};"));
-            }
+            Some(result) => self.define(result, &call)?,
             None => self.line(&format!("{call};")),
         }
         Ok(())
@@ -172,26 +175,33 @@ impl Scope<'_, '_> {
                     self.line(&format!("atomicCAS(&{place}, {compare}, {value});"));
                     return Ok(());
                 };
-                let ty = self.type_name(result)?;
-                let name = self.name_result(result);
-                self.line(&format!("const auto {name}_old = atomicCAS(&{place}, {compare}, {value});"));
-                self.line(&format!("const {ty} {name} = {{{name}_old, {name}_old == {compare}}};"));
-                return Ok(());
+                let old = format!("{}_old", name_of(result));
+                self.line(&format!("const auto {old} = atomicCAS(&{place}, {compare}, {value});"));
+                return self.define(result, &format!("{{{old}, {old} == {compare}}}"));
             }
         };
         match result {
-            Some(result) => {
-                let ty = self.type_name(result)?;
-                let name = self.name_result(result);
-                self.line(&format!("const {ty} {name} = {call};"));
-            }
+            Some(result) => self.define(result, &call)?,
             None => self.line(&format!("{call};")),
         }
         Ok(())
     }
 
+    /// The exchanges of a warp name all of its 32 lanes, and one that is named and not there is not defined.
+    fn require_whole_warps(&self) -> Result<(), WriteError> {
+        let invocations = self.writer.invocations;
+        if invocations.is_multiple_of(32) {
+            return Ok(());
+        }
+        let what = format!(
+            "a subgroup operation in a workgroup of {invocations} invocations, whose last subgroup is not whole \
+             (make the workgroup's size a multiple of 32),"
+        );
+        Err(unsupported(what, &self.place))
+    }
+
     fn subgroup_gather(&mut self, mode: GatherMode, argument: Expr, result: Expr) -> Result<(), WriteError> {
-        let ty = self.scalar_of_subgroup(argument)?;
+        self.scalar_of_subgroup(argument)?;
         let value = self.value(argument)?;
         let call = match mode {
             GatherMode::BroadcastFirst => format!("__shfl_sync(whole_warp, {value}, 0)"),
@@ -209,9 +219,7 @@ impl Scope<'_, '_> {
                 format!("__shfl_xor_sync(whole_warp, {value}, {with})")
             }
         };
-        let name = self.name_result(result);
-        self.line(&format!("const {ty} {name} = {call};"));
-        Ok(())
+        self.define(result, &call)
     }
 
     fn subgroup_operation(
@@ -246,9 +254,7 @@ impl Scope<'_, '_> {
                 format!("warp_scan_before({value}, {f}, {ty}({neutral}), threadIdx.x & 31u)")
             }
         };
-        let name = self.name_result(result);
-        self.line(&format!("const {ty} {name} = {call};"));
-        Ok(())
+        self.define(result, &call)
     }
 
     fn scalar_of_subgroup(&self, argument: Expr) -> Result<String, WriteError> {
@@ -257,4 +263,21 @@ impl Scope<'_, '_> {
             other => Err(unsupported(format!("a subgroup operation on {other:?}"), &self.place)),
         }
     }
+}
+
+/// What the statements of a block compute, those inside of them left out: it is known until the block ends.
+fn values_of(block: &Block) -> Vec<Expr> {
+    let mut values = Vec::new();
+    for statement in block.iter() {
+        match statement {
+            S::Emit(range) => values.extend(range.clone()),
+            S::Call { result, .. } | S::Atomic { result, .. } => values.extend(*result),
+            S::WorkGroupUniformLoad { result, .. }
+            | S::SubgroupBallot { result, .. }
+            | S::SubgroupGather { result, .. }
+            | S::SubgroupCollectiveOperation { result, .. } => values.push(*result),
+            _ => {}
+        }
+    }
+    values
 }

@@ -303,8 +303,8 @@ template <class To, class From> __device__ __forceinline__ To bit_cast(From x) {
 }
 
 // ── places ──
-// Out of range, an access goes to the last element (one of the ways that WGSL allows).
-__device__ __forceinline__ u32 within(u32 index, u32 count) { return index < count ? index : count - 1u; }
+// Out of range, an access goes to the last element (one of the ways that WGSL allows); of an empty buffer, to where the first would be.
+__device__ __forceinline__ u32 within(u32 index, u32 count) { return index < count ? index : count == 0u ? 0u : count - 1u; }
 __device__ __forceinline__ u32 within(i32 index, u32 count) { return within(u32(index), count); }
 
 // ── atomics: relaxed, as in WGSL ──

@@ -135,6 +135,98 @@ fn main() {
     assert_eq!(found[0], [74, 20, 44, 1, 243]);
 }
 
+/// What runs between two rounds may use what the round computed, as it was then.
+#[test]
+fn blocks_between_rounds_use_what_the_body_computed() {
+    let wgsl = "
+struct Pair { low: u32, high: u32 }
+var<workgroup> step: u32;
+@group(0) @binding(0) var<storage, read_write> out: array<u32, 10>;
+@group(0) @binding(1) var<storage, read_write> counters: array<atomic<u32>>;
+fn next(x: u32) -> u32 { return 2u * x + 1u; }
+fn pair(x: u32) -> Pair { return Pair(x, 10u * x); }
+@compute @workgroup_size(1)
+fn main() {
+    var n = 0u;
+    var sum = 0u;
+    loop {
+        let before = n;
+        n += 1u;
+        continuing { sum += before; break if before > 4u; }
+    }
+    out[0] = n;
+    out[1] = sum;
+
+    // Results of calls, through an expression that only the break needs.
+    n = 1u;
+    loop {
+        let after = next(n);
+        let both = pair(n);
+        n = after;
+        if (after == 7u) { continue; }
+        out[2] += 1u;
+        continuing { out[3] += both.low + both.high; break if after > 30u; }
+    }
+
+    // Atomics, workgroup memory, vectors, and a pointer whose index was computed.
+    step = 2u;
+    loop {
+        let old = atomicAdd(&counters[0], 3u);
+        let swapped = atomicCompareExchangeWeak(&counters[1], old, old + 3u);
+        let by = workgroupUniformLoad(&step);
+        let v = vec2<u32>(old, by);
+        let place = &out[4u + old / 3u % 2u];
+        step += 1u;
+        continuing {
+            *place += v.x + 100u * v.y;
+            out[6] += select(0u, 1u, swapped.exchanged) + 10u * swapped.old_value;
+            break if v.x >= 9u;
+        }
+    }
+
+    // One loop in another's body and one between its rounds, each with values of its own and of the other.
+    var i = 0u;
+    loop {
+        let row = i;
+        i += 1u;
+        var j = 0u;
+        loop {
+            let column = j;
+            j += 1u;
+            continuing { out[7] += 10u * row + column; break if column == row; }
+        }
+        continuing {
+            var k = 0u;
+            loop {
+                let part = k + row;
+                k += 1u;
+                continuing { out[8] += part; out[9] += row; break if part > 2u; }
+            }
+            break if row == 2u;
+        }
+    }
+}";
+    let found = play("between", &written(wgsl, Options::default()), [1, 1, 1], &[vec![0; 10], vec![0; 2]]);
+    // n = 1, 3, 7, 15 give 3, 7, 15, 31; old = 0, 3, 6, 9 with steps 2 to 5; columns 0 to row; parts from row to 3.
+    let expected = [6, 15, 3, 26 * 11, 6 + 600, 12 + 800, 4 + 180, 84, 17, 7];
+    assert_eq!(found[0], expected);
+    assert_eq!(found[1], [12, 12]);
+}
+
+/// With nothing to go to, an access stays where the first element would be.
+#[test]
+fn empty_buffers_are_not_left() {
+    let wgsl = "
+@group(0) @binding(0) var<storage, read> empty: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(1)
+fn main() {
+    out[0] = empty[5] + empty[out[1]] + empty[bitcast<i32>(out[1])] + 10u * arrayLength(&empty) + 7u;
+}";
+    let found = play("empty", &written(wgsl, Options::default()), [1, 1, 1], &[vec![], vec![0, 3]]);
+    assert_eq!(found[1], [7, 3]);
+}
+
 #[test]
 fn vectors_matrices_and_structures_lie_as_wgsl_lays_them() {
     let wgsl = "
@@ -279,6 +371,21 @@ fn what_it_cannot_write_it_says() {
         @compute @workgroup_size(1) fn main() { o[0].x = 1.0; }";
     assert!(matches!(refused(gaps), TranslateError::Write(WriteError::Layout { .. })), "{}", refused(gaps));
     assert!(refused(gaps).to_string().contains("vectors of 2 or 4"));
+    let in_a_function = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n\
+        fn all(x: u32) -> u32 { return subgroupAdd(x); }\n\
+        @compute @workgroup_size(8, 5) fn main() { o[0] = all(1u); }";
+    assert!(matches!(refused(in_a_function), TranslateError::Write(WriteError::Unsupported { .. })), "{}", refused(in_a_function));
+    let told = refused(in_a_function).to_string();
+    assert!(told.contains("40 invocations") && told.contains("a multiple of 32"), "{told}");
+    for operation in ["subgroupBallot(true).x", "subgroupShuffle(1u, 3u)", "subgroupMax(1u)"] {
+        let of = |size: &str| in_a_function.replace("all(1u)", operation).replace("8, 5", size);
+        assert_eq!(refused(&of("8, 5")).to_string().split_once(": ").map(|(_, what)| what), told.split_once(": ").map(|(_, what)| what));
+        assert!(translate(&of("8, 4, 2"), "main", Options::default()).is_ok(), "{operation}");
+    }
+    let large = "@compute @workgroup_size(16384, 16384, 16384) fn main() {}";
+    assert!(matches!(refused(large), TranslateError::Write(WriteError::Unsupported { .. })), "{}", refused(large));
+    let overridable = "override size: u32 = 64;\n@compute @workgroup_size(size) fn main() {}";
+    assert!(refused(overridable).to_string().contains("workgroup size"), "{}", refused(overridable));
     let wrong = "@compute @workgroup_size(1) fn main() { let x = 1u + 1.5; }";
     assert!(matches!(refused(wrong), TranslateError::Invalid(_)));
     let other = "@compute @workgroup_size(1) fn start() {}";
