@@ -75,6 +75,21 @@ impl Limits {
         elements_per_lane: 8,
     };
 
+    /// What a device with these limits says when others are asked of it: less where less is wanted, more never; workgroups
+    /// of a power of two.
+    pub(crate) fn narrowed(self, wanted: Self) -> Self {
+        let group = self.group_size.min(wanted.group_size).max(Self::LEAST_GROUP);
+        Self {
+            binding_bytes: self.binding_bytes.min(wanted.binding_bytes),
+            buffer_bytes: self.buffer_bytes.min(wanted.buffer_bytes),
+            group_size: 1 << group.ilog2(),
+            groups_per_dimension: self.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
+            // Both are powers of two, so the larger one is a multiple of the other.
+            offset_alignment: self.offset_alignment.max(wanted.offset_alignment),
+            elements_per_lane: wanted.elements_per_lane,
+        }
+    }
+
     /// The most items one dispatch can have.
     pub fn max_items(&self) -> u64 {
         u64::from(self.groups_per_dimension) * u64::from(self.groups_per_dimension) * u64::from(self.group_size)

@@ -103,7 +103,7 @@ impl CudaDevice {
         Self::open_within(index, precision, |own| own)
     }
 
-    /// The same, with other limits than its own.
+    /// The same, within limits that are made from its own: it may pretend to have less; more than it has, it never says.
     pub fn open_within(index: u32, precision: Precision, limits: impl FnOnce(Limits) -> Limits) -> Result<Self, DeviceError> {
         let mut found = Found::default();
         look(&mut found).map_err(DeviceError::NoCuda)?;
@@ -136,14 +136,15 @@ impl CudaDevice {
         }
         // An element's number is 32 bits wide.
         let largest = (u64::from(u32::MAX) * precision.bytes()).min(gpu.bytes);
-        let limits = limits(Limits {
+        let own = Limits {
             binding_bytes: largest,
             buffer_bytes: largest,
             group_size: 256,
             groups_per_dimension: 65_535,
             offset_alignment: 64,
             elements_per_lane: 1,
-        });
+        };
+        let limits = own.narrowed(limits(own));
         Ok(Self {
             name: gpu.name.clone(),
             kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),

@@ -84,17 +84,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
         offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),
         elements_per_lane: if emulated { 64 } else { 1 },
     };
-    let wanted = wanted.unwrap_or(has);
-    let group = has.group_size.min(wanted.group_size).max(Limits::LEAST_GROUP);
-    Limits {
-        binding_bytes: has.binding_bytes.min(wanted.binding_bytes),
-        buffer_bytes: has.buffer_bytes.min(wanted.buffer_bytes),
-        group_size: 1 << group.ilog2(),
-        groups_per_dimension: has.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
-        // Both are powers of two, so the larger one is a multiple of the other.
-        offset_alignment: has.offset_alignment.max(wanted.offset_alignment),
-        elements_per_lane: wanted.elements_per_lane,
-    }
+    has.narrowed(wanted.unwrap_or(has))
 }
 
 /// Whether an adapter's description is that of a program on the CPU.
