@@ -39,17 +39,22 @@ fn session(precision: Precision) -> Session {
     Session::new(device(precision))
 }
 
-#[test]
-fn static_kernels_agree_with_their_twins() {
+/// All static kernels at these sizes, as far as one dispatch goes, on both devices against the CPU; gives how many dispatches had a grid
+/// of several rows.
+fn agree(mut single: Bench, mut double: Bench, sizes: &[usize]) -> usize {
     let seed = fresh_seed();
-    let (mut single, mut double) = (Bench::new("CUDA in f32", device(Precision::F32)), Bench::new("CUDA in f64", device(Precision::F64)));
-    let mut reference = Bench::cpu(Precision::F64, single.device.limits());
-    let group_size = single.group_size();
+    let limits = single.device.limits();
+    let mut reference = Bench::cpu(Precision::F64, limits);
     let mut worst: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    let mut in_rows = 0;
     for kernel in Fixed::ALL {
-        for size in SIZES {
+        for size in sizes {
             let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
-            for case in cases(*kernel, size, group_size, &mut random) {
+            for case in cases(*kernel, *size, single.group_size(), &mut random) {
+                if u64::from(case.items()) > limits.max_items() {
+                    continue;
+                }
+                in_rows += usize::from(case.items() > limits.groups_per_dimension * limits.group_size);
                 let expected = reference.run(&case, false).0;
                 for (bench, bound) in [(&mut single, case.bound), (&mut double, DOUBLE_BOUND.min(case.bound))] {
                     let what = format!("LEASTWISE_TEST_SEED={seed}, `{}`, {}, size {size}, {}", kernel.name(), case.name, bench.name);
@@ -65,6 +70,26 @@ fn static_kernels_agree_with_their_twins() {
     for ((kernel, device), (error, bound)) in worst {
         println!("{kernel:16} {device:12}: {error:8.1e} of {bound:e}");
     }
+    in_rows
+}
+
+#[test]
+fn static_kernels_agree_with_their_twins() {
+    agree(Bench::new("CUDA in f32", device(Precision::F32)), Bench::new("CUDA in f64", device(Precision::F64)), &SIZES);
+}
+
+/// Grids of two and three rows, the last one full, ragged, and of one workgroup.
+#[test]
+fn static_kernels_agree_with_their_twins_on_grids_of_several_rows() {
+    let narrow = |precision| {
+        let limits = |own| Limits { groups_per_dimension: 3, ..own };
+        Device::Cuda(Box::new(CudaDevice::open_within(0, precision, limits).unwrap_or_else(|error| panic!("{error}"))))
+    };
+    let [single, double] = [narrow(Precision::F32), narrow(Precision::F64)];
+    let rows = 3 * single.limits().group_size as usize;
+    let (single, double) = (Bench::new("CUDA in f32", single), Bench::new("CUDA in f64", double));
+    let in_rows = agree(single, double, &[rows, rows + 1, 2 * rows - 1, 2 * rows + 1, 3 * rows]);
+    assert!(in_rows > 2 * Fixed::ALL.len(), "only {in_rows} cases had a grid of several rows");
 }
 
 /// Residuals and Jacobians of the corpus of `tests/fuzz` within running error bounds; `LEASTWISE_FUZZ_PROGRAMS` says of how many programs.
