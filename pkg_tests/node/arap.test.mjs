@@ -53,7 +53,7 @@ test("the report's iterations are the solve's story", async (t) => {
   // Iterations add up what each step changed; the report's cost is a sum over the terms at the end.
   closeTo(report.cost, cost, 1e-14, "cost at the end");
   const lines = String(report).split("\n");
-  assert.match(lines[0], /^Leastwise: lm \+ sparse-cholesky \(about .* entries in the factor\) on cpu, f64$/);
+  assert.match(lines[0], /^Leastwise: lm \+ sparse-cholesky \(about .* entries in the factor\) on (cpu|cuda), f64$/);
   assert.match(lines[1], /^ *iter +cost +cost change +\|gradient\| +\|step\| +damping +gain +inner +ms$/);
   assert.match(lines.at(-1), /^Termination: converged \(.+\)$/);
   for (const key of ["traceMs", "compileMs", "solveMs"]) assert.ok(report.time[key] >= 0, key);

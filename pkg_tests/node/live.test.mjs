@@ -1,7 +1,7 @@
 // Working with a problem that lives: edits, stops, steps, frame loops.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open } from "./support.mjs";
+import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open, ON_CUDA } from "./support.mjs";
 
 const mesh = arapMesh(icosphere(2));
 
@@ -137,7 +137,7 @@ for (const backend of BACKENDS) {
   });
 }
 
-test("advance() on the CPU keeps its time budget and goes on where it was", async (t) => {
+test("advance() on the CPU keeps its time budget and goes on where it was", { skip: ON_CUDA && "a GPU's queue takes whole steps" }, async (t) => {
   const large = arapMesh(icosphere(5));
   const lw = await open(t, { backend: "cpu" });
   const it = arap(lw, large);

@@ -9,6 +9,9 @@ export * from "../problems.mjs";
 /** `LEASTWISE_SUITE=cuda`: the run is about the addon's engine alone, which then stands where tests ask for the CPU as well. */
 export const ADDON = process.env.LEASTWISE_SUITE === "cuda";
 
+/** Whether that engine has a GPU; `LEASTWISE_ADDON=cpu` runs it without. */
+export const ON_CUDA = ADDON && process.env.LEASTWISE_ADDON !== "cpu";
+
 /** Every backend is tested; one that cannot be had is a failure. */
 export const BACKENDS = ADDON ? ["cuda"] : ["cpu", "webgpu"];
 
