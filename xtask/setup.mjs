@@ -18,6 +18,15 @@ async function checkLinker() {
   return aptInstall(["gcc", "libc6-dev"]);
 }
 
+// The text of CUDA kernels is compiled for the host, and run there, by tests.
+async function checkCxx() {
+  if (process.platform === "win32") return "not looked for on Windows";
+  const compiler = process.env.CXX ?? "g++";
+  if (capture(compiler, ["--version"])) return `${compiler}, already there`;
+  if (process.env.CXX) throw missing(`CXX names ${compiler}, which doesn't run.`, "set it to a C++ compiler, or unset it");
+  return aptInstall(["g++"]);
+}
+
 async function npmPackages() {
   const lock = join(root, "package-lock.json");
   const installed = join(root, "node_modules/.package-lock.json");
@@ -73,6 +82,7 @@ export async function setup({ forTests = true, wasm = "auto" } = {}) {
   await step("Rust", checkCompiler);
   await step("C compiler", checkLinker);
   await step("wasm32 target", () => wasmTarget(wasm));
+  if (forTests) await step("C++ compiler", checkCxx);
   if (forTests) await step("rustfmt and clippy", checkLints);
   await step("browser", () => browser(forTests || !hardwareGpu()));
   await step("Vulkan", vulkan);
