@@ -71,8 +71,8 @@ fn devices() -> Vec<(&'static str, f64, Device)> {
     vec![("cpu in f64", 2e-9, cpu(Precision::F64)), ("cpu in f32", 2e-4, cpu(Precision::F32)), ("webgpu", 2e-4, gpu)]
 }
 
-/// Larger Hessians are played by the CPU alone: compiling the one of the polar decomposition, of 16,000 instructions, for an
-/// adapter in software takes longer than all others together. What they are made of, other Hessians are.
+/// Larger Hessians are played by the CPU alone here, and by WebGPU in the terms' test: compiling the one of the polar
+/// decomposition, of 16,000 instructions, for an adapter in software takes longer than all others together.
 const MOST_ON_WEBGPU: usize = 2500;
 
 fn judge(devices: &mut [(&'static str, f64, Device)], sample: &Sample, programs: &EnergyPrograms) {

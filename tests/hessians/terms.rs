@@ -74,11 +74,6 @@ fn hessians_of_terms_are_those_of_their_energy() {
     let weights = [1.0, 2.0, 0.5, 3.0, 0.0];
     for (name, bound, mut session) in sessions() {
         for sample in samples() {
-            // Its 16,000 instructions take an adapter in software half a minute to compile; those of the eigenvalues are
-            // cut into pieces as well.
-            if name.starts_with("webgpu") && sample.name == "polar" {
-                continue;
-            }
             let (plain, n) = (Plain::new(&sample), sample.unknowns());
             let (problem, term) = term(&mut session, &sample, &weights);
             let exact = hessians(&mut session, problem, term, HessianForm::Exact);
