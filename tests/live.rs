@@ -7,7 +7,7 @@ use leastwise::device::{Counters, Precision};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Loss, Reals, Slot, Stats, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
-use leastwise::solve::{Iteration, Options, Termination};
+use leastwise::solve::{Options, Termination};
 use support::*;
 
 fn sessions() -> [(&'static str, Session); 3] {
@@ -32,13 +32,6 @@ fn pull(session: &mut Session, problem: u32, name: &str, table: u32, indices: Ve
         outputs: &[residual],
     };
     session.term(problem, spec).unwrap()
-}
-
-fn step(session: &mut Session, solver: u32) -> Iteration {
-    let task = session.solve(solver, SolveMode::Step).unwrap();
-    let mut last = None;
-    finish(session, task, |iteration| last = Some(iteration));
-    last.expect("a step")
 }
 
 /// What is made only when something is compiled, analysed or laid out.
@@ -281,19 +274,7 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
         // CPU, which are as short as can be.
         for moment in if name == "webgpu" { [2, 3, 6] } else { [2, 20, 60] } {
             let task = session.solve(solver, SolveMode::Solve).unwrap();
-            let (mut seen, mut turns) = (Vec::new(), 0);
-            let report = loop {
-                turns += 1;
-                if turns == moment {
-                    session.stop(task, "enough");
-                }
-                match session.resume(task, 0.0).unwrap() {
-                    Progress::Iteration(iteration) => seen.push(iteration),
-                    Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
-                    Progress::Report(report) => break report,
-                    _ => {}
-                }
-            };
+            let (seen, report) = stop_at(&mut session, task, moment);
             assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}, {moment}: {}", report.reason);
             println!("{name}, {moment}: {} inner iterations of {whole}", seen[0].inner_iterations);
             assert!(seen[0].inner_iterations < whole / 2, "{name}, {moment}: {} of {whole}", seen[0].inner_iterations);

@@ -24,7 +24,7 @@ async function testProgram(staged) {
 const script = (files) => `#!/usr/bin/env bash
 # The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
 # they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, armadillo, bundle (what
-# \`npm run bench\` has, on CUDA, WebGPU and the CPU; the last two need LEASTWISE_DATA).
+# \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA).
 # Logs go to $OUT, or to ./logs.
 set -uo pipefail
 cd "$(dirname "\${BASH_SOURCE[0]}")"
@@ -57,7 +57,7 @@ part addon $node pkg_tests/addon/addon.test.mjs
 part suite $node ${JSON.stringify(`--test-name-pattern=${suitePattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
 sanitizer="$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)"
 LEASTWISE_FUZZ_PROGRAMS=64 part memcheck "$sanitizer" --tool memcheck --error-exitcode 9 ./cuda-tests --test-threads=1 static_kernels random_programs
-part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32 cpu/f64
+part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32
 part armadillo ./node benches/run.mjs armadillo cuda/f64 cuda/f32 webgpu/f32
 part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64
 echo "verdict: $([ $failed = 0 ] && echo "all passed" || echo "FAILED"); logs in $logs"

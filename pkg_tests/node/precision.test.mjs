@@ -29,7 +29,7 @@ async function compare(t, engine, list, elsewhere) {
 
 // In f32 another path ends on a plain of MGH10, where a step promises a part of 10⁻¹³, and in Biggs' other minimum.
 const ELSEWHERE = ["NIST MGH10 from start 1", "Moré 18 Biggs EXP6"];
-// CUDA's compiler fuses multiplications and additions, which leads to other places: Eckerle's plain, and a bend of Bennett's valley.
+// CUDA rounds otherwise, which leads to other places: Eckerle's plain, and a bend of Bennett's valley.
 if (ON_CUDA) ELSEWHERE.push("NIST Eckerle4 from start 1", "NIST Bennett5 from start 1");
 test("f32 on the CPU", (t) => compare(t, { backend: "cpu", precision: "f32" }, SUITE, ELSEWHERE));
 test("f32 on WebGPU", (t) => compare(t, { backend: "webgpu" }, SCENES.filter(({ name }) => name !== "developability"), []));

@@ -63,6 +63,7 @@ impl OwnerProgram {
         wgsl::is_small(&program).then_some(Self { program, column, tile, crossing_columns, slots, crossing })
     }
 }
+
 /// The code of a column among those in the list.
 fn renumbered(code: u32, list: &mut Vec<u32>) -> u32 {
     if code == 0 {

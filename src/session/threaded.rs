@@ -1,8 +1,9 @@
 //! A session with a thread for its tasks, for native programs whose own thread must stay free: an event loop.
 //!
 //! Calls run on the caller's thread. A task that was [resumed](Threaded::resume) runs on the worker, slice by slice, and the
-//! worker gives way to calls between two slices. A task whose kernels are being compiled waits aside. What only stops or frees is [posted](Threaded::post): it never waits, and
-//! happens before anything that is asked for later. A panic ends the session, not the program.
+//! worker gives way to calls between two slices. A task whose kernels are being compiled waits aside. What only stops or
+//! frees is [posted](Threaded::post): it never waits, and happens before anything that is asked for later. A panic ends the
+//! session, not the program.
 
 use super::{Progress, Session};
 use crate::device::Signal;

@@ -23,7 +23,7 @@ use leastwise::kernel::Fixed;
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
-use support::{Mesh, arap, fresh_seed, read, solve};
+use support::{Mesh, arap, fresh_seed, read, solve, step, stop_at};
 use value::Random;
 
 const SIZES: [usize; 9] = [0, 1, 63, 65, 255, 256, 257, 5003, 70_001];
@@ -188,32 +188,22 @@ fn live_steps_read_nothing_back() {
 #[test]
 fn a_stop_does_not_wait_for_the_inner_iterations() {
     let options = Options { linear: Some("pcg".into()), forcing: Some(1e-12), max_inner_iterations: Some(3000.0), ..Options::default() };
-    let solve = |moment: usize| {
+    let begin = || {
         let mut session = session(Precision::F64);
         let (problem, _) = arap(&mut session, &Mesh::icosphere(3));
         let solver = session.solver(problem, &options).unwrap();
-        let task = session.solve(solver, SolveMode::Solve).unwrap();
-        let mut turns = 0;
-        loop {
-            turns += 1;
-            if turns == moment {
-                session.stop(task, "enough");
-            }
-            match session.resume(task, 0.0).unwrap() {
-                Progress::Iteration(iteration) if moment == usize::MAX => return (iteration.inner_iterations, Termination::Converged),
-                Progress::Iteration(iteration) => assert_eq!(iteration.index, 0),
-                Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
-                Progress::Report(report) => return (report.iterations[0].inner_iterations, report.termination),
-                _ => {}
-            }
-        }
+        (session, solver)
     };
-    let whole = solve(usize::MAX).0;
+    let (mut unstopped, solver) = begin();
+    let whole = step(&mut unstopped, solver).inner_iterations;
     // The first turns wait for kernels; a chunk of a body that was never timed is two of them.
     for moment in [4, 8, 16] {
-        let (inner, termination) = solve(moment);
+        let (mut session, solver) = begin();
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let (seen, report) = stop_at(&mut session, task, moment);
+        assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{moment}: {}", report.reason);
+        let inner = seen[0].inner_iterations;
         println!("{moment}: {inner} inner iterations of {whole}");
-        assert_eq!(termination, Termination::Stopped);
         assert!(inner < whole / 2, "{moment}: {inner} of {whole}");
     }
 }

@@ -40,8 +40,7 @@ fn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {
     }
     item.begin = index[starts + row];
     item.to += index[10u + 0u * count + item.begin] * stride;
-    // Where there is no column, nothing is added.
-    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);
+    item.end = index[starts + row + 1u];
     return item;
 }
 

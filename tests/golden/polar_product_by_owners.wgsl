@@ -37,6 +37,7 @@ fn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {
     var item = Item();
     var row = 0u;
     var stride = 0u;
+    var has_column = true;
     {
         let component = k % 3u;
         row = k / 3u;
@@ -45,12 +46,11 @@ fn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {
         let code = codes0(component);
         item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;
         item.negative = (code >> 31u) != 0u;
-        item.end = select(0u, 1u, code == 0u);
+        has_column = code != 0u;
     }
     item.begin = index[starts + row];
     item.to += index[4u + 0u * count + item.begin] * stride;
-    // Where there is no column, nothing is added.
-    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);
+    item.end = select(item.begin, index[starts + row + 1u], has_column);
     return item;
 }
 

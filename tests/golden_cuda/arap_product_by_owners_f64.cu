@@ -84,13 +84,9 @@ __device__ __forceinline__ S9_Item f5_locate(const u32* __restrict__ g2_index, c
     const u32 e79 = op_add(a2_starts, e78);
     const u32 e81 = op_add(e79, 1u);
     const u32 e83 = g2_index[e81];
-    const u32 e85 = l0_item.m0_begin;
-    const u32 e87 = l0_item.m1_end;
-    const bool e89 = op_ne(e87, 0u);
-    const u32 e90 = choose(e89, e85, e83);
-    l0_item.m1_end = e90;
-    const S9_Item e91 = l0_item;
-    return e91;
+    l0_item.m1_end = e83;
+    const S9_Item e84 = l0_item;
+    return e84;
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g1_data, const u32 g1_data_count, const u32* __restrict__ g2_index, const u32 g2_index_count, const f64* __restrict__ g3_vector_in, const u32 g3_vector_in_count, f64* __restrict__ g4_vector_out, const u32 g4_vector_out_count, const f64* __restrict__ g5_jacobian, const u32 g5_jacobian_count, const f64* __restrict__ g6_state, const u32 g6_state_count, f64* __restrict__ g7_partials, const u32 g7_partials_count) {

@@ -206,6 +206,31 @@ pub fn finish(session: &mut Session, task: u32, mut each: impl FnMut(Iteration))
     }
 }
 
+/// Runs a solve in slices as short as can be, and stops it before one of them; gives its iterations.
+pub fn stop_at(session: &mut Session, task: u32, slice: usize) -> (Vec<Iteration>, Report) {
+    let (mut seen, mut slices) = (Vec::new(), 0);
+    loop {
+        slices += 1;
+        if slices == slice {
+            session.stop(task, "enough");
+        }
+        match session.resume(task, 0.0).unwrap() {
+            Progress::Iteration(iteration) => seen.push(iteration),
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+            Progress::Report(report) => return (seen, *report),
+            _ => {}
+        }
+    }
+}
+
+/// One step of a solver.
+pub fn step(session: &mut Session, solver: u32) -> Iteration {
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    let mut last = None;
+    finish(session, task, |iteration| last = Some(iteration));
+    last.expect("a step")
+}
+
 pub fn solve(session: &mut Session, problem: u32, options: &Options) -> Report {
     let solver = session.solver(problem, options).unwrap();
     let task = session.solve(solver, SolveMode::Solve).unwrap();

@@ -180,8 +180,11 @@ impl CudaDevice {
         while let Some(command) = commands.get(play.next) {
             let run = self.run_of(&commands[play.next..])?;
             match command {
-                Command::Repeat { body, max, until } if !self.repeat(body, *max, *until, &mut play.played, deadline_ms)? => {
-                    return Ok(false);
+                Command::Repeat { body, max, until } => {
+                    let is_over = self.repeat(body, *max, *until, &mut play.played, deadline_ms)?;
+                    if !is_over {
+                        return Ok(false);
+                    }
                 }
                 Command::UploadReals { .. } | Command::UploadIndices { .. } => self.upload_command(command)?,
                 Command::Read { slice } => play.read = self.read(*slice)?,

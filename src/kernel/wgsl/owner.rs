@@ -85,6 +85,10 @@ fn write_locate(owner: &OwnerProgram, text: &mut String) -> std::fmt::Result {
     let components: usize = owner.slots.iter().map(|slot| slot.codes.len()).sum();
     writeln!(text, "\nfn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {{\n    let rows = items / {components}u;")?;
     writeln!(text, "    var item = Item();\n    var row = 0u;\n    var stride = 0u;")?;
+    let all_have_columns = owner.slots.iter().all(|slot| run(&slot.codes).is_some());
+    if !all_have_columns {
+        writeln!(text, "    var has_column = true;")?;
+    }
     let mut before = 0;
     for (number, slot) in owner.slots.iter().enumerate() {
         let width = slot.codes.len();
@@ -108,7 +112,7 @@ fn write_locate(owner: &OwnerProgram, text: &mut String) -> std::fmt::Result {
                     text,
                     "        let code = codes{number}(component);\n        item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;"
                 )?;
-                writeln!(text, "        item.negative = (code >> 31u) != 0u;\n        item.end = select(0u, 1u, code == 0u);")?;
+                writeln!(text, "        item.negative = (code >> 31u) != 0u;\n        has_column = code != 0u;")?;
             }
         }
         write!(text, "    }}")?;
@@ -117,8 +121,12 @@ fn write_locate(owner: &OwnerProgram, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\n    item.begin = index[starts + row];")?;
     let owners = format!("{}u + {}u * count + item.begin", owner.program.header, owner.column);
     writeln!(text, "    item.to += index[{owners}] * stride;")?;
-    writeln!(text, "    // Where there is no column, nothing is added.")?;
-    writeln!(text, "    item.end = select(index[starts + row + 1u], item.begin, item.end != 0u);\n    return item;\n}}")
+    match all_have_columns {
+        true => writeln!(text, "    item.end = index[starts + row + 1u];")?,
+        // To a component without a column, nothing is added.
+        false => writeln!(text, "    item.end = select(item.begin, index[starts + row + 1u], has_column);")?,
+    }
+    writeln!(text, "    return item;\n}}")
 }
 
 /// The first of the columns where components are columns next to each other, and whether all are subtracted.
