@@ -42,7 +42,7 @@ fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
 fn nothing<R>(_: &Work, _: Bindings<R>) {}
 
 fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], f32: fn(&Work, Bindings<f32>)) -> KernelSource {
-    KernelSource::new(name, wgsl, access, Body::Twin(Twin { f32, f64: nothing }))
+    KernelSource::new(name, wgsl, access, Body::Twin(Twin { heavy: false, f32, f64: nothing }))
 }
 
 /// `out[i] = 2 a[i] + word 0`.
@@ -421,7 +421,7 @@ fn what_does_not_fit_is_refused_by_name() {
         (with(slice(a, u32::MAX - 7, 64)), "elements 4294967288 to 4294967352 of `first`"),
         (with(slice(a, 32, 64)), "offset 32 is no multiple of 64"),
         (read(slice(a, 250, 7)), "elements 250 to 257 of `first`, which has 256"),
-        (read(slice(index, 0, 1)), "`index`: indices where reals"),
+        (read(slice(index, 255, 2)), "elements 255 to 257 of `index`"),
         (Command::UploadIndices { buffer: a, offset: 0, data: vec![1] }, "`first`: indices where reals"),
         (Command::UploadReals { buffer: a, offset: 256, data: vec![1.0] }, "elements 256 to 257 of `first`"),
         (Command::Copy { from: slice(a, 0, 4), to: slice(a, 8, 4) }, "two buffers"),
@@ -442,6 +442,9 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(message(device.run(recording([unknown]))).contains("a kernel of another device"));
     // Nothing of this has hurt the device.
     assert_eq!(device.run(recording([upload(a, &[4.0]), read(slice(a, 0, 1))])).unwrap(), [4.0]);
+    // Indices come back as they are, however large.
+    let indices = Command::UploadIndices { buffer: index, offset: 0, data: vec![7, u32::MAX] };
+    assert_eq!(device.run(recording([indices, read(slice(index, 0, 2))])).unwrap(), [7.0, f64::from(u32::MAX)]);
 }
 
 #[test]

@@ -28,3 +28,21 @@ fn leading_half(x: real) -> real {
 fn infinity() -> real {
     return real(bitcast<f32>(0x7f800000u ^ params.zero));
 }
+
+// x rounded to the nearest number of half precision (IEEE 754 binary16), of two the even one; at most the largest of these.
+fn nearest_half(x: real) -> real {
+    let exponent = i32((bitcast<u32>(x) >> 23u) & 0xffu) - 127;
+    let n = max(exponent, -14) - 10;
+    return clamp(round(x * power_of_two(min(-n, 127))) * power_of_two(n), -65504.0, 65504.0);
+}
+
+// Where a number that is not negative stands among all such.
+fn order_of(x: real) -> u32 {
+    return bitcast<u32>(x) ^ params.zero;
+}
+
+// Where a number stands among all.
+fn signed_order_of(x: real) -> u32 {
+    let bits = bitcast<u32>(x) ^ params.zero;
+    return select(bits | 0x80000000u, ~bits, (bits >> 31u) != 0u);
+}

@@ -1,13 +1,15 @@
 //! The list of commands between the mathematics and the device.
 //!
-//! Solvers are written once, against a [`Recording`]; a device only plays it. Ten commands suffice: what runs
+//! Solvers are written once, against a [`Recording`]; a device only plays it. A few commands suffice: what runs
 //! where, with which buffers, how often, and what comes back. Everything is counted in *elements* (reals or
 //! `u32`s), never bytes, so a recording does not know the precision it is played in.
 //!
 //! Buffers hold either reals or indices, never both: the CUDA f64 build replaces `alias real` in the shaders, and
 //! a mixed buffer would change its layout.
 
+use super::DeviceError;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A buffer of one device. Never reused after [`free`](super::Device::free), so a stale id is an error, not another buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -102,6 +104,14 @@ pub enum Command {
         offset: u32,
         data: Vec<f64>,
     },
+    /// Writes reals of which there are many, and which stay where they are: those of `data` from `first` on.
+    UploadSingles {
+        buffer: BufferId,
+        offset: u32,
+        data: Arc<Vec<f32>>,
+        first: usize,
+        len: u32,
+    },
     UploadIndices {
         buffer: BufferId,
         offset: u32,
@@ -125,10 +135,16 @@ pub enum Command {
         max: u32,
         until: (BufferId, u32),
     },
-    /// Brings reals back. At most one in a recording, and last.
+    /// Brings reals or indices back. At most one in a recording, and last.
     Read {
         slice: Slice,
     },
+}
+
+/// The part of the data of an `UploadSingles`.
+pub(super) fn singles(data: &[f32], first: usize, len: u32) -> Result<&[f32], DeviceError> {
+    let part = first.checked_add(len as usize).and_then(|end| data.get(first..end));
+    part.ok_or_else(|| DeviceError::Invalid(format!("{len} elements from {first} on, of {} that there are", data.len())))
 }
 
 /// A list of commands, played in order.
@@ -171,6 +187,26 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// With what another device has done.
+    pub fn with(&self, other: &Self) -> Self {
+        Self {
+            submissions: self.submissions + other.submissions,
+            dispatches: self.dispatches + other.dispatches,
+            rounds: self.rounds + other.rounds,
+            round_dispatches: self.round_dispatches + other.round_dispatches,
+            readbacks: self.readbacks + other.readbacks,
+            bytes_read_back: self.bytes_read_back + other.bytes_read_back,
+            matrix_readbacks: self.matrix_readbacks + other.matrix_readbacks,
+            matrix_bytes_read_back: self.matrix_bytes_read_back + other.matrix_bytes_read_back,
+            bytes_uploaded: self.bytes_uploaded + other.bytes_uploaded,
+            buffers_created: self.buffers_created + other.buffers_created,
+            buffers_destroyed: self.buffers_destroyed + other.buffers_destroyed,
+            kernels_created: self.kernels_created + other.kernels_created,
+            bytes_live: self.bytes_live + other.bytes_live,
+            bytes_peak: self.bytes_peak + other.bytes_peak,
+        }
+    }
+
     /// What was done since an earlier reading; live and peak bytes are as they are now.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -1,8 +1,10 @@
 //! The static kernels: every shader of `shaders/` with its CPU twin, its bindings and its place in the table tests.
 
+use crate::anneal::cluster;
 use crate::device::cpu::{Body, Twin, twins};
 use crate::device::{Access, KernelSource, binding::*};
 use crate::kernel::wgsl::embedded::shader;
+use crate::kernel::wgsl::library;
 use crate::solve::state;
 
 const R: Access = Access::Read;
@@ -11,7 +13,7 @@ const W: Access = Access::ReadWrite;
 macro_rules! fixed {
     ($($variant:ident = $twin:ident [$($slot:ident: $access:ident),*];)*) => {
         /// A static kernel.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Fixed { $(#[doc = concat!("`shaders/", stringify!($twin), ".wgsl`")] $variant),* }
 
         impl Fixed {
@@ -26,7 +28,12 @@ macro_rules! fixed {
             }
 
             fn twin(self) -> Twin {
-                match self { $(Self::$variant => Twin { f32: twins::$twin::<f32>, f64: twins::$twin::<f64> }),* }
+                match self {
+                    $(Self::$variant => {
+                        let f64 = if Self::$variant.is_single() { twins::single } else { twins::$twin::<f64> };
+                        Twin { heavy: self.is_heavy(), f32: twins::$twin::<f32>, f64 }
+                    }),*
+                }
             }
 
             fn slots(self) -> &'static [(usize, Access)] {
@@ -76,11 +83,44 @@ fixed! {
     Combine = combine [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: R];
     Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
     ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
+    Assign = assign [ARENA: R, DATA: R, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
+    Tally = tally [INDEX: W, STATE: R];
+    Spread = spread [INDEX: W, STATE: R];
+    Offsets = offsets [INDEX: W, STATE: R];
+    Scatter = scatter [INDEX: W, STATE: R];
+    Keys = keys [INDEX: W, VECTOR_IN: R, STATE: R];
+    Weigh = weigh [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    CentroidSums = centroid_sums [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Update = update [VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R];
+    Distances = distances [ARENA: R, DATA: R, INDEX: R, VECTOR_OUT: W, STATE: R];
+    Converge = converge [STATE: W, PARTIALS: R];
+    Farthest = farthest [ARENA: R, DATA: R, VECTOR_OUT: W, PARTIALS: W];
+    Pick = pick [DATA: R, INDEX: W, VECTOR_IN: R, PARTIALS: R];
+    Adopt = adopt [ARENA: R, INDEX: R, VECTOR_OUT: W];
+    Seed = seed [ARENA: R, INDEX: R, VECTOR_OUT: W];
+    Merge = merge [INDEX: W, VECTOR_OUT: W, JACOBIAN: W, STATE: W];
+    Relabel = relabel [INDEX: W, PARTIALS: W];
+    Divide = divide [ARENA: R, DATA: R, INDEX: W, VECTOR_OUT: W];
+    Totals = totals [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    Norms = norms [ARENA: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Scores = scores [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W];
+    Soften = soften [VECTOR_IN: R, VECTOR_OUT: W, STATE: R, PARTIALS: W];
+    Blend = blend [ARENA: R, VECTOR_IN: R, VECTOR_OUT: W];
+    Pairs = pairs [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R, PARTIALS: W];
+    Pairwise = pairwise [ARENA: R, DATA: R, VECTOR_OUT: W];
+    Probe = probe [VECTOR_OUT: W];
+    Decode = decode [ARENA: R, DATA: R, INDEX: R, VECTOR_OUT: W, PARTIALS: W];
+    Estimate = estimate [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R];
+    Shortlist = shortlist [INDEX: W, VECTOR_IN: R];
 }
 
 impl Fixed {
-    /// What every solver has: all but what second derivatives alone need, which is last.
+    /// What every solver has: all but what second derivatives alone need, clusterings and searches.
     pub const OF_SOLVERS: &[Fixed] = Self::ALL.split_at(Self::ProjectBlocks as usize).0;
+    /// What clusterings have besides `sum`.
+    pub const OF_CLUSTERINGS: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).0.split_at(Self::Assign as usize).1;
+    /// What searches among compressed vectors have.
+    pub const OF_SEARCHES: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).1;
 
     pub fn source(self) -> KernelSource {
         let mut access = [Access::Unused; COUNT];
@@ -90,13 +130,48 @@ impl Fixed {
         KernelSource::new(self.name(), &self.wgsl(), access, Body::Twin(self.twin()))
     }
 
+    /// Whether this build has it in f32 alone: WebAssembly crosses the network, and clusterings are f32; in f64 only tests run them.
+    fn is_single(self) -> bool {
+        cfg!(target_arch = "wasm32") && self as u32 >= Self::Assign as u32
+    }
+
     /// The module after the prelude: the state's numbers and the reductions only where they are used.
     fn wgsl(self) -> String {
         let text = self.text();
         let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
         let uses_groups = text.contains("group_sum") || text.contains("group_max");
-        let constants = if uses_state { state::wgsl_constants() } else { String::new() };
+        let constants = match (uses_state, self >= Self::Assign) {
+            (false, _) => String::new(),
+            (true, false) => state::wgsl_constants(),
+            (true, true) => cluster::state::wgsl_constants(),
+        };
         let reduce = if uses_groups { shader!("../../shaders/reduce.wgsl") } else { "" };
-        format!("{constants}{reduce}\n{text}")
+        // What several kernels have in common, by a function of it.
+        let common = [
+            ("multiply_tile", shader!("../../shaders/tile.wgsl")),
+            ("rank_of", shader!("../../shaders/rank.wgsl")),
+            ("row_distance", shader!("../../shaders/row_distance.wgsl")),
+        ];
+        let common: String = common.into_iter().filter(|(function, _)| text.contains(function)).map(|(_, text)| text).collect();
+        let functions: Vec<&str> = library(self.calls()).collect();
+        format!("{constants}{reduce}\n{common}\n{}\n\n{text}", functions.join("\n\n"))
+    }
+
+    /// Whether an item is more than a few operations.
+    pub fn is_heavy(self) -> bool {
+        use Fixed::*;
+        matches!(self, Assign | CentroidSums | Distances | Farthest | Divide | Scores | Soften | Blend | Pairwise | Estimate)
+    }
+
+    /// The functions of `shaders/functions/` that its text calls.
+    fn calls(self) -> &'static [&'static str] {
+        match self {
+            Self::Keys | Self::Probe => &["order_of"],
+            Self::Shortlist => &["signed_order_of"],
+            Self::Update | Self::Merge => &["nearest_half"],
+            Self::Norms => &["logarithm"],
+            Self::Soften => &["exponential", "logarithm"],
+            _ => &[],
+        }
     }
 }

@@ -3,6 +3,19 @@
 //! A [`Program`] is one term's residual (or Jacobian, or product with it…) as a list of scalar operations that every
 //! instance runs on its own data. [`wgsl`] writes it as a shader; [`block`] interprets it over blocks of lanes.
 
+/// Numbers of a state buffer's elements, for Rust and for shaders.
+macro_rules! numbered {
+    ($($name:ident = $number:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub const $name: u32 = $number;)*
+
+        /// The same numbers for the shaders.
+        pub fn wgsl_constants() -> String {
+            [$(format!("const {}: u32 = {}u;\n", stringify!($name), $number)),*].concat()
+        }
+    };
+}
+pub(crate) use numbered;
+
 pub mod block;
 mod fixed;
 mod hessian;

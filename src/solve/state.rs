@@ -3,18 +3,9 @@
 //! Kernels read and write them by number; nothing has to come back for the next kernel to know α, λ or whether a
 //! step was accepted. One readback of this buffer a Levenberg–Marquardt step is all that the host sees.
 
-macro_rules! state {
-    ($($name:ident = $number:literal, $doc:literal;)*) => {
-        $(#[doc = $doc] pub const $name: u32 = $number;)*
+use crate::kernel::numbered;
 
-        /// The same numbers for the shaders.
-        pub fn wgsl_constants() -> String {
-            [$(format!("const {}: u32 = {}u;\n", stringify!($name), $number)),*].concat()
-        }
-    };
-}
-
-state! {
+numbered! {
     COST = 0, "½ Σ w ‖r‖² at the accepted point.";
     CHANGE = 1, "Cost at the trial point minus `COST`, summed without cancellation.";
     DAMPING = 2, "λ: the step solves (JᵀWJ + λD) s = −g.";

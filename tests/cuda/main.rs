@@ -17,10 +17,13 @@ mod value;
 use cases::cases;
 use fuzz::run::{Campaign, Stop};
 use harness::{Bench, judge};
+use leastwise::anneal::code::Code;
+use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{Command, Device, DeviceError, KernelSource, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;
-use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::problem::Reals;
+use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
 use support::{Mesh, arap, fresh_seed, read, solve, step, stop_at};
@@ -130,6 +133,51 @@ fn uploads_arrive_whole_and_in_order() {
             assert_eq!(device.counters().bytes_uploaded - before, 2 * u64::from(len) * precision.bytes());
             assert!(found.iter().zip(&data).all(|(found, value)| *found == stored(*value)), "{precision:?}, {len} elements");
             device.free(buffer);
+        }
+    }
+}
+
+/// Batches of queries in indices of every code: the distances that the CPU finds, on the device in either precision.
+#[test]
+fn batches_of_queries_find_what_the_cpu_finds() {
+    let (dim, count, asked, k) = (96, 20_000, 700, 10);
+    let mut random = support::Random::new(fresh_seed());
+    let mut rows = |count: usize| -> Vec<f32> {
+        (0..count * dim).map(|i| (random.between(-1.0, 1.0) * 0.98f64.powi((i % dim) as i32)) as f32).collect()
+    };
+    let (points, queries) = (rows(count), rows(asked));
+    let centroids = points[..64 * dim].to_vec();
+    let distance = |row: &[f32], centroid: &[f32]| row.iter().zip(centroid).map(|(x, c)| (x - c) * (x - c)).sum::<f32>();
+    let nearest = |row: &[f32]| {
+        let all = centroids.chunks_exact(dim).map(|centroid| distance(row, centroid));
+        all.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |nearest| nearest.0 as u32)
+    };
+    let labels: Vec<u32> = points.chunks_exact(dim).map(nearest).collect();
+    for code in Code::ALL {
+        let coarse = Coarse { centroids: centroids.clone(), labels: labels.clone() };
+        let index = Index::build(&points, dim, coarse, &index::Options { code, ..index::Options::default() }).unwrap();
+        let file = index.save();
+        for precision in [Precision::F32, Precision::F64] {
+            let mut session = session(precision);
+            let opened = session.open_index(&file).unwrap();
+            for probes in [None, Some(9)] {
+                let expected = index.search(&queries, k, probes, None).unwrap();
+                let found = [0, 1].map(|_| {
+                    let task = session.search_index(opened, Reals::F32(&queries), k as u32, probes, None).unwrap();
+                    let Progress::Answer(Answer::Hits(hits)) = support::finish(&mut session, task, |_| {}) else { panic!("no hits") };
+                    hits
+                });
+                assert_eq!((found[0].by.backend, &found[0].by.reason), ("cuda", &None), "{code:?} in {precision:?}");
+                assert!(found[0] == found[1], "{code:?} in {precision:?}: two searches of the same differ");
+                let same = found[0].ids.iter().zip(&expected.ids).filter(|(a, b)| a == b).count();
+                assert!(
+                    code == Code::None || same > asked * k * 99 / 100,
+                    "{code:?} in {precision:?}: only {same} neighbours are the same"
+                );
+                for (found, expected) in found[0].distances.iter().zip(&expected.distances) {
+                    assert!((found - expected).abs() <= 1e-4 * expected, "{code:?} in {precision:?}: {found} and {expected}");
+                }
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ fn nothing<R>(_: &Work, _: Bindings<R>) {}
 pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
     let mut access = [Access::Unused; binding::COUNT];
     (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
-    let body = Body::Twin(Twin { f32: nothing, f64: nothing });
+    let body = Body::Twin(Twin { heavy: false, f32: nothing, f64: nothing });
     let source = KernelSource::new("function", module, access, body);
     let kernel = device.kernels(&[source]).unwrap()[0];
     let data = columns.concat();

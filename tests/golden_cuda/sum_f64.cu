@@ -93,30 +93,18 @@ __device__ __forceinline__ S9_Exact f10_group_sum_exact(const u32 a0_lane, const
     const bool e11 = op_eq(e9, 0u);
     if (e11) {
         l0_sum = a1_value;
-        for (bool first_386 = true;; first_386 = false) {
-            if (!first_386) {
-                const u32 e32 = l1_k;
-                const u32 e33 = op_add(e32, 1u);
-                l1_k = e33;
-            }
-            const u32 e15 = l1_k;
-            const bool e17 = op_lt(e15, c1_fan_in);
-            if (e17) {
-            } else {
-                break;
-            }
-            {
-                const S9_Exact e18 = l0_sum;
-                const u32 e20 = l1_k;
-                const u32 e21 = op_add(a0_lane, e20);
-                const f64 e23 = g1_scratch.e[e21];
-                const u32 e25 = l1_k;
-                const u32 e26 = op_add(a0_lane, e25);
-                const f64 e28 = g2_scratch_low.e[e26];
-                const S9_Exact e29 = S9_Exact{.m0_high = e23, .m1_low = e28};
-                const S9_Exact e30 = f9_exact_add(e18, e29);
-                l0_sum = e30;
-            }
+        #pragma unroll
+        for (; l1_k < 16u; l1_k += 1u) {
+            const S9_Exact e18 = l0_sum;
+            const u32 e20 = l1_k;
+            const u32 e21 = op_add(a0_lane, e20);
+            const f64 e23 = g1_scratch.e[e21];
+            const u32 e25 = l1_k;
+            const u32 e26 = op_add(a0_lane, e25);
+            const f64 e28 = g2_scratch_low.e[e26];
+            const S9_Exact e29 = S9_Exact{.m0_high = e23, .m1_low = e28};
+            const S9_Exact e30 = f9_exact_add(e18, e29);
+            l0_sum = e30;
         }
         const f64 e37 = l0_sum.m0_high;
         g1_scratch.e[a0_lane] = e37;
@@ -128,28 +116,16 @@ __device__ __forceinline__ S9_Exact f10_group_sum_exact(const u32 a0_lane, const
     const f64 e47 = g2_scratch_low.e[0];
     const S9_Exact e48 = S9_Exact{.m0_high = e44, .m1_low = e47};
     l2_total = e48;
-    for (bool first_1660 = true;; first_1660 = false) {
-        if (!first_1660) {
-            const u32 e66 = l3_k;
-            const u32 e68 = op_add(e66, c1_fan_in);
-            l3_k = e68;
-        }
-        const u32 e52 = l3_k;
-        const bool e54 = op_lt(e52, c0_group_size);
-        if (e54) {
-        } else {
-            break;
-        }
-        {
-            const S9_Exact e55 = l2_total;
-            const u32 e57 = l3_k;
-            const f64 e59 = g1_scratch.e[e57];
-            const u32 e61 = l3_k;
-            const f64 e63 = g2_scratch_low.e[e61];
-            const S9_Exact e64 = S9_Exact{.m0_high = e59, .m1_low = e63};
-            const S9_Exact e65 = f9_exact_add(e55, e64);
-            l2_total = e65;
-        }
+    #pragma unroll
+    for (; l3_k < 256u; l3_k += 16u) {
+        const S9_Exact e55 = l2_total;
+        const u32 e57 = l3_k;
+        const f64 e59 = g1_scratch.e[e57];
+        const u32 e61 = l3_k;
+        const f64 e63 = g2_scratch_low.e[e61];
+        const S9_Exact e64 = S9_Exact{.m0_high = e59, .m1_low = e63};
+        const S9_Exact e65 = f9_exact_add(e55, e64);
+        l2_total = e65;
     }
     __syncthreads();
     const S9_Exact e69 = l2_total;

@@ -8,15 +8,20 @@ use leastwise::device::{
     wgpu::WgpuDevice,
 };
 use leastwise::kernel::Fixed;
-use leastwise::solve::state::STATE_LEN;
+use leastwise::{anneal::cluster, solve};
 use std::sync::Mutex;
 
 /// Every slice begins and ends this far within its buffer, in poison that must stay.
 const MARGIN: usize = 64;
 
-/// The reals of one binding.
+/// As long as the longest there is.
+const STATE_LEN: u32 =
+    if solve::state::STATE_LEN > cluster::state::STATE_LEN { solve::state::STATE_LEN } else { cluster::state::STATE_LEN };
+
+/// The elements of one binding; words are what f64 has exactly.
 #[derive(Clone)]
 struct Slot {
+    kind: Kind,
     before: Vec<f64>,
     /// What is expected, where something must be written; anything else must stay.
     after: Vec<Option<Value>>,
@@ -32,7 +37,6 @@ pub struct Case {
     single_group: bool,
     dispatches: Vec<(u32, Vec<u32>)>,
     slots: [Option<Slot>; COUNT],
-    indices: Option<Vec<u32>>,
     /// The value of a state element that must stop the kernel.
     pub stop: Option<(u32, f64)>,
     /// The largest error of an element in f32, as a part of its size.
@@ -42,6 +46,9 @@ pub struct Case {
 /// What a kernel left in a slot.
 pub type Outcome = Vec<(usize, Vec<f64>)>;
 
+/// Among words: far outside of every table.
+pub const POISONED_WORD: u32 = 0xdead_beef;
+
 /// Neither is ever right: NaN spreads where it is read, and 1e30 is there for compilers that assume no NaN.
 pub fn poison(i: usize) -> f64 {
     if i.is_multiple_of(2) { f64::NAN } else { f64::from(1e30f32) }
@@ -49,22 +56,17 @@ pub fn poison(i: usize) -> f64 {
 
 impl Case {
     pub fn new(kernel: Fixed, name: impl Into<String>) -> Self {
-        Self {
-            kernel,
-            name: name.into(),
-            single_group: false,
-            dispatches: Vec::new(),
-            slots: Default::default(),
-            indices: None,
-            stop: None,
-            bound: 1e-6,
-        }
+        Self { kernel, name: name.into(), single_group: false, dispatches: Vec::new(), slots: Default::default(), stop: None, bound: 1e-6 }
+    }
+
+    /// A kernel of one workgroup.
+    pub fn of_one_group(kernel: Fixed, name: impl Into<String>) -> Self {
+        Self { single_group: true, ..Self::new(kernel, name) }
     }
 
     /// A kernel of one workgroup over partials.
     pub fn reduction(kernel: Fixed, name: impl Into<String>, words: &[u32], state: Vec<f64>) -> Self {
-        let mut case = Self::new(kernel, name);
-        case.single_group = true;
+        let mut case = Self::of_one_group(kernel, name);
         case.dispatch(1, words);
         case.reals(STATE, state);
         case
@@ -75,7 +77,7 @@ impl Case {
     }
 
     pub fn reals(&mut self, slot: usize, values: Vec<f64>) {
-        self.slots[slot] = Some(Slot { after: vec![None; values.len()], before: values, scratch: false });
+        self.slots[slot] = Some(Slot { kind: Kind::Real, after: vec![None; values.len()], before: values, scratch: false });
     }
 
     /// A slot that must not be read before it is written.
@@ -90,7 +92,8 @@ impl Case {
     }
 
     pub fn indices(&mut self, words: Vec<u32>) {
-        self.indices = Some(words);
+        let before: Vec<f64> = words.into_iter().map(f64::from).collect();
+        self.slots[INDEX] = Some(Slot { kind: Kind::Index, after: vec![None; before.len()], before, scratch: false });
     }
 
     pub fn before(&self, slot: usize, i: usize) -> f64 {
@@ -100,6 +103,11 @@ impl Case {
     /// The element must be written.
     pub fn expect(&mut self, slot: usize, i: usize, value: impl Into<Value>) {
         self.slots[slot].as_mut().expect("bound before").after[i] = Some(value.into());
+    }
+
+    /// The word of the index slot must be written.
+    pub fn expect_index(&mut self, i: usize, word: u32) {
+        self.expect(INDEX, i, f64::from(word));
     }
 
     /// What is already expected, or was there before.
@@ -131,7 +139,7 @@ impl Case {
     }
 
     pub fn binds(&self, slot: usize) -> bool {
-        self.slots[slot].is_some() || slot == INDEX && self.indices.is_some()
+        self.slots[slot].is_some()
     }
 }
 
@@ -233,53 +241,62 @@ impl Bench {
         let mut commands = Vec::new();
         let mut buffers = Vec::new();
         let mut written = Vec::new();
-        if let Some(words) = &case.indices {
-            let len = words.len() as u32;
-            let buffer = self.device.allocate(Kind::Index, len, "indices").expect("a small buffer");
-            bindings[INDEX] = Some(Slice { buffer, offset: 0, len });
-            commands.push(Command::UploadIndices { buffer, offset: 0, data: words.clone() });
-            buffers.push(buffer);
-        }
         for (number, slot) in case.slots.iter().enumerate() {
             let Some(slot) = slot else { continue };
-            let data = with_margins(&slot.before);
-            let buffer = self.device.allocate(Kind::Real, data.len() as u32, &format!("slot {number}")).expect("a small buffer");
+            let data = with_margins(slot);
+            let buffer = self.device.allocate(slot.kind, data.len() as u32, &format!("slot {number}")).expect("a small buffer");
             bindings[number] = Some(Slice { buffer, offset: MARGIN as u32, len: slot.before.len() as u32 });
             if access[number] == Access::ReadWrite {
-                written.push((number, Slice { buffer, offset: 0, len: data.len() as u32 }));
+                written.push((number, slot.kind, Slice { buffer, offset: 0, len: data.len() as u32 }));
             }
-            commands.push(Command::UploadReals { buffer, offset: 0, data });
+            commands.push(match slot.kind {
+                Kind::Real => Command::UploadReals { buffer, offset: 0, data },
+                Kind::Index => Command::UploadIndices { buffer, offset: 0, data: data.into_iter().map(|word| word as u32).collect() },
+            });
             buffers.push(buffer);
         }
         for (count, words) in &case.dispatches {
             commands.push(self.command(case.kernel, *count, case.single_group, words, bindings));
         }
-        let total = written.iter().map(|(_, slice)| slice.len).sum();
-        let all = self.device.allocate(Kind::Real, total, "all that was written").expect("a small buffer");
-        buffers.push(all);
-        let mut offset = 0;
-        for (_, from) in &written {
-            commands.push(Command::Copy { from: *from, to: Slice { buffer: all, offset, len: from.len } });
-            offset += from.len;
+        // Reals side by side, and the table; a recording reads once.
+        let total: u32 = written.iter().filter(|(_, kind, _)| *kind == Kind::Real).map(|(.., slice)| slice.len).sum();
+        let mut reads = Vec::new();
+        if total > 0 {
+            let all = self.device.allocate(Kind::Real, total, "all that was written").expect("a small buffer");
+            buffers.push(all);
+            let mut offset = 0;
+            for (_, _, from) in written.iter().filter(|(_, kind, _)| *kind == Kind::Real) {
+                commands.push(Command::Copy { from: *from, to: Slice { buffer: all, offset, len: from.len } });
+                offset += from.len;
+            }
+            reads.push(Slice { buffer: all, offset: 0, len: total });
         }
-        commands.push(Command::Read { slice: Slice { buffer: all, offset: 0, len: total } });
-        let count = commands.len() as u32;
-        let (values, slices) = self.play(Recording { commands }, sliced);
+        written.sort_by_key(|(_, kind, _)| *kind == Kind::Index);
+        reads.extend(written.iter().filter(|(_, kind, _)| *kind == Kind::Index).map(|(.., slice)| *slice));
+        let mut values = Vec::new();
+        let mut interrupted = false;
+        for read in reads {
+            commands.push(Command::Read { slice: read });
+            let count = commands.len() as u32;
+            let (found, slices) = self.play(Recording { commands: std::mem::take(&mut commands) }, sliced);
+            interrupted |= slices > count;
+            values.extend(found);
+        }
         buffers.into_iter().for_each(|buffer| self.device.free(buffer));
         let mut rest = values.as_slice();
         let mut outcome = Vec::new();
-        for (number, slice) in written {
+        for (number, _, slice) in written {
             let (these, others) = rest.split_at(slice.len as usize);
             outcome.push((number, these.to_vec()));
             rest = others;
         }
-        (outcome, slices > count)
+        (outcome, interrupted)
     }
 }
 
-fn with_margins(values: &[f64]) -> Vec<f64> {
-    let margin = (0..MARGIN).map(poison);
-    margin.clone().chain(values.iter().copied()).chain(margin).collect()
+fn with_margins(slot: &Slot) -> Vec<f64> {
+    let margin = (0..MARGIN).map(|i| if slot.kind == Kind::Real { poison(i) } else { f64::from(POISONED_WORD) });
+    margin.clone().chain(slot.before.iter().copied()).chain(margin).collect()
 }
 
 pub fn without_margins(values: &[f64]) -> &[f64] {
@@ -292,7 +309,7 @@ pub fn judge(case: &Case, outcome: &Outcome, reference: Option<&Outcome>) -> Res
     let mut worst = 0.0f64;
     for (place, (number, values)) in outcome.iter().enumerate() {
         let slot = case.slots[*number].as_ref().expect("it was bound");
-        let before = with_margins(&slot.before);
+        let before = with_margins(slot);
         for (i, (value, before)) in values.iter().zip(&before).enumerate() {
             let element = i.wrapping_sub(MARGIN);
             if slot.scratch && element < slot.before.len() {
@@ -308,6 +325,12 @@ pub fn judge(case: &Case, outcome: &Outcome, reference: Option<&Outcome>) -> Res
                 // Which of the values that are not finite it is, no device promises.
                 if value.is_finite() {
                     return Err(format!("slot {number}[{element}]: {value:e}, where nothing finite can come out"));
+                }
+                continue;
+            }
+            if slot.kind == Kind::Index {
+                if *value != expected.value {
+                    return Err(format!("slot {number}[{element}]: {value}, where {} is right", expected.value));
                 }
                 continue;
             }

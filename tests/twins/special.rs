@@ -1,10 +1,12 @@
-//! What random input does not show: sums that cancel, values that are not finite, and M⁻¹ as an inverse.
+//! What random input does not show: sums that cancel, values that are not finite, M⁻¹ as an inverse, and all numbers of half precision.
 
+use crate::cases::clusters::half::{halves, nearest_half};
 use crate::cases::{Items, Tables, blocks, entry};
 use crate::harness::{Bench, Case, judge, random_state, without_margins};
 use crate::seed;
 use crate::value::{Random, Value};
-use leastwise::device::binding::{ARENA, COUNT as SLOTS, PARTIALS, STATE, VECTOR_IN};
+use leastwise::anneal::cluster;
+use leastwise::device::binding::{ARENA, COUNT as SLOTS, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::*;
@@ -222,4 +224,32 @@ fn conjugate_gradients_stop_where_they_cannot_go_on() {
         }
         cases
     });
+}
+
+/// Every number of half precision, and what lies between two: the middle, and its neighbours in f32 on both sides.
+#[test]
+fn halves_are_the_nearest() {
+    let mut given = Vec::new();
+    for (number, half) in halves().iter().enumerate() {
+        let next = halves().get(number + 1).copied().unwrap_or(65_536.0);
+        let middle = (half + next) / 2.0;
+        let beside = [-1, 1].map(|step| f64::from(f32::from_bits((middle as f32).to_bits().wrapping_add_signed(step))));
+        given.extend([*half, beside[0], middle, beside[1]]);
+    }
+    given.extend([65_519.0, 65_520.0, 65_536.0, 1e9, 3e38, 1e-30]);
+    given.extend(given.clone().into_iter().map(|x| -x));
+    for mut bench in every_bench() {
+        for given in given.chunks(60_000) {
+            let mut case = Case::new(Fixed::Update, "halves");
+            // Anchors of one component each, with one member: their means are what is given.
+            case.dispatch(given.len() as u32, &[given.len() as u32, 1, 1, 4, cluster::state::ALWAYS]);
+            case.reals(VECTOR_IN, given.iter().flat_map(|x| [*x, 1.0]).collect());
+            case.poisoned(VECTOR_OUT, given.len());
+            case.poisoned(JACOBIAN, 1);
+            case.reals(STATE, vec![0.0; cluster::state::STATE_LEN as usize]);
+            given.iter().enumerate().for_each(|(i, x)| case.expect(VECTOR_OUT, i, nearest_half(*x)));
+            let outcome = bench.run(&case, false).0;
+            assert_eq!(judge(&case, &outcome, None), Ok(0.0), "{}", bench.name);
+        }
+    }
 }

@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// A function being written, or the constants of the module.
 pub(crate) struct Scope<'w, 'a> {
     pub writer: &'w Writer<'a>,
-    function: Option<(&'a Function, &'a FunctionInfo)>,
+    pub(crate) function: Option<(&'a Function, &'a FunctionInfo)>,
     /// For messages.
     pub place: String,
     /// Expressions that have a name of their own by now.

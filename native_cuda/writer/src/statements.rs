@@ -3,10 +3,22 @@
 use crate::expressions::{Scope, name_of};
 use crate::{WriteError, unsupported};
 use naga::{
-    AtomicFunction, Barrier, Block, CollectiveOperation, Direction, GatherMode, Statement as S, SubgroupOperation, SwitchValue, TypeInner,
+    AtomicFunction, Barrier, BinaryOperator, Block, CollectiveOperation, Direction, Expression, GatherMode, Literal, Statement as S,
+    SubgroupOperation, SwitchValue, TypeInner,
 };
 
 type Expr = naga::Handle<naga::Expression>;
+
+/// What a loop that is written out may have.
+const MOST_TURNS: u32 = 16;
+
+/// A loop over numbers below a limit, from what the counter is.
+struct Counted<'b> {
+    counter: Expr,
+    limit: u32,
+    step: u32,
+    inner: &'b Block,
+}
 
 impl Scope<'_, '_> {
     pub fn block(&mut self, block: &Block) -> Result<(), WriteError> {
@@ -112,6 +124,11 @@ impl Scope<'_, '_> {
 
     /// `continuing` runs between two rounds, also after `continue`, and may use what the body computed.
     fn repeated(&mut self, body: &Block, continuing: &Block, break_if: Option<Expr>) -> Result<(), WriteError> {
+        if break_if.is_none()
+            && let Some(counted) = self.counted(body, continuing)
+        {
+            return self.unrolled(counted);
+        }
         let between = !continuing.is_empty() || break_if.is_some();
         let start = self.out.len();
         if between {
@@ -133,6 +150,45 @@ impl Scope<'_, '_> {
             self.line("for (;;) {");
         }
         self.nested(body)?;
+        self.line("}");
+        Ok(())
+    }
+
+    /// Whether it is `for (…; i < limit; i += step)` with few turns, as naga writes that.
+    fn counted<'b>(&self, body: &'b Block, continuing: &'b Block) -> Option<Counted<'b>> {
+        let expressions = &self.function?.0.expressions;
+        let done = |block: &'b Block| block.iter().filter(|statement| !matches!(statement, S::Emit(_))).collect::<Vec<_>>();
+        let [S::If { condition, accept, reject }, S::Block(inner)] = done(body)[..] else { return None };
+        let ([], [S::Break]) = (&accept[..], &reject[..]) else { return None };
+        let Expression::Binary { op: BinaryOperator::Less, left, right } = expressions[*condition] else { return None };
+        let Expression::Load { pointer: counter } = expressions[left] else { return None };
+        let Expression::LocalVariable(_) = expressions[counter] else { return None };
+        let [S::Store { pointer, value }] = done(continuing)[..] else { return None };
+        let Expression::Binary { op: BinaryOperator::Add, left, right: step } = expressions[*value] else { return None };
+        let is_same = *pointer == counter && matches!(expressions[left], Expression::Load { pointer } if pointer == counter);
+        let (limit, step) = (self.whole(right)?, self.whole(step)?);
+        (is_same && step > 0 && limit / step <= MOST_TURNS).then_some(Counted { counter, limit, step, inner })
+    }
+
+    /// A number that is known here.
+    fn whole(&self, expression: Expr) -> Option<u32> {
+        let literal = match self.function?.0.expressions[expression] {
+            Expression::Literal(literal) => literal,
+            Expression::Constant(constant) => match self.writer.module.global_expressions[self.writer.module.constants[constant].init] {
+                Expression::Literal(literal) => literal,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if let Literal::U32(value) = literal { Some(value) } else { None }
+    }
+
+    /// In a form that compilers know the length of: arrays that it indexes become registers.
+    fn unrolled(&mut self, Counted { counter, limit, step, inner }: Counted) -> Result<(), WriteError> {
+        let i = self.place(counter)?;
+        self.line("#pragma unroll");
+        self.line(&format!("for (; {i} < {limit}u; {i} += {step}u) {{"));
+        self.nested(inner)?;
         self.line("}");
         Ok(())
     }

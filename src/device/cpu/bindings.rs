@@ -13,6 +13,7 @@ pub struct Bindings<'a, R> {
 pub(super) enum Slot<'a, R> {
     Empty,
     Index(&'a [u32]),
+    IndexWrite(&'a mut [u32]),
     Read(&'a [R]),
     Write(&'a mut [R]),
 }
@@ -39,7 +40,16 @@ impl<'a, R: Real> Bindings<'a, R> {
     pub fn index(&mut self) -> &'a [u32] {
         match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
             Slot::Index(values) => values,
+            Slot::IndexWrite(values) => values,
             _ => &[],
+        }
+    }
+
+    /// The `u32`s of the index slot, to be written.
+    pub fn index_mut(&mut self) -> &'a mut [u32] {
+        match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
+            Slot::IndexWrite(values) => values,
+            _ => &mut [],
         }
     }
 }
@@ -63,6 +73,8 @@ impl Work {
 /// A twin of a static shader, in both precisions.
 #[derive(Clone, Copy)]
 pub struct Twin {
+    /// Whether an item may be a lot of work: then time slices begin with one workgroup.
+    pub heavy: bool,
     pub f32: fn(&Work, Bindings<f32>),
     pub f64: fn(&Work, Bindings<f64>),
 }

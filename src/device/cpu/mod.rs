@@ -5,7 +5,7 @@
 
 mod bindings;
 mod play;
-mod threads;
+pub(crate) mod threads;
 pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
@@ -112,6 +112,11 @@ impl CpuDevice {
             Storage::F64(values) => values.len() as u64 * 8,
             Storage::Index(values) => values.len() as u64 * 4,
         };
+    }
+
+    /// Bytes of an element.
+    fn bytes_of(&self, buffer: BufferId) -> Result<u64, DeviceError> {
+        Ok(if matches!(*self.buffer(buffer)?.borrow(), Storage::Index(_)) { 4 } else { self.precision.bytes() })
     }
 
     fn buffer(&self, buffer: BufferId) -> Result<&RefCell<Storage>, DeviceError> {

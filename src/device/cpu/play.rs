@@ -1,5 +1,6 @@
 //! Playing a recording on the CPU, a time slice at a time.
 
+use super::super::recording::singles;
 use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recording, Slice, binding};
 use super::bindings::Slot;
 use super::{Bindings, Body, CpuDevice, DeviceError, Storage, Work};
@@ -30,6 +31,9 @@ impl Play {
 /// for the last before the clock is looked at.
 const ITEMS_PER_SLICE: u32 = 8192;
 const ITEMS_PER_THREAD: u32 = 4 * ITEMS_PER_SLICE;
+
+/// Looks at the clock come no closer, where how much work an item is depends on sizes. (Results don't depend on slices.)
+const LEAST_SLICE_MS: f64 = 1.0;
 
 impl CpuDevice {
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
@@ -104,6 +108,19 @@ impl CpuDevice {
                 }
                 self.counters.bytes_uploaded += data.len() as u64 * self.precision.bytes();
             }
+            Command::UploadSingles { buffer, offset, data, first, len } => {
+                let data = singles(data, *first, *len)?;
+                let range = *offset as usize..*offset as usize + data.len();
+                match &mut *self.buffer(*buffer)?.borrow_mut() {
+                    Storage::F32(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
+                    Storage::F64(values) => {
+                        let to = values.get_mut(range).ok_or_else(out_of_range)?;
+                        to.iter_mut().zip(data).for_each(|(to, from)| *to = f64::from(*from));
+                    }
+                    Storage::Index(_) => return Err(wrong_kind()),
+                }
+                self.counters.bytes_uploaded += data.len() as u64 * self.precision.bytes();
+            }
             Command::UploadIndices { buffer, offset, data } => {
                 let range = *offset as usize..*offset as usize + data.len();
                 match &mut *self.buffer(*buffer)?.borrow_mut() {
@@ -138,10 +155,12 @@ impl CpuDevice {
                         values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
                     }
                     Storage::F64(values) => values.get(range(*slice)).ok_or_else(out_of_range)?.to_vec(),
-                    Storage::Index(_) => return Err(wrong_kind()),
+                    Storage::Index(values) => {
+                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
+                    }
                 };
                 self.counters.readbacks += 1;
-                self.counters.bytes_read_back += u64::from(slice.len) * self.precision.bytes();
+                self.counters.bytes_read_back += u64::from(slice.len) * self.bytes_of(slice.buffer)?;
             }
         }
         Ok(true)
@@ -158,11 +177,14 @@ impl CpuDevice {
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
         let items = match (&kernel.cpu, threads() as u32) {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
+            (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
             (Body::Program(_) | Body::Tiles(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
-        let step = (items / group_size).max(1);
+        let mut step = (items / group_size).max(1);
+        let is_heavy = matches!(&kernel.cpu, Body::Twin(twin) if twin.heavy);
         while play.group < groups {
+            let begun_ms = now_ms();
             let end = play.group.saturating_add(step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
@@ -170,8 +192,15 @@ impl CpuDevice {
                 super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &access)?,
             }
             play.group = end;
-            if end < groups && now_ms() > deadline_ms {
+            if end == groups {
+                break;
+            }
+            let now = now_ms();
+            if now > deadline_ms {
                 return Ok(false);
+            }
+            if is_heavy && now - begun_ms < LEAST_SLICE_MS {
+                step *= 2;
             }
         }
         play.group = 0;
@@ -203,9 +232,10 @@ impl CpuDevice {
                     Storage::Index(values) => Slot::Index(values.get(range(*slice)).ok_or_else(out_of_range)?),
                     other => Slot::Read(R::of(other).ok_or_else(wrong_kind)?.get(range(*slice)).ok_or_else(out_of_range)?),
                 },
-                Guard::Write(storage, slice) => {
-                    Slot::Write(R::of_mut(storage).ok_or_else(wrong_kind)?.get_mut(range(*slice)).ok_or_else(out_of_range)?)
-                }
+                Guard::Write(storage, slice) => match &mut **storage {
+                    Storage::Index(values) => Slot::IndexWrite(values.get_mut(range(*slice)).ok_or_else(out_of_range)?),
+                    other => Slot::Write(R::of_mut(other).ok_or_else(wrong_kind)?.get_mut(range(*slice)).ok_or_else(out_of_range)?),
+                },
             };
         }
         body(work, Bindings { slots });

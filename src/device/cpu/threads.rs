@@ -34,6 +34,14 @@ impl<'a, T> Pieces<'a, T> {
     }
 }
 
+/// How many tasks are worked on at once.
+pub fn count() -> usize {
+    #[cfg(not(target_arch = "wasm32"))]
+    return rayon::current_num_threads();
+    #[cfg(target_arch = "wasm32")]
+    1
+}
+
 /// Cuts items into the ranges of tasks.
 pub fn cut(items: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     items.clone().step_by(TASK).map(move |start| start..items.end.min(start + TASK))

@@ -8,6 +8,7 @@
 
 use super::background::Jobs;
 use super::double::{CUDA, in_double};
+use super::tensor::{self, Variant};
 use crate::device::{DeviceError, KernelId, KernelSource, KernelText, Precision, Signal};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
@@ -41,11 +42,21 @@ struct Compiling {
     jobs: Jobs<Compiled>,
 }
 
+/// What is to be compiled.
+struct Job {
+    name: String,
+    wgsl: KernelText,
+    /// CUDA C++ that takes what the text takes, in its place.
+    tensor: Option<Variant>,
+}
+
 /// From WGSL to machine code. Knows no GPU, only its architecture.
 struct Compiler {
     precision: Precision,
     group_size: u32,
     architecture: (i32, i32),
+    /// Shared memory that a workgroup can have.
+    shared_bytes: u32,
     /// NVRTC's version.
     version: String,
     cache: Option<PathBuf>,
@@ -55,6 +66,8 @@ pub(super) struct Kernel {
     pub name: String,
     /// One after the other: as many as the source has texts.
     pub parts: Vec<Part>,
+    /// What may stand in for it, the best first.
+    pub variants: Vec<(Variant, Part)>,
 }
 
 pub(super) struct Part {
@@ -70,16 +83,20 @@ unsafe impl Send for Part {}
 struct Compiled {
     /// What NVRTC compiles, the options first, in a comment.
     source: String,
+    options: [String; 3],
     image: Vec<u8>,
     /// Whether the image is one that was kept.
     kept: bool,
     parameters: Vec<Parameter>,
     entry: String,
+    /// Whether launches say how much shared memory it has.
+    is_tensor: bool,
 }
 
 impl Kernels {
-    pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str) -> Self {
-        let compiler = Arc::new(Compiler { precision, group_size, architecture, version: version.into(), cache: cache_folder() });
+    pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str, shared_bytes: u32) -> Self {
+        let cache = cache_folder();
+        let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version: version.into(), cache });
         Self { compiler, list: Vec::new(), known: HashMap::new(), compiling: VecDeque::new(), refused: VecDeque::new() }
     }
 
@@ -109,9 +126,9 @@ impl Kernels {
             }
         }
         if !kernels.is_empty() {
-            let texts: Vec<KernelText> = kernels.iter().flat_map(|(_, source)| source.texts.clone()).collect();
+            let jobs = kernels.iter().flat_map(|(_, source)| self.compiler.jobs(source)).collect();
             let compiler = self.compiler.clone();
-            self.compiling.push_back(Compiling { kernels, jobs: Jobs::begin(texts, move |text| compiler.compile(&text)) });
+            self.compiling.push_back(Compiling { kernels, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
         }
         sources.iter().map(|source| self.known[&source.texts]).collect()
     }
@@ -134,11 +151,15 @@ impl Kernels {
         let mut compiled = jobs.results().into_iter();
         for (id, source) in kernels {
             // All of its texts, whatever becomes of the first.
-            let texts: Vec<_> = compiled.by_ref().take(source.texts.len()).collect();
+            let texts: Vec<_> = compiled.by_ref().take(self.compiler.jobs(&source).len()).collect();
             let load = |compiled: Compiled| self.compiler.loaded(compiled);
             let parts: Result<Vec<Part>, String> = texts.into_iter().map(|text| text.and_then(load)).collect();
             self.list[id.0 as usize] = match parts {
-                Ok(parts) => State::Ready(Kernel { name: source.name, parts }),
+                Ok(mut parts) => {
+                    let others = parts.split_off(source.texts.len());
+                    let variants = self.compiler.variants(&source).into_iter().zip(others).collect();
+                    State::Ready(Kernel { name: source.name, parts, variants })
+                }
                 Err(message) => {
                     // Whoever comes with the same text again shall hear the message again.
                     self.known.remove(&source.texts);
@@ -156,7 +177,7 @@ impl Kernels {
         self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());
         for state in self.list.drain(..) {
             let State::Ready(kernel) = state else { continue };
-            for part in kernel.parts {
+            for part in kernel.parts.into_iter().chain(kernel.variants.into_iter().map(|(_, part)| part)) {
                 // SAFETY: the module is this kernel's own, and its function is not used any more.
                 let _ = unsafe { result::module::unload(part.module) };
             }
@@ -165,31 +186,59 @@ impl Kernels {
 }
 
 impl Compiler {
-    fn compile(&self, text: &KernelText) -> Result<Compiled, String> {
-        let kernel = written(&text.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
-        let source = format!("// {}\n{}", options(self.architecture).join(" "), kernel.text());
+    /// What a kernel needs compiled: its texts, then what may stand in for it.
+    fn jobs(&self, source: &KernelSource) -> Vec<Job> {
+        let job = |wgsl: &KernelText, name: String, tensor| Job { name, wgsl: wgsl.clone(), tensor };
+        let texts = source.texts.iter().map(|text| job(text, source.name.clone(), None));
+        let first = &source.texts[0];
+        let variants = self.variants(source).into_iter();
+        texts.chain(variants.map(|variant| job(first, format!("{}_tensor", source.name), Some(variant)))).collect()
+    }
+
+    fn variants(&self, source: &KernelSource) -> Vec<Variant> {
+        tensor::variants(&source.name, self.precision, self.group_size, self.architecture)
+    }
+
+    fn compile(&self, job: &Job) -> Result<Compiled, String> {
+        let written = written(&job.wgsl.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
+        let kernel = written.named(&job.name);
+        let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
+        let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific));
+        let source = format!("// {}\n{text}", options.join(" "));
         let cached = self.cached(&source);
         let kept = cached.is_some();
-        let image = cached.map_or_else(|| self.made(&source), Ok)?;
-        Ok(Compiled { source, image, kept, parameters: kernel.parameters, entry: kernel.name })
+        let image = cached.map_or_else(|| self.made(&source, &options), Ok)?;
+        Ok(Compiled { source, options, image, kept, parameters: kernel.parameters, entry: kernel.name, is_tensor: job.tensor.is_some() })
     }
 
     /// A new image, which is kept.
-    fn made(&self, source: &str) -> Result<Vec<u8>, String> {
-        let image = compiled(source, self.architecture)?;
+    fn made(&self, source: &str, options: &[String]) -> Result<Vec<u8>, String> {
+        let image = compiled(source, options)?;
         self.keep(source, &image);
         Ok(image)
     }
 
     /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made.
     fn loaded(&self, compiled: Compiled) -> Result<Part, String> {
-        let Compiled { source, image, kept, parameters, entry } = compiled;
+        let Compiled { source, options, image, kept, parameters, entry, is_tensor } = compiled;
         let entry = CString::new(entry).expect("a name of a function has no NUL");
         let (module, function) = match module(&image, &entry) {
-            Err(_) if kept => module(&self.made(&source)?, &entry)?,
+            Err(_) if kept => module(&self.made(&source, &options)?, &entry)?,
             other => other?,
         };
+        if is_tensor {
+            let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just loaded.
+            unsafe { result::function::set_function_attribute(function, most, self.shared_bytes as i32) }
+                .map_err(|error| super::failed(error).to_string())?;
+        }
         Ok(Part { module, function, parameters })
+    }
+
+    /// What NVRTC is told; what is `specific` to an architecture runs on no later one.
+    fn options(&self, specific: bool) -> [String; 3] {
+        let ((major, minor), suffix) = (self.architecture, if specific { "a" } else { "" });
+        [format!("--gpu-architecture=sm_{major}{minor}{suffix}"), "--std=c++20".into(), "--diag-suppress=177".into()]
     }
 
     fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
@@ -237,17 +286,13 @@ fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction)
     }
 }
 
-fn options((major, minor): (i32, i32)) -> [String; 3] {
-    [format!("--gpu-architecture=sm_{major}{minor}"), "--std=c++20".into(), "--diag-suppress=177".into()]
-}
-
 /// Machine code for one architecture.
-fn compiled(source: &str, architecture: (i32, i32)) -> Result<Vec<u8>, String> {
+fn compiled(source: &str, options: &[String]) -> Result<Vec<u8>, String> {
     let text = CString::new(source).map_err(|_| "the text has a NUL".to_string())?;
     let program = nvrtc::create_program(&text, Some(c"kernel.cu")).map_err(|error| format!("NVRTC: {error:?}"))?;
     // SAFETY: the program was just made; it is destroyed once, at the end.
     unsafe {
-        let outcome = nvrtc::compile_program(program, &options(architecture));
+        let outcome = nvrtc::compile_program(program, options);
         let made = match outcome {
             Ok(()) => image(program),
             Err(error) => {

@@ -104,3 +104,18 @@ fn softplus(x: real) -> real {
     let u = 1.0 + e;
     return max(x, 0.0) + select(log(u) * e / (u - 1.0), e, u == 1.0);
 }
+
+fn nearest_half(x: real) -> real {
+    let exponent = i32((bitcast<u32>(f32(x)) >> 23u) & 0xffu) - 127;
+    let unit = real(bitcast<f32>(u32(max(exponent, -14) + 117) << 23u));
+    return clamp(round(x / unit) * unit, -65504.0, 65504.0);
+}
+
+fn order_of(x: real) -> u32 {
+    return bitcast<u32>(f32(x));
+}
+
+fn signed_order_of(x: real) -> u32 {
+    let bits = bitcast<u32>(f32(x));
+    return select(bits | 0x80000000u, ~bits, (bits >> 31u) != 0u);
+}

@@ -7,6 +7,7 @@
 //! * `open`: the driver, NVRTC, a GPU and its limits.
 //! * `compile`: WGSL to a loaded function, by way of a cache on disk, in the `background`.
 //! * `double`: a kernel's text in f64.
+//! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `staging`: what is uploaded, on its way.
 //!
@@ -18,6 +19,7 @@ mod double;
 mod open;
 mod play;
 mod staging;
+mod tensor;
 
 pub use compile::written;
 pub use open::{Found, Gpu, found};
@@ -47,6 +49,8 @@ pub struct CudaDevice {
     buffers: HashMap<BufferId, Storage>,
     next_buffer: u32,
     kernels: Kernels,
+    /// Shared memory that a workgroup can have.
+    shared_bytes: u32,
     graphs: play::Graphs,
     /// What is known of bodies of `Repeat`s, by their signature.
     paces: HashMap<u64, super::pace::Pace>,
@@ -58,6 +62,12 @@ pub struct CudaDevice {
 }
 
 impl CudaDevice {
+    /// Another device on the same GPU, within the same limits.
+    pub fn sibling(&self, precision: Precision) -> Result<Self, DeviceError> {
+        let limits = self.limits;
+        Self::open_within(self.context.ordinal() as u32, precision, |own| own.narrowed(limits))
+    }
+
     pub fn precision(&self) -> Precision {
         self.precision
     }

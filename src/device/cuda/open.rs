@@ -145,9 +145,12 @@ impl CudaDevice {
             elements_per_lane: 1,
         };
         let limits = own.narrowed(limits(own));
+        let shared = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let shared_bytes = context.attribute(shared).map_err(refused)?.max(0) as u32;
         Ok(Self {
             name: gpu.name.clone(),
-            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default()),
+            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default(), shared_bytes),
+            shared_bytes,
             landing: play::Landing::new(&context).map_err(refused)?,
             staging: staging::Staging::new(&context).map_err(refused)?,
             context,

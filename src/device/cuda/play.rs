@@ -5,6 +5,7 @@
 //! sizes `super::pace` finds, as on other GPUs.
 
 use super::super::pace::Pace;
+use super::super::recording::singles;
 use super::super::{BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Playing, Recording, Slice};
 use super::{CudaDevice, failed};
 use crate::clock::now_ms;
@@ -143,6 +144,7 @@ struct Launch {
     grid: (u32, u32, u32),
     block: (u32, u32, u32),
     params: Params,
+    shared_bytes: u32,
     /// Place and number of elements of each bound slice.
     bound: Vec<(sys::CUdeviceptr, u32)>,
     parameters: Vec<Parameter>,
@@ -167,7 +169,9 @@ impl CudaDevice {
             let run = self.run_of(rest)?;
             match command {
                 Command::Repeat { body, max, .. } => self.run_bodies(body, *max)?,
-                Command::UploadReals { .. } | Command::UploadIndices { .. } => self.upload_command(command)?,
+                Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
+                    self.upload_command(command)?
+                }
                 _ => {}
             }
             rest = &rest[run.max(1)..];
@@ -186,7 +190,9 @@ impl CudaDevice {
                         return Ok(false);
                     }
                 }
-                Command::UploadReals { .. } | Command::UploadIndices { .. } => self.upload_command(command)?,
+                Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
+                    self.upload_command(command)?
+                }
                 Command::Read { slice } => play.read = self.read(*slice)?,
                 _ => {}
             }
@@ -206,7 +212,13 @@ impl CudaDevice {
 
     fn upload_command(&mut self, command: &Command) -> Result<(), DeviceError> {
         match command {
-            Command::UploadReals { buffer, offset, data } => self.upload_reals(*buffer, *offset, data),
+            Command::UploadReals { buffer, offset, data } => {
+                self.upload_reals(*buffer, *offset, data, |value| *value, |value| *value as f32)
+            }
+            Command::UploadSingles { buffer, offset, data, first, len } => {
+                let data = singles(data, *first, *len)?;
+                self.upload_reals(*buffer, *offset, data, |value| f64::from(*value), |value| *value)
+            }
             Command::UploadIndices { buffer, offset, data } => {
                 let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
                 self.upload(place, data, |index| *index)
@@ -410,8 +422,12 @@ impl CudaDevice {
             return Err(DeviceError::Invalid(format!("kernel `{}` over {} items: too many for one dispatch", kernel.name, dispatch.count)));
         }
         let params = Params { count: dispatch.count, grid_width: x * group_size, zero: 0, group_count: groups, words: dispatch.words };
-        kernel
-            .parts
+        let stand_in = kernel
+            .variants
+            .iter()
+            .find_map(|(variant, part)| Some((std::slice::from_ref(part), variant.shared_bytes(&dispatch.words, self.shared_bytes)?)));
+        let (parts, shared_bytes) = stand_in.unwrap_or((&kernel.parts, 0));
+        parts
             .iter()
             .map(|part| {
                 let mut bound = Vec::new();
@@ -425,7 +441,7 @@ impl CudaDevice {
                     bound.push((self.place(slice.buffer, slice.offset, slice.len.into(), kind)?, slice.len.max(1)));
                 }
                 let (grid, block) = ((x, y, 1), (group_size, 1, 1));
-                Ok(Launch { function: part.function, grid, block, params, bound, parameters: part.parameters.clone() })
+                Ok(Launch { function: part.function, grid, block, params, shared_bytes, bound, parameters: part.parameters.clone() })
             })
             .collect()
     }
@@ -445,8 +461,11 @@ impl CudaDevice {
         }
         // SAFETY: the arguments are those that the kernel declares, in order, and the driver copies them before it returns; every
         // slice was found to be inside its buffer.
-        unsafe { result::launch_kernel(launch.function, launch.grid, launch.block, 0, self.stream.cu_stream(), &mut arguments) }
-            .map_err(failed)
+        unsafe {
+            let Launch { function, grid, block, shared_bytes, .. } = launch;
+            result::launch_kernel(function, grid, block, shared_bytes, self.stream.cu_stream(), &mut arguments)
+        }
+        .map_err(failed)
     }
 
     /// Where `len` elements begin in a buffer of this kind.
@@ -461,13 +480,17 @@ impl CudaDevice {
         Ok(storage.place + u64::from(offset) * self.element_bytes(kind))
     }
 
-    fn upload_reals(&mut self, buffer: BufferId, offset: u32, data: &[f64]) -> Result<(), DeviceError> {
+    /// Uploads numbers in the device's precision.
+    fn upload_reals<T: Sync>(
+        &mut self,
+        buffer: BufferId,
+        offset: u32,
+        data: &[T],
+        double: impl Fn(&T) -> f64 + Sync,
+        single: impl Fn(&T) -> f32 + Sync,
+    ) -> Result<(), DeviceError> {
         let place = self.place(buffer, offset, data.len() as u64, Kind::Real)?;
-        if self.element_bytes(Kind::Real) == 8 {
-            self.upload(place, data, |value| *value)
-        } else {
-            self.upload(place, data, |value| *value as f32)
-        }
+        if self.element_bytes(Kind::Real) == 8 { self.upload(place, data, double) } else { self.upload(place, data, single) }
     }
 
     /// Uploads what `to` makes of the elements, to a place that they fit.
@@ -479,8 +502,9 @@ impl CudaDevice {
     }
 
     fn read(&mut self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
-        let place = self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real)?;
-        let (len, each) = (slice.len as usize, self.precision.bytes() as usize);
+        let kind = self.storage(slice.buffer)?.kind;
+        let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
+        let (len, each) = (slice.len as usize, self.element_bytes(kind) as usize);
         let landing = self.landing.reals(len * each).map_err(failed)?;
         // SAFETY: the landing holds as many bytes, and is looked at after the stream has come so far.
         unsafe {
@@ -492,9 +516,10 @@ impl CudaDevice {
         self.counters.bytes_read_back += (len * each) as u64;
         // SAFETY: as above; pinned memory is aligned to pages.
         Ok(unsafe {
-            match each {
-                8 => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
-                _ => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
+            match (kind, each) {
+                (Kind::Index, _) => std::slice::from_raw_parts(landing.cast::<u32>(), len).iter().map(|value| f64::from(*value)).collect(),
+                (Kind::Real, 8) => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
+                (Kind::Real, _) => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
             }
         })
     }

@@ -4,6 +4,7 @@
 //! so that the body of a `Repeat` is checked once however often it is encoded. Whatever WebGPU would refuse is refused
 //! here, with the kernel's and the buffer's names: WebGPU's own errors arrive late and know neither.
 
+use super::super::recording::singles;
 use super::super::{Access, BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Slice, binding};
 use super::pool::{PARAMS_STRIDE, ParamsBuffer};
 use super::{ELEMENT, WgpuDevice};
@@ -46,6 +47,7 @@ pub(super) enum Step<'a> {
     Copy { from: wgpu::Buffer, from_byte: u64, to: wgpu::Buffer, to_byte: u64, bytes: u64 },
     Clear { buffer: wgpu::Buffer, byte: u64, bytes: u64 },
     UploadReals { buffer: wgpu::Buffer, byte: u64, data: &'a [f64] },
+    UploadSingles { buffer: wgpu::Buffer, byte: u64, data: &'a [f32] },
     UploadIndices { buffer: wgpu::Buffer, byte: u64, data: &'a [u32] },
 }
 
@@ -108,6 +110,11 @@ impl WgpuDevice {
             Command::UploadReals { buffer, offset, data } => {
                 let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
                 (!data.is_empty()).then_some(Step::UploadReals { buffer, byte, data })
+            }
+            Command::UploadSingles { buffer, offset, data, first, len } => {
+                let data = singles(data, *first, *len)?;
+                let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
+                (!data.is_empty()).then_some(Step::UploadSingles { buffer, byte, data })
             }
             Command::UploadIndices { buffer, offset, data } => {
                 let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
@@ -235,6 +242,14 @@ impl WgpuDevice {
                     let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();
                     let byte = byte + (piece * UPLOAD_PIECE) as u64 * ELEMENT;
                     self.queue.write_buffer(buffer, byte, bytemuck::cast_slice(&values));
+                }
+                self.counters.bytes_uploaded += data.len() as u64 * ELEMENT;
+            }
+            Step::UploadSingles { buffer, byte, data } => {
+                self.before_upload(batch);
+                for (piece, values) in data.chunks(UPLOAD_PIECE).enumerate() {
+                    let byte = byte + (piece * UPLOAD_PIECE) as u64 * ELEMENT;
+                    self.queue.write_buffer(buffer, byte, bytemuck::cast_slice(values));
                 }
                 self.counters.bytes_uploaded += data.len() as u64 * ELEMENT;
             }

@@ -21,7 +21,7 @@ pub struct Play {
     command: usize,
     block: u32,
     repeat: Option<Repetition>,
-    reading: Option<(Arc<Readback>, usize)>,
+    reading: Option<(Arc<Readback>, Kind, usize)>,
     /// How it ended, if it did.
     ended: Option<Result<(), DeviceError>>,
 }
@@ -34,7 +34,7 @@ impl Play {
     /// What has to happen before anything can be submitted.
     fn waiting(&self) -> Option<Signal> {
         match (&self.reading, &self.repeat) {
-            (Some((readback, _)), _) => readback.pending(),
+            (Some((readback, ..)), _) => readback.pending(),
             (None, Some(repeat)) => repeat.waiting(),
             (None, None) => None,
         }
@@ -72,7 +72,7 @@ impl Repetition {
     /// Looks at the flags that have landed.
     fn look(&mut self) -> Result<(), DeviceError> {
         while let Some(chunk) = self.in_flight.pop_front_if(|chunk| chunk.flag.pending().is_none()) {
-            let flag = chunk.flag.take(1).ok_or_else(not_mapped)?;
+            let flag = chunk.flag.take(Kind::Real, 1).ok_or_else(not_mapped)?;
             let landed_ms = chunk.flag.landed_at_ms();
             let begun_ms = self.last_landed_ms.max(chunk.submitted_ms);
             self.last_landed_ms = landed_ms;
@@ -142,11 +142,11 @@ impl WgpuDevice {
                 play.params.insert(params).clone()
             }
         };
-        if let Some((readback, len)) = play.reading.take() {
-            let values = readback.take(len).ok_or_else(not_mapped)?;
+        if let Some((readback, kind, len)) = play.reading.take() {
+            let values = readback.take(kind, len).ok_or_else(not_mapped)?;
             self.counters.readbacks += 1;
             self.counters.bytes_read_back += len as u64 * ELEMENT;
-            return Ok(Playing::Finished(values.into_iter().map(f64::from).collect()));
+            return Ok(Playing::Finished(values));
         }
         let mut batch = Batch::default();
         while let Some(command) = recording.commands.get(play.command) {
@@ -157,13 +157,14 @@ impl WgpuDevice {
                     }
                 }
                 Command::Read { slice } if play.command + 1 == recording.commands.len() => {
-                    let (buffer, byte) = self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real)?;
+                    let kind = self.storage(slice.buffer)?.kind;
+                    let (buffer, byte) = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
                     let len = slice.len as usize;
                     if len == 0 {
                         self.counters.readbacks += 1;
                     } else {
                         let (readback, signal) = self.bring_back(&mut batch, &buffer, byte, len);
-                        play.reading = Some((readback, len));
+                        play.reading = Some((readback, kind, len));
                         return Ok(Playing::Waiting(signal));
                     }
                 }

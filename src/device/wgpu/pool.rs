@@ -5,7 +5,7 @@
 //! queue keeps the order. A readback buffer may not, until its mapping has landed.
 #![cfg_attr(target_arch = "wasm32", expect(clippy::arc_with_non_send_sync, reason = "in a page there is one thread"))]
 
-use super::super::{Params, Signal};
+use super::super::{Kind, Params, Signal};
 use super::{ELEMENT, Internals, descriptor};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -178,13 +178,17 @@ impl Readback {
     }
 
     /// The first `len` elements, which must have landed; `None` when the mapping was refused.
-    pub fn take(&self, len: usize) -> Option<Vec<f32>> {
+    pub fn take(&self, kind: Kind, len: usize) -> Option<Vec<f64>> {
         if self.landing.state.load(Ordering::Acquire) != MAPPED {
             return None;
         }
         let view = self.buffer.get_mapped_range(..len as u64 * ELEMENT).ok()?;
         // The view need not be aligned on the web, where it is a copy.
-        let values = view.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let number = |bytes: &[u8; 4]| match kind {
+            Kind::Real => f64::from(f32::from_le_bytes(*bytes)),
+            Kind::Index => f64::from(u32::from_le_bytes(*bytes)),
+        };
+        let values = view.as_chunks::<4>().0.iter().map(number).collect();
         drop(view);
         self.unmap();
         Some(values)

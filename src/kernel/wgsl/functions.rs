@@ -107,9 +107,14 @@ fn called(instruction: &Instruction) -> Vec<&'static str> {
 
 /// What a program needs of the library.
 pub fn needed(program: &Program) -> impl Iterator<Item = &'static str> {
+    let called: Vec<&str> = program.instructions.iter().flat_map(called).collect();
+    library(&called)
+}
+
+/// The functions of these names and what they call in turn.
+pub fn library(names: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
     let Library { declarations, numbers } = &*LIBRARY;
-    let called = program.instructions.iter().flat_map(called);
-    let mut open: Vec<usize> = called.filter_map(|name| numbers.get(name).copied()).collect();
+    let mut open: Vec<usize> = names.iter().filter_map(|name| numbers.get(name).copied()).collect();
     let mut needed = vec![false; declarations.len()];
     while let Some(number) = open.pop() {
         if !std::mem::replace(&mut needed[number], true) {

@@ -2,6 +2,8 @@
 
 pub mod embedded;
 mod functions;
+
+pub(super) use functions::library;
 mod owner;
 mod split;
 

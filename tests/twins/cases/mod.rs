@@ -2,6 +2,7 @@
 
 pub mod blocks;
 mod bounds;
+pub mod clusters;
 mod copy;
 mod damping;
 mod dogleg;
@@ -10,6 +11,7 @@ mod levenberg;
 mod mask;
 mod pcg;
 mod project;
+mod search;
 
 use crate::harness::Case;
 use crate::value::{Random, Value};
@@ -73,6 +75,35 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Combine => dogleg::combine(size, random),
         Fixed::Copy => vec![copy::copy(size, random)],
         Fixed::ProjectBlocks => project::project_blocks(size, random),
+        Fixed::Assign => clusters::assign(size, group, random),
+        Fixed::Tally => clusters::tally(size, group, random),
+        Fixed::Spread => vec![clusters::spread(size, random)],
+        Fixed::Offsets => vec![clusters::offsets(size, random)],
+        Fixed::Scatter => clusters::scatter(size, group, random),
+        Fixed::Keys => vec![clusters::keys(size, random)],
+        Fixed::Weigh => clusters::weigh(size, group, random),
+        Fixed::CentroidSums => clusters::centroid_sums(size, group, random),
+        Fixed::Update => clusters::update(size, group, random),
+        Fixed::Distances => clusters::distances(size, group, random),
+        Fixed::Converge => clusters::converge(size, random),
+        Fixed::Farthest => clusters::farthest(size, group, random),
+        Fixed::Pick => clusters::pick(size, group, random),
+        Fixed::Seed => clusters::seed(size, random),
+        Fixed::Adopt => clusters::adopt(size, random),
+        Fixed::Merge => clusters::merge(size, group, random),
+        Fixed::Relabel => vec![clusters::relabel(size, group, random)],
+        Fixed::Divide => vec![clusters::divide(size, group, random)],
+        Fixed::Totals => vec![clusters::totals(size, group, random)],
+        Fixed::Norms => clusters::norms(size, group, random),
+        Fixed::Scores => vec![clusters::scores(size, group, random)],
+        Fixed::Soften => vec![clusters::soften(size, group, random)],
+        Fixed::Blend => clusters::blend(size, group, random),
+        Fixed::Pairs => clusters::pairs(size, group, random),
+        Fixed::Pairwise => search::pairwise(size, group, random),
+        Fixed::Probe => search::probe(size, group, random),
+        Fixed::Decode => search::decode(size, random),
+        Fixed::Estimate => search::estimate(size, group, random),
+        Fixed::Shortlist => search::shortlist(size, group, random),
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod blocks;
 mod bounds;
+mod clusters;
+pub use clusters::{single, tile};
 mod copy;
 mod damping;
 mod dogleg;
@@ -14,9 +16,14 @@ mod mask;
 mod pcg;
 mod project;
 mod reduce;
+mod search;
 
 pub use blocks::invert_blocks;
 pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
+pub use clusters::{
+    adopt, assign, blend, centroid_sums, converge, distances, divide, farthest, keys, merge, norms, offsets, pairs, pick, relabel, scatter,
+    scores, seed, soften, spread, tally, totals, update, weigh,
+};
 pub use copy::copy;
 pub use damping::{damping, extent, peak, reach};
 pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, steepest, trust_region};
@@ -25,3 +32,4 @@ pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, su
 pub use mask::{mask, mask_blocks};
 pub use pcg::{pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
+pub use search::{decode, estimate, pairwise, probe, shortlist};

@@ -1,0 +1,34 @@
+// Weights of a robust mean. Trimmed: 0 for the ⌊ct⌋ members of a cluster of c that come first in its list, which is by distance,
+// and for as many that come last. Huber's: min(1, δ/‖x − a‖), which makes of the mean a step of Weiszfeld's. One item is one place
+// in the lists.
+//
+// words0: the table's place of members, that of where each cluster's begin, that of labels, state element that stops the kernel
+// words1: 1 to trim
+
+@group(0) @binding(3) var<storage, read> table: array<u32>;
+@group(0) @binding(4) var<storage, read> nearest: array<real>;
+@group(0) @binding(5) var<storage, read_write> weights: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let place = item(id);
+    if (state[params.words0.w] != 0.0 || place >= params.count) {
+        return;
+    }
+    let number = table[params.words0.x + place];
+    let cluster = table[params.words0.z + number];
+    let begin = table[params.words0.y + cluster];
+    let count = table[params.words0.y + cluster + 1u] - begin;
+    var weight: real = 1.0;
+    if (params.words1.x != 0u) {
+        let cut = u32(real(count) * state[TRIM]);
+        weight = select(real(0.0), real(1.0), place >= begin + cut && place + cut < begin + count);
+    } else {
+        let distance = sqrt(nearest[number]);
+        if (distance > state[HUBER]) {
+            weight = state[HUBER] / distance;
+        }
+    }
+    weights[number] = weight;
+}

@@ -1,0 +1,264 @@
+//! Kernels of searches among compressed vectors.
+
+use super::clusters::{bound_of_sum, row, squared_distance, tile, words};
+use crate::harness::{Case, POISONED_WORD, poison};
+use crate::value::{Random, Value};
+use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
+use leastwise::kernel::Fixed;
+
+/// What stands for no distance.
+const ABSENT: f64 = 3e38;
+const NOBODY: u32 = u32::MAX;
+
+/// Dimensions, fewer where there are many rows: these fit into small buffers, and some numbers beside each row, too.
+fn dimensions(rows: usize, random: &mut Random) -> usize {
+    let any = [1, 2, 3, 16, 37, 131][random.below(6) as usize];
+    any.min((140_000 / rows.max(1)).max(1))
+}
+
+/// How many others so many rows have, of either side of a tile's width.
+fn others(rows: usize, dimensions: usize, random: &mut Random) -> usize {
+    let any = [1, 2, 7, 33, 150][random.below(5) as usize];
+    any.min((400_000 / (rows.max(1) * dimensions)).max(1)).min((60_000 / rows.max(1)).max(1))
+}
+
+fn tiles(rows: usize, columns: usize, group: usize) -> u32 {
+    let (tall, wide) = tile(group);
+    (rows.div_ceil(tall) * columns.div_ceil(wide) * group) as u32
+}
+
+/// Rows within longer ones; the others by rows or by columns; products and squared distances.
+pub fn pairwise(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(differences, by_columns): (bool, bool)| {
+        let entries = dimensions(size, random);
+        let other_count = others(size, entries, random);
+        let [offset, beyond, to, after, begin] = [0; 5].map(|_| random.below(4) as usize);
+        let (length, stride) = (offset + entries + beyond, to + other_count + after);
+        let (points, other) = (random.vector(size * entries), random.vector(other_count * entries));
+        let (row_step, step) = if by_columns { (1, other_count) } else { (entries, 1) };
+        let name = format!("{entries} entries, {other_count} others, differences {differences}, by columns {by_columns}");
+        let mut case = Case::new(Fixed::Pairwise, name);
+        case.bound = bound_of_sum(entries);
+        let of = words(&[size, entries, other_count, differences.into(), length, offset, stride, to, begin, row_step, step]);
+        case.dispatch(tiles(size, other_count, group), &of);
+        let mut stored: Vec<f64> = (0..size * length).map(poison).collect();
+        let mut stored_others: Vec<f64> = (0..begin + other_count * entries).map(poison).collect();
+        for k in 0..entries {
+            (0..size).for_each(|i| stored[i * length + offset + k] = points[i * entries + k]);
+            (0..other_count).for_each(|i| stored_others[begin + i * row_step + k * step] = other[i * entries + k]);
+        }
+        case.reals(ARENA, stored);
+        case.reals(DATA, stored_others);
+        case.poisoned(VECTOR_OUT, size * stride);
+        for i in 0..size {
+            for j in 0..other_count {
+                let (x, y) = (row(&points, i, entries), row(&other, j, entries));
+                let product = || x.iter().zip(y).map(|(x, y)| Value::from(x * y)).sum::<Value>();
+                let expected = if differences { squared_distance(x, y) } else { product() };
+                case.expect(VECTOR_OUT, i * stride + to + j, expected);
+            }
+        }
+        case
+    };
+    [(false, false), (false, true), (true, false)].map(case).into()
+}
+
+/// Many queries of few lists, and few of many; many distances are equal.
+pub fn probe(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let few = 1 + random.below(7) as usize;
+    let many = size.min(3000) + 2;
+    let case = |(count, lists): (usize, usize)| {
+        let probes = 1 + random.below(lists as u32 - 1) as usize;
+        let kinds = [2, 5, 1 << 20][random.below(3) as usize];
+        let mut case = Case::new(Fixed::Probe, format!("{count} queries, {probes} of {lists} lists, {kinds} distances"));
+        case.dispatch((count * group) as u32, &words(&[count, lists, probes]));
+        let distances: Vec<f64> = (0..count * lists).map(|_| f64::from(random.below(kinds) as f32 * 0.37)).collect();
+        case.reals(VECTOR_OUT, distances.clone());
+        for query in 0..count {
+            let distances = row(&distances, query, lists);
+            let mut order: Vec<usize> = (0..lists).collect();
+            order.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]).then(a.cmp(b)));
+            order[probes..].iter().for_each(|list| case.expect(VECTOR_OUT, query * lists + list, ABSENT));
+        }
+        case
+    };
+    [(size, 3 + few), (few, many)].map(case).into()
+}
+
+/// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale.
+pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
+    let case = |is_scaled: bool| {
+        let dimensions = dimensions(size, random);
+        let (width, lists, first_list) = (1 + random.below(9) as usize, 1 + random.below(30) as usize, random.below(50));
+        let before = random.below(20) as usize;
+        let all = before + size + random.below(5) as usize;
+        // Levels of every width, one table after the other.
+        let starts: Vec<u32> = (0..=12).map(|bits: u32| (1 << bits) - 1).collect();
+        let levels = random.vector((1 << 13) - 1);
+        let (spreads, lows) = (random.vector(dimensions), random.vector(dimensions));
+        let shrink = random.within(0.5, 1.0);
+        let mut table = Vec::new();
+        for _ in 0..dimensions {
+            let bits = random.below(13).min(32 * width as u32);
+            let bit = random.below(32 * width as u32 - bits + 1);
+            table.extend([bit, (1 << bits) - 1, starts[bits as usize]]);
+        }
+        let lists_at = table.len();
+        table.extend((0..all).map(|_| first_list + random.below(lists as u32)));
+        table.extend([POISONED_WORD; 3]);
+        let codes_at = table.len();
+        for _ in 0..all {
+            // A scale is any number of half precision.
+            let begin = table.len();
+            table.extend((0..width).map(|_| random.below(u32::MAX)));
+            table[begin] = table[begin] & 0xffff_0000 | random.below(0x7c00);
+        }
+        table.push(POISONED_WORD);
+        let anchors = random.vector(lists * dimensions);
+        let name = format!(
+            "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, scaled {is_scaled}"
+        );
+        let mut case = Case::new(Fixed::Decode, name);
+        case.bound = bound_of_sum(dimensions);
+        let of = words(&[size, dimensions, before, first_list as usize, lists_at, codes_at, width, is_scaled.into()]);
+        case.dispatch((size * 16) as u32, &of);
+        case.poisoned(VECTOR_OUT, size * dimensions + 3);
+        case.poisoned(PARTIALS, size + 3);
+        for i in 0..size {
+            let code = &table[codes_at + (before + i) * width..][..width + 1];
+            let anchor = row(&anchors, (table[lists_at + before + i] - first_list) as usize, dimensions);
+            let scale = if is_scaled { half(code[0] & 0xffff) } else { 1.0 };
+            let mut constant = Value::default();
+            for k in 0..dimensions {
+                let [bit, mask, begin] = [0, 1, 2].map(|word| table[3 * k + word]);
+                let number = (0..12).map(|i| code[((bit + i) / 32) as usize] >> ((bit + i) % 32) & 1).rev().fold(0, |n, bit| 2 * n + bit);
+                let level = levels[(begin + (number & mask)) as usize];
+                let value = Value::from(scale) * (Value::from(lows[k]) + Value::from(spreads[k] * level));
+                case.expect(VECTOR_OUT, i * dimensions + k, value);
+                constant = constant + value * (Value::from(2.0 * anchor[k]) + Value::from(shrink) * value);
+            }
+            case.expect(PARTIALS, i, constant);
+        }
+        case.reals(ARENA, anchors);
+        case.reals(DATA, [vec![shrink], spreads, lows, levels].concat());
+        case.indices(table);
+        case
+    };
+    [false, true].map(case).into()
+}
+
+/// A number of half precision that is not negative.
+fn half(bits: u32) -> f64 {
+    match bits >> 10 {
+        0 => f64::from(bits) * 2f64.powi(-24),
+        exponent => f64::from(1024 + bits % 1024) * 2f64.powi(exponent as i32 - 25),
+    }
+}
+
+/// Many vectors of few queries, and few of many; with all lists probed, some, or hardly any, so that tiles are left out.
+pub fn estimate(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(share, of_queries): (u32, bool)| {
+        let dimensions = dimensions(size, random);
+        let other = others(size, dimensions, random);
+        let (count, vectors) = if of_queries { (size, other) } else { (other, size) };
+        let lists = 1 + random.below(40) as usize;
+        let stride = vectors + random.below(4) as usize;
+        let before = random.below(9) as usize;
+        let mut of_vectors: Vec<u32> = (0..vectors).map(|_| random.below(lists as u32)).collect();
+        of_vectors.sort();
+        let (queries, residuals) = (random.vector(count * dimensions), random.vector(vectors * dimensions));
+        let constants = random.vector(vectors);
+        let distances: Vec<f64> =
+            (0..count * lists).map(|_| if random.below(100) < share { random.within(0.0, 9.0) } else { ABSENT }).collect();
+        let mut case =
+            Case::new(Fixed::Estimate, format!("{count} queries, {vectors} vectors, dimension {dimensions}, {share} % of {lists} lists"));
+        case.bound = bound_of_sum(dimensions);
+        let of = words(&[count, dimensions, vectors, stride, lists, before, usize::from(share < 100)]);
+        case.dispatch(tiles(count, vectors, group), &of);
+        case.poisoned(VECTOR_OUT, count * stride);
+        for query in 0..count {
+            for vector in 0..vectors {
+                let terms = row(&queries, query, dimensions).iter().zip(row(&residuals, vector, dimensions));
+                let product: Value = terms.map(|(x, r)| Value::from(x * r)).sum();
+                let distance = distances[query * lists + of_vectors[vector] as usize];
+                let estimate = Value::from(distance) + Value::from(constants[vector]) - product - product;
+                case.expect(VECTOR_OUT, query * stride + vector, if distance == ABSENT { ABSENT.into() } else { estimate });
+            }
+        }
+        case.reals(ARENA, queries);
+        case.reals(DATA, residuals);
+        case.reals(VECTOR_IN, constants);
+        case.reals(JACOBIAN, distances.iter().map(|distance| f64::from(*distance as f32)).collect());
+        case.indices([vec![POISONED_WORD; before], of_vectors].concat());
+        case
+    };
+    [(100, false), (100, true), (60, false), (4, true), (1, false)].map(case).into()
+}
+
+/// A block at a time, of all lengths; k up to its limit; equal distances, negative ones, vectors that are not to be found.
+pub fn shortlist(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |continues: bool| {
+        let count = 1 + random.below(if size > 5000 { 3 } else { 9 }) as usize;
+        let stride = size + random.below(4) as usize;
+        let k = [1, 2, 10, 100, 511, 512][random.below(6) as usize];
+        let kinds = [3, 100, 1 << 22][random.below(3) as usize];
+        let falling = random.below(3) == 0;
+        let mut case =
+            Case::new(Fixed::Shortlist, format!("{count} queries, k = {k}, {kinds} distances, falling {falling}, continues {continues}"));
+        let mut ids: Vec<u32> = (0..size as u32).map(|id| 3 * id + 1).collect();
+        random.shuffle(&mut ids);
+        ids.iter_mut().filter(|_| random.below(5) == 0).for_each(|id| *id = NOBODY);
+        let mut distances: Vec<f64> = (0..count * stride).map(poison).collect();
+        for query in 0..count {
+            let row = &mut distances[query * stride..][..size];
+            row.iter_mut().for_each(|distance| *distance = f64::from((f64::from(random.below(kinds)) * 0.3 - 0.2) as f32));
+            if falling {
+                // Whatever comes is nearer than all before: nothing else fills the room as fast.
+                row.sort_by(|a, b| b.total_cmp(a));
+            }
+            row.iter_mut().filter(|_| random.below(4) == 0).for_each(|distance| *distance = f64::from(ABSENT as f32));
+        }
+        let mut board = vec![POISONED_WORD; random.below(9) as usize];
+        let ids_at = board.len();
+        board.extend(&ids);
+        board.push(POISONED_WORD);
+        // What was nearest before: ids that the block does not have.
+        let known = |query: usize| -> Vec<(u32, u32)> {
+            let many = if continues { [0, k / 2, k][query % 3] } else { 0 };
+            let mut known: Vec<(u32, u32)> =
+                (0..many).map(|i| (order((i / 2) as f64 * 0.4), 3 * ((i * 7919) % 100_003) as u32 + 2)).collect();
+            known.sort();
+            known.resize(k, (NOBODY, NOBODY));
+            known
+        };
+        let before: Vec<Vec<(u32, u32)>> = (0..count).map(known).collect();
+        let word = |word: u32| if continues { word } else { POISONED_WORD };
+        let orders_at = board.len();
+        board.extend(before.iter().flatten().map(|(order, _)| word(*order)));
+        board.push(POISONED_WORD);
+        let nearest_at = board.len();
+        board.extend(before.iter().flatten().map(|(_, id)| word(*id)));
+        case.dispatch((count * group) as u32, &words(&[count, size, stride, k, ids_at, orders_at, nearest_at, continues.into()]));
+        case.indices(board);
+        for (query, known) in before.into_iter().enumerate() {
+            let row = &distances[query * stride..][..size];
+            let found = row.iter().zip(&ids).filter(|(distance, id)| **distance < 1e38 && **id != NOBODY);
+            let mut all: Vec<(u32, u32)> = found.map(|(distance, id)| (order(*distance), *id)).chain(known).collect();
+            all.sort();
+            all.resize(k, (NOBODY, NOBODY));
+            for (place, (order, id)) in all.into_iter().enumerate() {
+                case.expect_index(orders_at + query * k + place, order);
+                case.expect_index(nearest_at + query * k + place, id);
+            }
+        }
+        case.reals(VECTOR_IN, distances);
+        case
+    };
+    [false, true].map(case).into()
+}
+
+/// Where a number stands among all numbers.
+fn order(x: f64) -> u32 {
+    let bits = (x as f32).to_bits();
+    if x.is_sign_positive() { bits + (1 << 31) } else { u32::MAX - bits }
+}
