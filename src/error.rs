@@ -1,5 +1,6 @@
 //! What the engine refuses, in words for people and with a code for programs.
 
+use crate::anneal::file::FileError;
 use crate::device::DeviceError;
 use crate::expr::{ManifoldError, tape::TapeError};
 
@@ -14,6 +15,8 @@ pub enum Error {
     DataLength { term: Option<String>, what: String, got: usize, expected: String },
     #[error("{what} is not finite: value {position} is {value}")]
     NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
+    #[error("points: component {component} of row {row} is {value}, but all numbers must be finite")]
+    NonFinitePoint { row: usize, component: usize, value: String },
     #[error(
         "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
@@ -42,6 +45,8 @@ pub enum Error {
     Disposed(&'static str),
     #[error(transparent)]
     Device(#[from] DeviceError),
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 impl Error {
@@ -50,7 +55,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
-            Self::NonFinite { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::NonFinite { .. } | Self::NonFinitePoint { .. } | Self::NonFiniteResidual { .. } => "non-finite",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
             Self::Shape { .. } | Self::Manifold { .. } => "shape",
@@ -61,6 +66,7 @@ impl Error {
             Self::Limits(_) => "limits",
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
+            Self::File(error) => error.code(),
             Self::Device(error) => match error {
                 DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
@@ -84,6 +90,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
+            Self::NonFinitePoint { row, .. } => u32::try_from(*row).ok(),
             Self::Bounds { instance, .. } => Some(*instance),
             Self::Manifold { error, .. } => error.instance(),
             _ => None,

@@ -5,6 +5,7 @@
 //! incidence; a solver ([`solve`]) is a state machine that emits recordings, which a [`device`] plays. The
 //! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen.
 
+pub mod anneal;
 pub mod clock;
 pub mod crossing;
 pub mod device;

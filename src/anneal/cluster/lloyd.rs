@@ -1,0 +1,251 @@
+//! Lloyd's iterations (Lloyd 1982): every point to its nearest anchor, every anchor to the mean of its points, until the energy
+//! does not fall any more.
+
+use super::moves::Moves;
+use super::points::Points;
+use super::script::{Script, Step};
+use super::workspace::{Sums, Workspace};
+use super::{Log, Mean, Settings, Start, Termination, state};
+use crate::device::Command;
+use crate::error::Error;
+
+/// How many iterations a submission has.
+const BATCH: u32 = 8;
+/// What changes by nothing is still with a tolerance of 0, too.
+const LEAST_CHANGE: f64 = f32::MIN_POSITIVE as f64;
+/// Where the energy is less than this part of the points' variance, ‖x‖² + ‖a‖² − 2x·a has lost what tells anchors apart.
+const CANCELLED: f64 = 1e-3;
+
+/// Numbers from 0 to 1, always the same of one seed (Steele, Lea & Flood 2014: "splitmix").
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u32) -> Self {
+        Self(u64::from(seed) ^ 0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+enum Stage {
+    Begin,
+    Iterating,
+    /// Anchors are moved between the iterations.
+    Moving(Moves),
+}
+
+/// Lloyd's iterations.
+pub struct Lloyd {
+    stage: Stage,
+    /// Iterations before these.
+    before: u32,
+}
+
+/// Brings points, their norms, and the state's settings.
+pub fn prepare(script: &mut Script, settings: &Settings, points: &Points) {
+    script.upload_all();
+    let huber = if let Mean::Huber(delta) = settings.mean { points.stored_distance(delta) } else { 0.0 };
+    let trim = if let Mean::Trim(part) = settings.mean { part } else { 0.0 };
+    let published = settings.streak > 1;
+    // Else it is a part of an energy that is not known yet.
+    let tolerance = if published { settings.tolerance } else { 0.0 };
+    let mut values = vec![0.0; state::STATE_LEN as usize];
+    for (element, value) in [
+        (state::ENERGY, 3e38),
+        (state::TEMPERATURE, settings.temperature),
+        (state::KEPT_HEAT, f64::from(1.0f32 - settings.cooling as f32)),
+        (state::RATE, settings.rate),
+        (state::STEP_LIMIT, super::STEP_LIMIT),
+        (state::MOMENTUM, settings.momentum),
+        (state::TOLERANCE, tolerance.max(LEAST_CHANGE)),
+        (state::FEWEST_CHANGES, if settings.fewest_changes == u32::MAX { 3e38 } else { f64::from(settings.fewest_changes) }),
+        (state::STREAK_NEEDED, f64::from(settings.streak)),
+        (state::POINTS, f64::from(points.count())),
+        (state::TRIM, trim),
+        (state::HUBER, huber),
+    ] {
+        values[element as usize] = value;
+    }
+    script.push(Command::UploadReals { buffer: script.work.state.buffer, offset: 0, data: values });
+    if !script.work.direct {
+        script.each_chunk(|work, chunk, commands| commands.push(work.squares(chunk)));
+    }
+}
+
+/// Chooses where anchors start.
+pub fn start(script: &mut Script, settings: &Settings, points: &Points) {
+    let mut random = Random::new(settings.seed);
+    let at_random = settings.start == Start::PlusPlus;
+    let first = if at_random { (random.next() * f64::from(points.count())) as u32 } else { 0 };
+    let uniforms: Vec<f64> = (0..settings.clusters).map(|_| random.next()).collect();
+    script.push(Command::UploadReals { buffer: script.work.uniforms.buffer, offset: 0, data: uniforms });
+    script.push(Command::UploadIndices { buffer: script.work.table.buffer, offset: script.work.places.choice, data: vec![first] });
+    for anchor in 0..settings.clusters {
+        if anchor > 0 {
+            script.each_chunk(|work, chunk, commands| work.farthest(chunk, anchor - 1, commands));
+            script.with(|work, commands| work.pick(anchor, at_random, commands));
+        }
+        script.each_chunk(|work, chunk, commands| work.adopt(chunk, anchor, commands));
+    }
+}
+
+/// Heeds an energy: what counts as still is a part of it; and where it is next to nothing, distances are summed from differences.
+pub fn heed(script: &mut Script, settings: &Settings, points: &Points, values: &[f64]) {
+    let energy = values[state::ENERGY as usize];
+    script.push(script.work.set(state::TOLERANCE, (settings.tolerance * energy).max(LEAST_CHANGE)));
+    script.work.direct |= energy < CANCELLED * points.variance;
+}
+
+/// One iteration: nothing moves once it is found that nothing changes any more.
+pub fn iterate(script: &mut Script, settings: &Settings, clusters: u32) {
+    assign(script, clusters);
+    script.with(|work, commands| work.converge(false, commands));
+    let weighted = settings.mean != Mean::Plain;
+    let mut members = script.work.places.members;
+    script.with(|work, commands| match settings.mean {
+        Mean::Trim(_) => work.members_by_distance(clusters, commands),
+        _ => work.members(clusters, commands),
+    });
+    match settings.mean {
+        Mean::Plain => {}
+        Mean::Huber(_) => script.with(|work, commands| work.weigh(members, false, commands)),
+        Mean::Trim(_) if script.work.chunks.len() == 1 => members = script.work.places.aside,
+        // Where points are in several chunks, members stand in ascending order.
+        Mean::Trim(_) => script.with(|work, commands| work.members(clusters, commands)),
+    }
+    means(script, clusters, members, weighted, if settings.half { 4 } else { 0 });
+}
+
+/// Every point to its nearest anchor.
+pub fn assign(script: &mut Script, clusters: u32) {
+    if !script.work.direct {
+        script.with(|work, commands| {
+            let norms = work.pieces_of(clusters).map(|(piece, here)| work.norms(piece, here, 0));
+            commands.extend(norms);
+        });
+    }
+    script.each_chunk(|work, chunk, commands| work.assign(chunk, clusters, commands));
+}
+
+/// Every anchor to the mean of its members, or a step there.
+pub fn means(script: &mut Script, clusters: u32, members: u32, weighted: bool, flags: u32) {
+    for (piece, here) in script.work.pieces_of(clusters).collect::<Vec<_>>() {
+        let sums = Sums { clusters: here, first: piece.first, members, weighted };
+        script.each_chunk(|work, chunk, commands| work.centroid_sums(chunk, sums, commands));
+        script.with(|work, commands| work.update(piece.anchors, piece.velocity, here, flags, commands));
+    }
+}
+
+impl Lloyd {
+    /// From a start of its own.
+    pub fn starting() -> Self {
+        Self { stage: Stage::Begin, before: 0 }
+    }
+
+    /// From these anchors, which are moved where that helps.
+    pub fn moving(script: &mut Script, log: &mut Log, settings: &Settings, points: &Points, anchors: Vec<f64>) -> Self {
+        prepare(script, settings, points);
+        log.clusters = (anchors.len() / points.dimensions).max(1) as u32;
+        let buffer = script.work.pieces[0].anchors.buffer;
+        script.push(Command::UploadReals { buffer, offset: 0, data: anchors });
+        Self { stage: Stage::Moving(Moves::new(script, log, settings)), before: 0 }
+    }
+
+    pub fn step(
+        &mut self,
+        script: &mut Script,
+        log: &mut Log,
+        settings: &Settings,
+        points: &Points,
+        readback: &[f64],
+    ) -> Result<Step, Error> {
+        match &mut self.stage {
+            Stage::Begin => {
+                prepare(script, settings, points);
+                start(script, settings, points);
+                self.batch(script, log, settings, true);
+            }
+            Stage::Iterating => {
+                let done = log.take(readback);
+                heed(script, settings, points, readback);
+                if done || log.seen - self.before >= settings.max_iterations {
+                    end(log, done, settings);
+                    return Ok(Step::Finished);
+                }
+                self.batch(script, log, settings, false);
+            }
+            Stage::Moving(moves) => {
+                if let Step::Finished = moves.step(script, log, settings, points, readback) {
+                    self.before = log.seen;
+                    self.batch(script, log, settings, false);
+                }
+            }
+        }
+        Ok(Step::Going)
+    }
+
+    /// Labels of the anchors as they are: what a clustering ends with that is stopped.
+    pub fn settle(script: &mut Script, log: &Log) {
+        script.push(script.work.set(state::DONE, 0.0));
+        assign(script, log.clusters);
+        script.with(|work, commands| work.converge(false, commands));
+        script.read_state();
+    }
+
+    /// Several iterations; the last one that there may be only assigns, so that labels are those of the anchors.
+    fn batch(&mut self, script: &mut Script, log: &mut Log, settings: &Settings, first: bool) {
+        self.stage = Stage::Iterating;
+        let left = settings.max_iterations.saturating_sub(log.seen - self.before);
+        log.progress = log.progress.max(1.0 - f64::from(left) / f64::from(settings.max_iterations));
+        if left > 1 {
+            let times = if first { 1 } else { BATCH.min(left - 1) };
+            let clusters = log.clusters;
+            script.repeat(times, |script| iterate(script, settings, clusters));
+        } else {
+            assign(script, log.clusters);
+            script.with(|work, commands| work.converge(false, commands));
+        }
+        script.read_state();
+    }
+}
+
+/// Says why iterations ended.
+pub fn end(log: &mut Log, done: bool, settings: &Settings) {
+    log.progress = 1.0;
+    let number = log.seen;
+    (log.termination, log.reason) = if done {
+        (Termination::Converged, format!("the energy changed by less than the tolerance after {number} iterations"))
+    } else {
+        (Termination::MaxIterations, format!("maxIterations, {}, were made", settings.max_iterations))
+    };
+}
+
+/// A fixed share of rows, spread over all: which they are depends on the seed alone (Knuth, TAOCP 2, algorithm S).
+pub fn sample(count: u32, wanted: u32, seed: u32) -> Vec<u32> {
+    let mut random = Random::new(seed ^ 0x5a5a_5a5a);
+    let mut chosen = Vec::with_capacity(wanted as usize);
+    for row in 0..count {
+        let needed = wanted - chosen.len() as u32;
+        if random.next() * f64::from(count - row) < f64::from(needed) {
+            chosen.push(row);
+        }
+    }
+    chosen
+}
+
+/// The workspace's first piece is all of it: what needs all anchors in one buffer says so where they are not.
+pub fn in_one_piece(work: &Workspace, clusters: u32, method: &str) -> Result<(), Error> {
+    if work.pieces_of(clusters).count() > 1 {
+        let (dimensions, most) = (work.dimensions, work.pieces[0].count);
+        return Err(Error::Limits(format!(
+            "cluster(): {clusters} clusters of {dimensions} components do not fit into one buffer of this device, {most} do: use method \"lloyd\" instead of \"{method}\""
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Codebooks: the anchors of clusters, and which of them every point belongs to.
+//!
+//! A [`Clustering`] is a state machine like a solver: it gives recordings, which a device plays, and looks at what few numbers they
+//! bring back. Three methods: Lloyd's iterations (`lloyd.rs`), the published annealed compressor (`vlc.rs`), and deterministic annealing
+//! (`soft.rs`) followed by Lloyd's iterations between which anchors are moved from where they help least to where they help most
+//! (`moves.rs`). What all do on the device is in `workspace.rs`.
+//!
+//! The energy is the mean of the points' squared distances to their anchors.
+
+mod lloyd;
+mod moves;
+mod options;
+mod points;
+mod script;
+mod soft;
+pub mod state;
+mod vlc;
+mod workspace;
+
+pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
+pub use points::Points;
+
+use crate::clock::now_ms;
+use crate::device::{Device, Recording};
+use crate::error::Error;
+use lloyd::Lloyd;
+use script::{Script, Step};
+use serde::Serialize;
+use soft::Annealing;
+use vlc::Published;
+use workspace::Workspace;
+
+/// One iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Iteration {
+    /// In the points' units, squared.
+    pub energy: f64,
+    /// How many labels it changed.
+    pub changed: f64,
+    pub temperature: f64,
+    pub clusters: u32,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Termination {
+    Converged,
+    MaxIterations,
+    Stopped,
+}
+
+/// What a clustering came to.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Row by row.
+    #[serde(skip)]
+    pub centroids: Vec<f32>,
+    #[serde(skip)]
+    pub labels: Vec<u32>,
+    #[serde(skip)]
+    pub counts: Vec<u32>,
+    pub clusters: u32,
+    pub energy: f64,
+    pub iterations: Vec<Iteration>,
+    pub termination: Termination,
+    pub reason: String,
+    pub ms: f64,
+}
+
+/// What comes next.
+pub enum Next {
+    /// To be played; what it reads goes to the next [`Clustering::advance`].
+    Run(Recording),
+    Done(Box<Outcome>),
+}
+
+/// What runs.
+enum Phase {
+    Anneal(Annealing),
+    Lloyd(Lloyd),
+    Published(Published),
+    /// It was stopped, and labels are made those of the anchors.
+    Settled,
+    /// Anchors, labels and counts come back, one after the other.
+    Closing {
+        anchors: Vec<f64>,
+        pieces: usize,
+        labels: Vec<u32>,
+    },
+}
+
+/// A clustering on its way.
+pub struct Clustering {
+    settings: Settings,
+    points: Points,
+    script: Script,
+    phase: Phase,
+    log: Log,
+    stop: Option<String>,
+}
+
+/// What was seen so far.
+pub(super) struct Log {
+    pub iterations: Vec<Iteration>,
+    pub termination: Termination,
+    pub reason: String,
+    /// Anchors now.
+    pub clusters: u32,
+    /// Iterations that the state on the device has counted and this log has.
+    pub seen: u32,
+    begun_ms: f64,
+    /// From 0 to 1.
+    pub progress: f64,
+}
+
+impl Clustering {
+    pub fn new(device: &mut Device, points: Vec<f32>, options: &Options) -> Result<Self, Error> {
+        let settings = options.settings()?;
+        let points = Points::new(points, settings.dimensions, settings.method == Method::Vlc)?;
+        let settings = Settings { clusters: settings.clusters.min(points.count().max(1)), ..settings };
+        let log = Log {
+            iterations: Vec::new(),
+            termination: Termination::Converged,
+            reason: String::new(),
+            clusters: settings.clusters,
+            seen: 0,
+            begun_ms: now_ms(),
+            progress: 0.0,
+        };
+        let anneals = settings.method == Method::Anneal && points.count() > 1;
+        let (work, phase);
+        if anneals {
+            let annealing = Annealing::new(device, &points, &settings)?;
+            (work, phase) = (annealing.1, Phase::Anneal(annealing.0));
+        } else {
+            let capacity = if settings.method == Method::Vlc { 2 * settings.clusters } else { settings.clusters };
+            work = Workspace::new(device, &points, &settings, capacity)?;
+            phase = match settings.method {
+                Method::Vlc => Phase::Published(Published::new()),
+                _ => Phase::Lloyd(Lloyd::starting()),
+            };
+        }
+        Ok(Self { settings, points, script: Script::new(work), phase, log, stop: None })
+    }
+
+    /// Has it end with what it has.
+    pub fn stop(&mut self, reason: &str) {
+        self.stop.get_or_insert_with(|| reason.into());
+    }
+
+    /// From 0 to 1, about.
+    pub fn progress(&self) -> f64 {
+        self.log.progress
+    }
+
+    /// Frees what it has on the device.
+    pub fn dispose(&mut self, device: &mut Device) {
+        self.script.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+    }
+
+    /// Goes on, with what the last recording brought back.
+    pub fn advance(&mut self, device: &mut Device, readback: &[f64]) -> Result<Next, Error> {
+        loop {
+            let points = if let Phase::Anneal(annealing) = &self.phase { annealing.points() } else { &self.points };
+            if let Some(recording) = self.script.next(points) {
+                return Ok(Next::Run(recording));
+            }
+            if let Some(reason) = self.stop.take_if(|_| !matches!(self.phase, Phase::Anneal(_) | Phase::Closing { .. })) {
+                (self.log.termination, self.log.reason) = (Termination::Stopped, reason);
+                // A start that is not complete is no codebook yet.
+                if self.log.seen > 0 {
+                    if let Phase::Lloyd(_) = self.phase {
+                        Lloyd::settle(&mut self.script, &self.log);
+                        self.phase = Phase::Settled;
+                    } else {
+                        self.close();
+                    }
+                    continue;
+                }
+            }
+            match &mut self.phase {
+                Phase::Anneal(annealing) => {
+                    if let Step::Finished = annealing.step(&mut self.script, &mut self.log, readback, self.stop.is_some())? {
+                        let anchors = readback.to_vec();
+                        self.dispose(device);
+                        let work = Workspace::new(device, &self.points, &self.settings, self.settings.clusters)?;
+                        self.script = Script::new(work);
+                        self.phase = Phase::Lloyd(Lloyd::moving(&mut self.script, &mut self.log, &self.settings, &self.points, anchors));
+                    }
+                }
+                Phase::Lloyd(lloyd) => {
+                    if let Step::Finished = lloyd.step(&mut self.script, &mut self.log, &self.settings, &self.points, readback)? {
+                        self.close();
+                    }
+                }
+                Phase::Published(published) => {
+                    if let Step::Finished =
+                        published.step(device, &mut self.script, &mut self.log, &self.settings, &self.points, readback)?
+                    {
+                        self.close();
+                    }
+                }
+                Phase::Settled => {
+                    self.log.take(readback);
+                    self.close();
+                }
+                Phase::Closing { anchors, pieces, labels } => {
+                    if *pieces == usize::MAX {
+                        *labels = readback.iter().map(|label| *label as u32).collect();
+                        return Ok(Next::Done(Box::new(self.outcome())));
+                    }
+                    anchors.extend(readback);
+                    *pieces += 1;
+                    if !self.script.read_anchors(self.log.clusters, *pieces) {
+                        *pieces = usize::MAX;
+                        self.script.read_labels();
+                    }
+                }
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.phase = Phase::Closing { anchors: Vec::new(), pieces: 0, labels: Vec::new() };
+        self.script.read_anchors(self.log.clusters, 0);
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let (anchors, mut labels) = match &mut self.phase {
+            Phase::Closing { anchors, labels, .. } => (std::mem::take(anchors), std::mem::take(labels)),
+            _ => Default::default(),
+        };
+        let mut centroids = self.points.restored(&anchors);
+        let mut counts = vec![0; self.log.clusters as usize];
+        labels.iter().for_each(|label| counts[*label as usize] += 1);
+        // Of a codebook nothing is kept that no point belongs to; the published one keeps what it merged.
+        if self.settings.method != Method::Vlc {
+            let numbers: Vec<u32> = counts
+                .iter()
+                .scan(0, |next, count| {
+                    *next += u32::from(*count > 0);
+                    Some(next.wrapping_sub(1))
+                })
+                .collect();
+            labels.iter_mut().for_each(|label| *label = numbers[*label as usize]);
+            let width = self.points.dimensions;
+            let kept = centroids.chunks(width).zip(&counts).filter(|(_, count)| **count > 0);
+            centroids = kept.flat_map(|(row, _)| row.to_vec()).collect();
+            counts.retain(|count| *count > 0);
+        }
+        let iterations = std::mem::take(&mut self.log.iterations);
+        let iterations: Vec<_> =
+            iterations.into_iter().map(|it| Iteration { energy: self.points.restored_energy(it.energy), ..it }).collect();
+        Outcome {
+            clusters: counts.len() as u32,
+            energy: iterations.last().map_or(0.0, |last| last.energy),
+            centroids,
+            labels,
+            counts,
+            iterations,
+            termination: self.log.termination,
+            reason: std::mem::take(&mut self.log.reason),
+            ms: now_ms() - self.log.begun_ms,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is asked of a clustering.
+
+use crate::error::Error;
+use serde::Deserialize;
+
+/// How anchors are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Deterministic annealing (Rose 1998), then Lloyd's iterations with anchors merged and split where that lowers the energy.
+    Anneal,
+    /// Lloyd's iterations.
+    Lloyd,
+    /// The published annealed compressor, step for step.
+    Vlc,
+}
+
+/// Where anchors start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub enum Start {
+    /// At random, as probable as the squared distance from those before (Arthur & Vassilvitskii 2007).
+    #[serde(rename = "k-means++")]
+    PlusPlus,
+    /// Each where the point is that is farthest from those before; the first at the first point.
+    #[serde(rename = "farthest")]
+    Farthest,
+}
+
+/// What an anchor is drawn to.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mean {
+    Plain,
+    /// Without this part of the members at either end, by distance.
+    Trim(f64),
+    /// Members farther than this weigh less, as far as they are farther.
+    Huber(f64),
+}
+
+/// The options as they cross; what is not there has a default that depends on the method.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Options {
+    pub dim: u32,
+    pub clusters: u32,
+    #[serde(default)]
+    pub method: Option<Method>,
+    #[serde(default)]
+    pub start: Option<Start>,
+    #[serde(default)]
+    pub mean: Option<Mean>,
+    #[serde(default)]
+    pub max_iterations: Option<u32>,
+    #[serde(default)]
+    pub tolerance: Option<f64>,
+    #[serde(default)]
+    pub min_changes: Option<u32>,
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    #[serde(default)]
+    pub cooling: Option<f64>,
+    #[serde(default)]
+    pub learning_rate: Option<f64>,
+    #[serde(default)]
+    pub momentum: Option<f64>,
+    #[serde(default)]
+    pub maintenance_interval: Option<u32>,
+    #[serde(default)]
+    pub half: Option<bool>,
+    #[serde(default)]
+    pub seed: Option<u32>,
+    /// Bytes of points that may be on the device at a time; all of them, if there is room.
+    #[serde(default)]
+    pub device_bytes: Option<f64>,
+}
+
+impl Options {
+    /// So many clusters of points of so many components, and all else by default.
+    pub fn new(dim: u32, clusters: u32) -> Self {
+        Self {
+            dim,
+            clusters,
+            method: None,
+            start: None,
+            mean: None,
+            max_iterations: None,
+            tolerance: None,
+            min_changes: None,
+            temperature: None,
+            cooling: None,
+            learning_rate: None,
+            momentum: None,
+            maintenance_interval: None,
+            half: None,
+            seed: None,
+            device_bytes: None,
+        }
+    }
+}
+
+/// Options that were checked, with nothing left open.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub dimensions: u32,
+    pub clusters: u32,
+    pub method: Method,
+    pub start: Start,
+    pub mean: Mean,
+    pub max_iterations: u32,
+    /// Of the energy: absolute for `Vlc`, else a part of the points' variance.
+    pub tolerance: f64,
+    pub fewest_changes: u32,
+    pub streak: u32,
+    pub temperature: f64,
+    pub cooling: f64,
+    pub rate: f64,
+    pub momentum: f64,
+    pub interval: u32,
+    pub half: bool,
+    pub seed: u32,
+    pub device_bytes: Option<u64>,
+}
+
+/// How far a component of an anchor may move in a step of the published compressor.
+pub const STEP_LIMIT: f64 = 0.1;
+
+impl Options {
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let method = self.method.unwrap_or(Method::Anneal);
+        let published = method == Method::Vlc;
+        let settings = Settings {
+            dimensions: self.dim,
+            clusters: self.clusters,
+            method,
+            start: self.start.unwrap_or(if published { Start::Farthest } else { Start::PlusPlus }),
+            mean: self.mean.unwrap_or(if published { Mean::Trim(0.1) } else { Mean::Plain }),
+            max_iterations: self.max_iterations.unwrap_or(if published { 1000 } else { 300 }),
+            tolerance: self.tolerance.unwrap_or(if published { 1e-4 } else { 1e-5 }),
+            fewest_changes: self.min_changes.unwrap_or(if published { 10 } else { u32::MAX }),
+            streak: if published { 3 } else { 1 },
+            temperature: self.temperature.unwrap_or(1.0),
+            cooling: self.cooling.unwrap_or(if published { 0.01 } else { 0.1 }),
+            rate: self.learning_rate.unwrap_or(0.1),
+            momentum: self.momentum.unwrap_or(0.0),
+            interval: self.maintenance_interval.unwrap_or(50),
+            half: self.half.unwrap_or(published),
+            seed: self.seed.unwrap_or(0),
+            device_bytes: self.device_bytes.map(|bytes| bytes as u64),
+        };
+        let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
+        let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
+        let trims = matches!(settings.mean, Mean::Trim(part) if !within(part, 0.0, 0.49));
+        let hubers = matches!(settings.mean, Mean::Huber(delta) if !(delta > 0.0 && delta.is_finite()));
+        match settings {
+            _ if settings.dimensions == 0 => refuse("dim must be a positive integer"),
+            _ if settings.clusters == 0 => refuse("clusters must be a positive integer"),
+            _ if settings.max_iterations == 0 => refuse("maxIterations must be a positive integer"),
+            _ if trims => refuse("mean: { trim } must be from 0 to 0.49, the part of a cluster that is left out at either end"),
+            _ if hubers => refuse("mean: { huber } must be a positive distance"),
+            _ if !within(settings.tolerance, 0.0, f64::MAX) => refuse("tolerance must be a number from 0 on"),
+            _ if !(settings.temperature > 0.0 && settings.temperature < 1e30) => refuse("temperature must be a positive number"),
+            _ if !(settings.cooling >= 0.0 && settings.cooling < 1.0) => refuse("cooling must be from 0 to less than 1"),
+            _ if !(settings.rate > 0.0 && settings.rate < 1e6) => refuse("learningRate must be a positive number"),
+            _ if !within(settings.momentum, 0.0, 0.999) => refuse("momentum must be from 0 to 0.999"),
+            _ if settings.interval == 0 => refuse("maintenanceInterval must be a positive integer"),
+            _ if method == Method::Anneal && !matches!(settings.mean, Mean::Plain) => {
+                refuse("method \"anneal\" finds plain means: for { trim } or { huber } use method \"lloyd\"")
+            }
+            _ => Ok(settings),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The points of a clustering, as kernels take them.
+
+use crate::device::cpu::threads;
+use crate::error::Error;
+use std::sync::Arc;
+
+/// Rows that are looked at together.
+const ROWS: usize = 2048;
+
+/// Points of f32, centred and scaled, so that squares neither overflow nor lose what tells points apart: a component x is
+/// stored as (x − centre)·2^−exponent.
+pub struct Points {
+    pub values: Arc<Vec<f32>>,
+    pub dimensions: usize,
+    pub centre: Vec<f32>,
+    exponent: i32,
+    /// Mean of the points' squared distances from their mean, of the stored values.
+    pub variance: f64,
+}
+
+impl Points {
+    /// Points as they come.
+    ///
+    /// # Errors
+    /// Whatever is not finite, by its row.
+    pub fn new(values: Vec<f32>, dimensions: u32, keeps: bool) -> Result<Self, Error> {
+        let dimensions = dimensions as usize;
+        if dimensions == 0 || !values.len().is_multiple_of(dimensions) {
+            let expected = format!("a multiple of dim, {dimensions},");
+            return Err(Error::DataLength { term: None, what: "points".into(), got: values.len(), expected });
+        }
+        if values.len() / dimensions > u32::MAX as usize / 2 {
+            return Err(Error::Limits(format!("{} points, where 2147483647 can be clustered at once", values.len() / dimensions)));
+        }
+        if values.is_empty() {
+            return Err(Error::DataLength { term: None, what: "points".into(), got: 0, expected: "at least one row".into() });
+        }
+        let count = values.len() / dimensions;
+        let parts = over_rows(&values, dimensions, |rows| {
+            let mut sums = vec![0.0; dimensions];
+            for row in rows.chunks_exact(dimensions) {
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += f64::from(*x));
+            }
+            sums
+        });
+        let mut mean = vec![0.0; dimensions];
+        for sums in parts {
+            mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum / count as f64);
+        }
+        // Sums of finite f32 are finite in f64.
+        let is_finite = mean.iter().all(|mean: &f64| mean.is_finite());
+        if !is_finite && let Some(position) = values.iter().position(|x| !x.is_finite()) {
+            let (row, value) = (position / dimensions, values[position].to_string());
+            return Err(Error::NonFinitePoint { row, component: position % dimensions, value });
+        }
+        // Their squares about the mean, and how far components are from it.
+        let parts = over_rows(&values, dimensions, |rows| {
+            let (mut squares, mut farthest) = (vec![0.0; dimensions], vec![0.0f64; dimensions]);
+            for row in rows.chunks_exact(dimensions) {
+                let sums = squares.iter_mut().zip(&mut farthest);
+                for ((square, farthest), (x, mean)) in sums.zip(row.iter().zip(&mean)) {
+                    let away = f64::from(*x) - mean;
+                    *square += away * away;
+                    *farthest = farthest.max(away.abs());
+                }
+            }
+            (squares.iter().sum::<f64>(), farthest.iter().fold(0.0, |most: f64, away| most.max(*away)))
+        });
+        let variance = parts.iter().map(|part| part.0).sum::<f64>() / count as f64;
+        let farthest = parts.iter().map(|part| part.1).fold(0.0, f64::max);
+        let mut points = Self { values: Arc::default(), dimensions, centre: vec![0.0; dimensions], exponent: 0, variance };
+        let mut values = values;
+        if !keeps {
+            points.centre = mean.iter().map(|mean| *mean as f32).collect();
+            points.exponent = if farthest > 0.0 { (libm::log2(farthest) as i32).clamp(-140, 128) } else { 0 };
+            let scale = libm::exp2(-f64::from(points.exponent));
+            points.variance *= scale * scale;
+            let rows = values.chunks_mut(ROWS * dimensions).collect();
+            threads::each(rows, count * dimensions, |rows| {
+                for row in rows.chunks_exact_mut(dimensions) {
+                    row.iter_mut().zip(&points.centre).for_each(|(x, c)| *x = ((f64::from(*x) - f64::from(*c)) * scale) as f32);
+                }
+            });
+        }
+        points.values = Arc::new(values);
+        Ok(points)
+    }
+
+    /// Some of the rows.
+    pub fn rows(&self, rows: &[u32]) -> Self {
+        let row = |row: &u32| self.values[*row as usize * self.dimensions..][..self.dimensions].iter().copied();
+        Self { values: Arc::new(rows.iter().flat_map(row).collect()), dimensions: self.dimensions, centre: self.centre.clone(), ..*self }
+    }
+
+    pub fn count(&self) -> u32 {
+        (self.values.len() / self.dimensions) as u32
+    }
+
+    /// Anchors in the points' own units.
+    pub fn restored(&self, anchors: &[f64]) -> Vec<f32> {
+        let scale = libm::exp2(f64::from(self.exponent));
+        let component = |(i, a): (usize, &f64)| (a * scale + f64::from(self.centre[i % self.dimensions])) as f32;
+        anchors.iter().enumerate().map(component).collect()
+    }
+
+    /// An energy in the points' own units.
+    pub fn restored_energy(&self, energy: f64) -> f64 {
+        energy * libm::exp2(2.0 * f64::from(self.exponent))
+    }
+
+    /// A distance in the units of what is stored.
+    pub fn stored_distance(&self, distance: f64) -> f64 {
+        distance * libm::exp2(-f64::from(self.exponent))
+    }
+}
+
+/// What `work` makes of the rows, so many at a time: the same whoever does it.
+fn over_rows<U: Send>(values: &[f32], dimensions: usize, work: impl Fn(&[f32]) -> U + Sync + Send) -> Vec<U> {
+    threads::map(values.chunks(ROWS * dimensions).collect(), values.len(), work)
+}

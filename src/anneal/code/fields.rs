@@ -1,0 +1,27 @@
+//! A code as tables, for decoders that know no code by name: the bits of a row that tell a coordinate, and what they stand for.
+
+use super::Coder;
+
+/// Coordinate k of what a row decodes to is `lows[k] + spreads[k]·levels[first + b]`, b the bits of the row (from the lowest of its first
+/// byte on) that `places[k]` says; all of them times a scale of half precision that the row begins with, where it is scaled.
+pub struct Fields {
+    /// By coordinate: the first bit, the mask of its bits, and the first of its levels.
+    pub places: Vec<[u32; 3]>,
+    pub spreads: Vec<f32>,
+    pub lows: Vec<f32>,
+    pub levels: Vec<f32>,
+    pub is_scaled: bool,
+}
+
+impl Coder {
+    pub fn fields(&self, dim: usize) -> Fields {
+        match self {
+            Self::None => {
+                Fields { places: vec![[0; 3]; dim], spreads: vec![0.0; dim], lows: vec![0.0; dim], levels: vec![0.0], is_scaled: false }
+            }
+            Self::Scalar(scalar) => scalar.fields(),
+            Self::Product(product) => product.fields(),
+            Self::Transform(transform) => transform.fields(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Codes of residuals: what is stored of a vector beside the number of its anchor.
+//!
+//! | code | a vector's row | model |
+//! |---|---|---|
+//! | `none` | nothing: a vector is its anchor | – |
+//! | `int8`, `int4` | a byte, half a byte a coordinate | range of every coordinate ([`scalar`]) |
+//! | `pq` | a byte a group of coordinates | 256 words a group, f16 ([`product`]) |
+//! | `bits` | any number of bytes: trellis-coded principal axes, and a scale | rotation, bits and spread by coordinate ([`transform`]) |
+
+mod allocation;
+pub(crate) mod columns;
+mod eigen;
+mod fields;
+mod normal;
+pub mod product;
+pub mod rotation;
+pub mod scalar;
+pub mod transform;
+pub mod trellis;
+pub(crate) mod words;
+
+pub use allocation::MOST_BITS;
+pub use fields::Fields;
+
+use product::Product;
+use scalar::Scalar;
+use transform::{Scratch, Transform};
+
+/// Bytes after a row that is to be decoded: what is read at once may reach beyond it.
+pub const PADDING: usize = 4;
+
+/// Which code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Code {
+    None,
+    Int8,
+    Int4,
+    Product,
+    #[default]
+    Bits,
+}
+
+impl Code {
+    pub const ALL: [Self; 5] = [Self::None, Self::Int8, Self::Int4, Self::Product, Self::Bits];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Int8 => "int8",
+            Self::Int4 => "int4",
+            Self::Product => "pq",
+            Self::Bits => "bits",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+}
+
+/// A code with its model.
+pub enum Coder {
+    None,
+    Scalar(Scalar),
+    Product(Product),
+    Transform(Box<Transform>),
+}
+
+impl Coder {
+    pub fn code(&self) -> Code {
+        match self {
+            Self::None => Code::None,
+            Self::Scalar(scalar) if scalar.bits == 8 => Code::Int8,
+            Self::Scalar(_) => Code::Int4,
+            Self::Product(_) => Code::Product,
+            Self::Transform(_) => Code::Bits,
+        }
+    }
+
+    pub fn row_bytes(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Scalar(scalar) => scalar.row_bytes(),
+            Self::Product(product) => product.row_bytes(),
+            Self::Transform(transform) => transform.row_bytes(),
+        }
+    }
+
+    /// Into the coordinates that rows are coded in; lengths stay.
+    #[inline(always)]
+    pub fn turn(&self, vector: &[f32], out: &mut [f32]) {
+        match self {
+            Self::Transform(transform) => transform.rotation.turn(vector, out),
+            _ => out.copy_from_slice(vector),
+        }
+    }
+
+    pub fn turn_back(&self, vector: &[f32], out: &mut [f32]) {
+        match self {
+            Self::Transform(transform) => transform.rotation.turn_back(vector, out),
+            _ => out.copy_from_slice(vector),
+        }
+    }
+
+    /// The blocks of the matrix that turns, by columns; none where nothing turns.
+    pub fn rotation_blocks(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[f32])> {
+        let rotation = if let Self::Transform(transform) = self { Some(&transform.rotation) } else { None };
+        rotation.into_iter().flat_map(|rotation| rotation.blocks())
+    }
+
+    /// Codes a residual that was turned. False when it is too long for this model.
+    #[inline(always)]
+    pub fn encode(&self, turned: &[f32], row: &mut [u8], scratch: &mut Scratch) -> bool {
+        match self {
+            Self::None => {}
+            Self::Scalar(scalar) => scalar.encode(turned, row),
+            Self::Product(product) => product.encode(turned, row),
+            Self::Transform(transform) => return transform.encode(turned, row, scratch),
+        }
+        true
+    }
+
+    /// Of rows that are each followed by [`PADDING`] bytes, what products with the residuals are taken of: the residuals as far as they are
+    /// known, times 1/[`shrink`](Self::shrink). By coordinates: as many values as rows, then those of the next coordinate.
+    #[inline(always)]
+    pub fn decode(&self, rows: &[u8], columns: &mut [f32]) {
+        match self {
+            Self::None => columns.fill(0.0),
+            Self::Scalar(scalar) => scalar.decode(rows, columns),
+            Self::Product(product) => product.decode(rows, columns),
+            Self::Transform(transform) => transform.decode(rows, columns),
+        }
+    }
+
+    /// κ: of what is decoded to r′, the residual's squared length is κ·‖r′‖², and the nearest vector is κ·r′.
+    pub fn shrink(&self) -> f32 {
+        match self {
+            Self::Transform(transform) => transform.shrink,
+            _ => 1.0,
+        }
+    }
+}

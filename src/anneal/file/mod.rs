@@ -1,0 +1,33 @@
+//! Files: the [`container`] that an index is stored in, and the [`published`] format of three files.
+
+pub mod container;
+pub mod published;
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error, PartialEq, Clone)]
+pub enum FileError {
+    #[error("the file ends too early: {what} needs {needed} bytes, but there are {got}")]
+    Truncated { what: String, needed: u64, got: u64 },
+    #[error("the file is damaged: the checksum of {what} is wrong")]
+    Corrupt { what: String },
+    #[error("the file has version {found}, but this build reads version {expected}: update leastwise, or write the file again")]
+    Version { found: u32, expected: u32 },
+    #[error("this isn't an index: {0}")]
+    Format(String),
+}
+
+impl FileError {
+    /// The code that programs switch on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Truncated { .. } => "file-truncated",
+            Self::Corrupt { .. } => "file-corrupt",
+            Self::Version { .. } => "file-version",
+            Self::Format(_) => "file-format",
+        }
+    }
+
+    pub(crate) fn format(message: impl Into<String>) -> Self {
+        Self::Format(message.into())
+    }
+}

@@ -1,0 +1,210 @@
+//! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
+
+use super::{Encoding, Index, Stored, Turn, check_rows, power_of_two, rows_together};
+use crate::anneal::code::product::Product;
+use crate::anneal::code::scalar::Scalar;
+use crate::anneal::code::transform::{Budget, Bytes, Transform};
+use crate::anneal::code::{Code, Coder, MOST_BITS, product};
+use crate::anneal::file::container;
+use crate::anneal::work::{Pace, Work};
+use crate::error::Error;
+use crate::kernel::block::Instructions;
+use half::f16;
+use serde_json::{Map, Value};
+
+/// Rows that models are trained on, and the numbers they may have together.
+const SAMPLE_ROWS: usize = 8192;
+const SAMPLE_NUMBERS: usize = 1 << 24;
+
+/// Anchors that are turned between two looks at the clock.
+const TURNED: usize = 64;
+
+/// The largest value is brought below two to this power.
+const LARGEST: i32 = 11;
+
+/// Bytes beside the sections that are counted one by one: the header, padding, and what says how the index was made.
+const BESIDE: usize = container::MOST_OVERHEAD + 1024;
+
+/// Anchors, and which of them each point belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Coarse {
+    /// Row-major. None at all is one anchor at the origin.
+    pub centroids: Vec<f32>,
+    pub labels: Vec<u32>,
+}
+
+/// How residuals are coded.
+///
+/// With the code `bits` and 20,000 vectors of 384 dimensions (sentence embeddings), `ratio: 0.125` finds 98 %, `ratio: 0.066` 94 % and
+/// `ratio: 0.252` 99.8 % of the ten nearest.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub code: Code,
+    /// Bits a dimension: of `bits` up to 12, of `pq` up to 8; 4 and 2 unless given. Not to be given with the others.
+    pub bits: Option<f64>,
+    /// What the whole file may take of the vectors' f32 bytes; of `bits` and `pq`, in place of `bits`.
+    pub ratio: Option<f64>,
+    pub seed: u64,
+    /// Kept in the file as it is: how points were clustered, say.
+    pub about: Map<String, Value>,
+}
+
+/// How many anchors suit so many vectors at a ratio: those that take a fiftieth of the bytes, but no more than √n.
+pub fn clusters_for(count: usize, dim: usize, ratio: f64) -> usize {
+    let bytes = ratio.clamp(0.0, 1.0) * 0.02 * count as f64 * dim as f64 * 4.0;
+    let most = (bytes / (2.0 * dim as f64)).min((count as f64).sqrt());
+    1 << (most.max(1.0) as usize).ilog2()
+}
+
+impl Index {
+    /// Codes `points` (row-major), which were clustered already.
+    pub fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options) -> Result<Self, Error> {
+        Self::building(points, dim, coarse, options.clone()).finish()
+    }
+
+    /// The same in time slices. All that takes time is cut into pieces of a few milliseconds, but for what goes once through all numbers
+    /// (their check, and the largest of them).
+    pub fn building<'a>(
+        points: impl AsRef<[f32]> + Send + Sync + 'a,
+        dim: usize,
+        coarse: Coarse,
+        options: Options,
+    ) -> Work<'a, Result<Self, Error>> {
+        Work::new(move |pace| async move { build(points.as_ref(), dim, coarse, &options, &pace).await })
+    }
+}
+
+async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pace: &Pace) -> Result<Index, Error> {
+    check_options(options)?;
+    let count = check_rows("points", points, dim)?;
+    pace.rest(0, 1).await;
+    check_rows("centroids", &coarse.centroids, dim)?;
+    let Coarse { mut centroids, labels } = coarse;
+    if centroids.is_empty() {
+        centroids.resize(dim, 0.0);
+    }
+    let clusters = centroids.len() / dim;
+    if labels.len() != count {
+        return Err(Error::DataLength { term: None, what: "labels".into(), got: labels.len(), expected: format!("{count}, one a point") });
+    }
+    if let Some(row) = labels.iter().position(|&label| label as usize >= clusters) {
+        let message = format!("row {row} belongs to cluster {}, but there are {clusters} centroids", labels[row]);
+        return Err(Error::InvalidOption(message));
+    }
+    let next_id = u32::try_from(count)
+        .ok()
+        .filter(|&count| count < u32::MAX)
+        .ok_or_else(|| Error::Limits(format!("an index holds at most {} vectors", u32::MAX - 1)))?;
+    let exponent = exponent_of(points.iter().chain(&centroids));
+    pace.rest(0, 1).await;
+    let scale = power_of_two(-exponent);
+    let anchors: Vec<f16> = centroids.iter().map(|value| f16::from_f32(value * scale)).collect();
+    let centroids: Vec<f32> = anchors.iter().map(|value| value.to_f32()).collect();
+    let trained = training_share(options.code);
+    let sample = sample(points, dim, scale, &centroids, &labels);
+    let coder = train(&sample, dim, count, clusters, options, &pace.part(0.0..trained)).await?;
+    drop(sample);
+    let mut turned = vec![0.0; centroids.len()];
+    for (rows, turned) in centroids.chunks(TURNED * dim).zip(turned.chunks_mut(TURNED * dim)) {
+        Instructions::best().run(Turn { coder: &coder, dim, rows, turned });
+        pace.part(trained..1.0).rest(0, 1).await;
+    }
+    let width = coder.row_bytes();
+    let mut codes = vec![0; count * width];
+    let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim };
+    for first in (0..count).step_by(rows_together()) {
+        let rows = first..count.min(first + rows_together());
+        encoding.rows(rows.clone(), &labels[rows.clone()], &mut codes[rows.start * width..rows.end * width])?;
+        pace.part(trained..1.0).rest(rows.end, count).await;
+    }
+    let stored =
+        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: options.about.clone() };
+    Ok(Index::with_turned(stored, centroids, turned))
+}
+
+/// Which share of the work training is, about.
+fn training_share(code: Code) -> f64 {
+    match code {
+        Code::Product => 0.8,
+        Code::Bits => 0.35,
+        _ => 0.5,
+    }
+}
+
+fn check_options(options: &Options) -> Result<(), Error> {
+    let invalid = |message: String| Err(Error::InvalidOption(message));
+    let name = options.code.name();
+    if !matches!(options.code, Code::Product | Code::Bits) && (options.bits.is_some() || options.ratio.is_some()) {
+        return invalid(format!("the code \"{name}\" has a fixed size: bits and ratio belong to \"bits\" and \"pq\""));
+    }
+    let most = if options.code == Code::Product { 8 } else { MOST_BITS };
+    match (options.bits, options.ratio) {
+        (Some(_), Some(_)) => invalid("give either bits or ratio, not both: each is found from the other".into()),
+        (Some(bits), _) if !(bits > 0.0 && bits <= f64::from(most)) => {
+            invalid(format!("bits must be above 0 and at most {most} a dimension for the code \"{name}\", not {bits}"))
+        }
+        (_, Some(ratio)) if !(ratio > 0.0 && ratio <= 1.0) => invalid(format!("ratio must be above 0 and at most 1, not {ratio}")),
+        _ => Ok(()),
+    }
+}
+
+/// The power of two that brings all values below 2^[`LARGEST`].
+fn exponent_of<'a>(values: impl Iterator<Item = &'a f32>) -> i32 {
+    let largest = values.fold(0.0, |largest: f32, value| largest.max(value.abs()));
+    if largest == 0.0 {
+        return 0;
+    }
+    let exponent = (largest.to_bits() >> 23) as i32 - 126;
+    // Both this power and its reciprocal have to be normal numbers.
+    (exponent - LARGEST).clamp(-126, 126)
+}
+
+/// Residuals of points at equal distances.
+fn sample(points: &[f32], dim: usize, scale: f32, centroids: &[f32], labels: &[u32]) -> Vec<f32> {
+    let most = (SAMPLE_NUMBERS / dim).clamp(1024, SAMPLE_ROWS);
+    let stride = labels.len().div_ceil(most).max(1);
+    let mut sample = Vec::with_capacity(labels.len().div_ceil(stride) * dim);
+    for (point, &label) in points.chunks_exact(dim).zip(labels).step_by(stride) {
+        let centroid = &centroids[label as usize * dim..][..dim];
+        sample.extend(point.iter().zip(centroid).map(|(value, centroid)| value * scale - centroid));
+    }
+    sample
+}
+
+async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, options: &Options, pace: &Pace) -> Result<Coder, Error> {
+    // What rows and models may take together, where a ratio is asked for.
+    let budget = |ratio: f64| {
+        let labels = (count * crate::anneal::code::words::width(clusters) as usize).div_ceil(8);
+        let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
+        let fixed = BESIDE + about + labels + clusters * dim * 2;
+        ((ratio * count as f64 * dim as f64 * 4.0) as usize).saturating_sub(fixed)
+    };
+    let too_small = |ratio: f64| {
+        Error::InvalidOption(format!(
+            "{count} vectors of {dim} dimensions with {clusters} clusters don't fit into a ratio of {ratio}: ask for a larger one, or for fewer clusters"
+        ))
+    };
+    Ok(match options.code {
+        Code::None => Coder::None,
+        Code::Int8 => Coder::Scalar(Scalar::train(sample, dim, 8, pace).await),
+        Code::Int4 => Coder::Scalar(Scalar::train(sample, dim, 4, pace).await),
+        Code::Product => {
+            let groups = match options.ratio {
+                None => (options.bits.unwrap_or(2.0) * dim as f64 / 8.0).round() as usize,
+                Some(ratio) => {
+                    let rows = budget(ratio).saturating_sub(dim * product::WORDS * 2);
+                    Some(rows / count.max(1)).filter(|&groups| groups > 0).ok_or_else(|| too_small(ratio))?
+                }
+            };
+            Coder::Product(Product::train(sample, dim, groups.clamp(1, dim), options.seed, pace).await)
+        }
+        Code::Bits => {
+            let bytes = match options.ratio {
+                None => Bytes::Row((options.bits.unwrap_or(4.0) * dim as f64 / 8.0).ceil() as usize),
+                Some(ratio) => Bytes::Total(budget(ratio)),
+            };
+            let model = Transform::train(sample, dim, &Budget { count, bytes }, pace).await;
+            Coder::Transform(Box::new(model.ok_or_else(|| too_small(options.ratio.unwrap_or(0.0)))?))
+        }
+    })
+}

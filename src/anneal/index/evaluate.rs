@@ -1,0 +1,199 @@
+//! How good an index is, measured: against the vectors that it was made from, as long as the caller has them.
+
+use super::exact::compare;
+use super::nearest::Nearest;
+use super::search::{Hits, SearchedBy};
+use super::{Index, check_rows};
+use crate::anneal::code::columns::squared_distances;
+use crate::clock::now_ms;
+use crate::device::cpu::threads;
+use crate::error::Error;
+
+/// Queries that are timed one by one.
+const SINGLE: usize = 32;
+
+/// Queries that pass over the points together, for each thread, and points of a step.
+const QUERIES: usize = 64;
+const POINTS: usize = 512;
+
+/// What [`Index::evaluate`] found.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// The share of the k nearest that search finds, mean over the queries. What is as near as the k-th counts as one of them.
+    pub recall: f64,
+    /// Bytes of the file, and what they are of the vectors' bytes as f32.
+    pub bytes: usize,
+    pub ratio: f64,
+    /// Milliseconds a query, all of them searched together.
+    pub ms_per_query: f64,
+    /// On what that was.
+    pub by: SearchedBy,
+    /// Milliseconds of one query searched alone.
+    pub ms_single: f64,
+    /// Milliseconds a query of the exact search through all vectors, all queries together.
+    pub exact_ms_per_query: f64,
+}
+
+impl Index {
+    /// Searches for `queries` and compares with the exact answer among `points`: a row for every id that was ever given, of which those of
+    /// vectors that were removed aren't looked at.
+    pub fn evaluate(&self, queries: &[f32], points: &[f32], k: usize, probes: Option<u32>) -> Result<Evaluation, Error> {
+        let mut evaluating = Evaluating::new(self, queries, points, k, probes)?;
+        loop {
+            if let Some(evaluation) = evaluating.advance(self, f64::INFINITY)? {
+                return Ok(evaluation);
+            }
+        }
+    }
+}
+
+/// An evaluation in time slices, which end between two batches of queries, two queries that are timed alone, or two pieces of the points.
+pub struct Evaluating<P> {
+    queries: P,
+    points: P,
+    k: usize,
+    probes: Option<u32>,
+    /// Of the index.
+    revision: u64,
+    /// By id, whether it is in the index.
+    present: Vec<u8>,
+    /// What search found of the queries so far.
+    ids: Vec<u32>,
+    /// Queries that were timed one by one, and queries that were compared.
+    alone: usize,
+    compared: usize,
+    /// Of the queries that are being compared.
+    nearest: Vec<Nearest>,
+    passed: usize,
+    found: usize,
+    by: SearchedBy,
+    searching_ms: f64,
+    alone_ms: f64,
+    comparing_ms: f64,
+}
+
+impl<P: AsRef<[f32]>> Evaluating<P> {
+    pub fn new(index: &Index, queries: P, points: P, k: usize, probes: Option<u32>) -> Result<Self, Error> {
+        let (dim, ids) = (index.dim(), index.next_id() as usize);
+        let rows = check_rows("points", points.as_ref(), dim)?;
+        if rows != ids {
+            let expected = format!("{ids} rows of {dim}, one for every id");
+            return Err(Error::DataLength { term: None, what: "points".into(), got: points.as_ref().len(), expected });
+        }
+        if check_rows("queries", queries.as_ref(), dim)? == 0 {
+            return Err(Error::InvalidOption("evaluating needs at least one query".into()));
+        }
+        // Whatever is wrong with the options is said now.
+        index.search(&[], k, probes, None)?;
+        let mut present = vec![0; rows];
+        for &id in index.ids() {
+            present[id as usize] = 1;
+        }
+        Ok(Self {
+            queries,
+            points,
+            k,
+            probes,
+            revision: index.revision,
+            present,
+            ids: Vec::new(),
+            alone: 0,
+            compared: 0,
+            nearest: Vec::new(),
+            passed: 0,
+            found: 0,
+            by: SearchedBy::CPU,
+            searching_ms: 0.0,
+            alone_ms: 0.0,
+            comparing_ms: 0.0,
+        })
+    }
+
+    /// It will search for all queries itself, for this reason.
+    pub fn searches_itself(&mut self, by: SearchedBy) {
+        self.by = by;
+    }
+
+    /// Takes what was found for all queries together, elsewhere, and the milliseconds that it took.
+    pub fn searched(&mut self, hits: Hits, took_ms: f64) {
+        (self.ids, self.by, self.searching_ms) = (hits.ids, hits.by, took_ms);
+    }
+
+    /// Goes on until it is done or the time is up.
+    pub fn advance(&mut self, index: &Index, deadline: f64) -> Result<Option<Evaluation>, Error> {
+        if index.revision != self.revision {
+            return Err(Error::InvalidOption("the index was changed while it was evaluated: evaluate it again".into()));
+        }
+        let (dim, count) = (index.dim(), self.queries.as_ref().len() / index.dim());
+        let single = count.min(SINGLE);
+        loop {
+            let start = now_ms();
+            if self.ids.len() < count * self.k {
+                let first = self.ids.len() / self.k;
+                let last = count.min(first + index.queries_together());
+                self.ids.extend(index.search(&self.queries.as_ref()[first * dim..last * dim], self.k, self.probes, None)?.ids);
+                self.searching_ms += now_ms() - start;
+            } else if self.alone < single {
+                index.search(&self.queries.as_ref()[self.alone * dim..][..dim], self.k, self.probes, None)?;
+                self.alone += 1;
+                self.alone_ms += now_ms() - start;
+            } else if self.compared < count {
+                self.compare(index);
+                self.comparing_ms += now_ms() - start;
+            } else {
+                let there = self.k.min(index.count());
+                return Ok(Some(Evaluation {
+                    recall: if there == 0 { 1.0 } else { self.found as f64 / (there * count) as f64 },
+                    bytes: index.bytes(),
+                    ratio: index.ratio(),
+                    ms_per_query: self.searching_ms / count as f64,
+                    by: self.by.clone(),
+                    ms_single: self.alone_ms / single as f64,
+                    exact_ms_per_query: self.comparing_ms / count as f64,
+                }));
+            }
+            if now_ms() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The share that is done, about.
+    pub fn done(&self) -> f64 {
+        let count = self.present.len().max(1);
+        let queries = self.queries.as_ref().len() as f64 * count as f64 / self.points.as_ref().len().max(1) as f64;
+        let of_points = self.compared as f64 + self.nearest.len() as f64 * self.passed as f64 / count as f64;
+        (self.ids.len() as f64 / self.k as f64 + of_points) / (2.0 * queries).max(1.0)
+    }
+
+    /// Some queries against some points; after the last of these, what search found of them is judged.
+    fn compare(&mut self, index: &Index) {
+        let (dim, there) = (index.dim(), self.k.min(index.count()));
+        let (queries, points) = (self.queries.as_ref(), self.points.as_ref());
+        let count = self.present.len();
+        let first = self.compared;
+        let last = (queries.len() / dim).min(first + QUERIES * threads::count());
+        if self.nearest.is_empty() {
+            self.nearest = (first..last).map(|_| Nearest::new(there)).collect();
+        }
+        let piece = self.passed..count.min(self.passed + POINTS);
+        let rows = &points[piece.start * dim..piece.end * dim];
+        let tasks: Vec<_> = queries[first * dim..last * dim].chunks(QUERIES * dim).zip(self.nearest.chunks_mut(QUERIES)).collect();
+        threads::each(tasks, rows.len() * (last - first), |(queries, nearest)| {
+            compare(rows, piece.start, queries, dim, Some(&self.present), nearest);
+        });
+        self.passed = piece.end;
+        if self.passed < count {
+            return;
+        }
+        for (query, nearest) in (first..).zip(self.nearest.drain(..)) {
+            let reach = nearest.into_sorted().last().map_or(f32::NEG_INFINITY, |farthest| farthest.distance);
+            for &id in self.ids[query * self.k..][..there].iter().filter(|id| **id != u32::MAX) {
+                let mut distance = [0.0];
+                squared_distances(&queries[query * dim..][..dim], &points[id as usize * dim..][..dim], &mut distance);
+                self.found += usize::from(distance[0] <= reach);
+            }
+        }
+        (self.compared, self.passed) = (last, 0);
+    }
+}

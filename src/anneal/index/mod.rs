@@ -1,0 +1,417 @@
+//! A searchable index of compressed vectors: anchors, lists of the vectors that are nearest to each, and codes of what is left.
+//!
+//! Everything inside is in units of a power of two that brings the largest value to about 2¹¹: then f16 neither overflows
+//! nor loses small values that matter, whatever the data's scale. A vector's *slot* is its place in this index; its *id* never
+//! changes and is never used again.
+
+mod build;
+pub mod device;
+mod evaluate;
+mod exact;
+mod nearest;
+mod search;
+mod sketch;
+mod storage;
+
+pub use build::{Coarse, Options, clusters_for};
+pub use evaluate::{Evaluating, Evaluation};
+pub use exact::exact;
+pub use search::{Hits, SearchedBy};
+pub use storage::Reader;
+
+use crate::anneal::code::columns::{least, squared_distances, transpose};
+use crate::anneal::code::transform::Scratch;
+use crate::anneal::code::{Code, Coder, PADDING};
+use crate::anneal::file::FileError;
+use crate::anneal::file::published::{self, Files, Published};
+use crate::device::cpu::threads::{self, Pieces};
+use crate::error::Error;
+use crate::kernel::block::{Instructions, Task};
+use half::f16;
+use serde_json::{Map, Value};
+use sketch::Sketch;
+use std::ops::Range;
+
+/// Vectors that are coded by one task.
+const CHUNK: usize = 64;
+
+pub struct Index {
+    stored: Stored,
+    /// Of the anchors: as they are, and turned into the code's coordinates.
+    centroids: Vec<f32>,
+    turned_centroids: Vec<f32>,
+    /// `turned_centroids` by coordinates.
+    turned_columns: Vec<f32>,
+    /// The slots of every anchor, ascending.
+    lists: Vec<Vec<u32>>,
+    /// By list; whether there are those of all vectors, and whether there may be any.
+    sketches: Vec<Sketch>,
+    sketched: bool,
+    sketching: bool,
+    /// Changes so far.
+    revision: u64,
+}
+
+/// What a file has of an index.
+struct Stored {
+    dim: usize,
+    /// The unit is 2^exponent.
+    exponent: i32,
+    /// f16 values, by anchor.
+    anchors: Vec<f16>,
+    coder: Coder,
+    /// By slot; ids ascend.
+    labels: Vec<u32>,
+    ids: Vec<u32>,
+    codes: Vec<u8>,
+    /// What the next vector is called.
+    next_id: u32,
+    about: Map<String, Value>,
+}
+
+impl Index {
+    fn new(stored: Stored) -> Self {
+        let centroids: Vec<f32> = stored.anchors.iter().map(|value| value.to_f32()).collect();
+        let mut turned = vec![0.0; centroids.len()];
+        Instructions::best().run(Turn { coder: &stored.coder, dim: stored.dim, rows: &centroids, turned: &mut turned });
+        Self::with_turned(stored, centroids, turned)
+    }
+
+    /// With the anchors' values, and these turned.
+    fn with_turned(stored: Stored, centroids: Vec<f32>, turned_centroids: Vec<f32>) -> Self {
+        let mut turned_columns = vec![0.0; centroids.len()];
+        transpose(&turned_centroids, stored.dim, &mut turned_columns);
+        let lists = vec![Vec::new(); centroids.len() / stored.dim];
+        let mut index = Self {
+            stored,
+            centroids,
+            turned_centroids,
+            turned_columns,
+            lists,
+            sketches: Vec::new(),
+            sketched: false,
+            sketching: true,
+            revision: 0,
+        };
+        index.make_lists();
+        index
+    }
+
+    /// An index of the published files: vectors are their anchors.
+    pub fn from_published(files: Files) -> Result<Self, FileError> {
+        let Published { dim, anchors, labels, jacobians } = published::read(files)?;
+        let next_id = u32::try_from(labels.len()).map_err(|_| FileError::Format("it has more vectors than there are ids".into()))?;
+        let mut about = Map::new();
+        about.insert("from".into(), "published files, version 1".into());
+        if jacobians {
+            about.insert("note".into(), "the Jacobians of the anchors were left out: searching needs none".into());
+        }
+        let (ids, codes) = ((0..next_id).collect(), Vec::new());
+        Ok(Self::new(Stored { dim, exponent: 0, anchors, coder: Coder::None, labels, ids, codes, next_id, about }))
+    }
+
+    fn make_lists(&mut self) {
+        self.lists.iter_mut().for_each(Vec::clear);
+        for (slot, &label) in self.stored.labels.iter().enumerate() {
+            self.lists[label as usize].push(slot as u32);
+        }
+    }
+
+    /// Vectors in it.
+    pub fn count(&self) -> usize {
+        self.stored.ids.len()
+    }
+
+    pub fn dim(&self) -> usize {
+        self.stored.dim
+    }
+
+    /// Anchors.
+    pub fn clusters(&self) -> usize {
+        self.lists.len()
+    }
+
+    pub fn code(&self) -> Code {
+        self.stored.coder.code()
+    }
+
+    /// One more than the largest id that was ever given: the length of a filter.
+    pub fn next_id(&self) -> u32 {
+        self.stored.next_id
+    }
+
+    /// The ids in use, ascending.
+    pub fn ids(&self) -> &[u32] {
+        &self.stored.ids
+    }
+
+    /// What the file takes of what the vectors took as f32. Infinite when there are none.
+    pub fn ratio(&self) -> f64 {
+        self.bytes() as f64 / (self.count() as f64 * self.stored.dim as f64 * 4.0)
+    }
+
+    /// What the caller wants to be kept with the index (`Options::about`).
+    pub fn about(&self) -> &Map<String, Value> {
+        &self.stored.about
+    }
+
+    pub fn about_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.stored.about
+    }
+
+    /// Adds vectors, row-major, coded by the model that there is, and gives their ids.
+    pub fn add(&mut self, points: &[f32]) -> Result<Vec<u32>, Error> {
+        let count = self.check_added(points)?;
+        self.add_rows(points, 0..count)
+    }
+
+    /// How many vectors these are, if they can be added.
+    pub(crate) fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
+        let count = check_rows("the vectors to add", points, self.stored.dim)?;
+        match u32::try_from(count).ok().and_then(|count| self.stored.next_id.checked_add(count)) {
+            Some(_) => Ok(count),
+            None => Err(Error::Limits(format!("an index holds at most {} vectors in its life; make another one", u32::MAX))),
+        }
+    }
+
+    /// Adds some of the vectors that were [checked](Self::check_added).
+    pub(crate) fn add_rows(&mut self, points: &[f32], rows: Range<usize>) -> Result<Vec<u32>, Error> {
+        let (dim, count, first) = (self.stored.dim, rows.len(), self.stored.next_id);
+        let scale = self.scale().recip();
+        let mut labels = vec![0; count];
+        let (mut rest, mut tasks) = (Pieces::new(&mut labels), Vec::new());
+        for start in (0..count).step_by(CHUNK) {
+            let range = start..count.min(start + CHUNK);
+            tasks.push((&points[(rows.start + range.start) * dim..(rows.start + range.end) * dim], rest.take(range)));
+        }
+        threads::each(tasks, count * self.centroids.len(), |(points, labels)| {
+            Instructions::best().run(Assign { index: self, points, labels });
+        });
+        let mut codes = vec![0; count * self.stored.coder.row_bytes()];
+        Encoding { coder: &self.stored.coder, turned_centroids: &self.turned_centroids, scale, points, dim }
+            .rows(rows, &labels, &mut codes)?;
+        for (slot, &label) in (self.stored.labels.len()..).zip(&labels) {
+            self.lists[label as usize].push(slot as u32);
+        }
+        self.revision += 1;
+        self.sketched = false;
+        self.stored.labels.extend(labels);
+        self.stored.codes.extend(codes);
+        self.stored.next_id = first + count as u32;
+        self.stored.ids.extend(first..self.stored.next_id);
+        Ok((first..self.stored.next_id).collect())
+    }
+
+    /// Takes vectors out and says how many there were. Their ids are never used again; those that are not in the index are
+    /// passed over.
+    pub fn remove(&mut self, ids: &[u32]) -> usize {
+        let mut kept = vec![true; self.stored.ids.len()];
+        for id in ids {
+            if let Ok(slot) = self.stored.ids.binary_search(id) {
+                kept[slot] = false;
+            }
+        }
+        let removed = kept.iter().filter(|kept| !**kept).count();
+        if removed > 0 {
+            self.revision += 1;
+            self.drop_sketches();
+            retain_rows(&mut self.stored.ids, &kept, 1);
+            retain_rows(&mut self.stored.labels, &kept, 1);
+            retain_rows(&mut self.stored.codes, &kept, self.stored.coder.row_bytes());
+            self.make_lists();
+        }
+        removed
+    }
+
+    /// The vectors of these ids as the index knows them, row-major.
+    pub fn reconstruct(&self, ids: &[u32]) -> Result<Vec<f32>, Error> {
+        let dim = self.stored.dim;
+        let mut out = vec![0.0; ids.len() * dim];
+        let (mut row, mut turned) = (vec![0; self.stored.coder.row_bytes() + PADDING], vec![0.0; dim]);
+        for (id, out) in ids.iter().zip(out.chunks_exact_mut(dim)) {
+            let Ok(slot) = self.stored.ids.binary_search(id) else {
+                return Err(Error::InvalidOption(format!("the index has no vector with the id {id}")));
+            };
+            row[..self.stored.coder.row_bytes()].copy_from_slice(self.row(slot));
+            self.stored.coder.decode(&row, &mut turned);
+            turned.iter_mut().for_each(|value| *value *= self.stored.coder.shrink());
+            self.stored.coder.turn_back(&turned, out);
+            let centroid = &self.centroids[self.stored.labels[slot] as usize * dim..][..dim];
+            for (value, centroid) in out.iter_mut().zip(centroid) {
+                *value = (*value + centroid) * self.scale();
+            }
+        }
+        Ok(out)
+    }
+
+    fn row(&self, slot: usize) -> &[u8] {
+        let bytes = self.stored.coder.row_bytes();
+        &self.stored.codes[slot * bytes..][..bytes]
+    }
+
+    /// How often vectors came or went.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn coder(&self) -> &Coder {
+        &self.stored.coder
+    }
+
+    /// A component of a query in units: far from everything at most, and finite when squared.
+    #[inline(always)]
+    fn in_units(value: f32, scale: f32) -> f32 {
+        (value * scale).clamp(-1e15, 1e15)
+    }
+
+    /// The unit.
+    fn scale(&self) -> f32 {
+        power_of_two(self.stored.exponent)
+    }
+}
+
+/// 2^exponent, within what f32 holds.
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(((exponent.clamp(-126, 127) + 127) as u32) << 23)
+}
+
+/// Keeps the rows that a mask says.
+fn retain_rows<T: Copy>(values: &mut Vec<T>, kept: &[bool], width: usize) {
+    let mut end = 0;
+    for slot in (0..kept.len()).filter(|&slot| kept[slot]) {
+        values.copy_within(slot * width..(slot + 1) * width, end);
+        end += width;
+    }
+    values.truncate(end);
+}
+
+/// How many rows there are, all of them finite.
+fn check_rows(what: &str, values: &[f32], dim: usize) -> Result<usize, Error> {
+    if dim == 0 {
+        return Err(Error::InvalidOption("dim must be at least 1".into()));
+    }
+    if !values.len().is_multiple_of(dim) {
+        let expected = format!("a multiple of dim = {dim}");
+        return Err(Error::DataLength { term: None, what: what.into(), got: values.len(), expected });
+    }
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(values.len() / dim),
+        Some(position) => Err(Error::NonFinite {
+            term: None,
+            instance: u32::try_from(position / dim).ok(),
+            what: format!("row {} of {what}", position / dim),
+            position: position % dim,
+            value: values[position].to_string(),
+        }),
+    }
+}
+
+/// Vectors that are coded between two looks at the clock.
+pub(crate) fn rows_together() -> usize {
+    CHUNK * threads::count()
+}
+
+/// What vectors are coded with. They and the turned centroids that are taken from them are in units of `1/scale` and 1.
+#[derive(Clone, Copy)]
+struct Encoding<'a> {
+    coder: &'a Coder,
+    turned_centroids: &'a [f32],
+    scale: f32,
+    points: &'a [f32],
+    dim: usize,
+}
+
+impl Encoding<'_> {
+    /// The codes of some rows, which have these labels.
+    fn rows(self, rows: Range<usize>, labels: &[u32], codes: &mut [u8]) -> Result<(), Error> {
+        let width = self.coder.row_bytes();
+        let (mut rest, mut tasks) = (Pieces::new(codes), Vec::new());
+        for start in (0..labels.len()).step_by(CHUNK) {
+            let range = start..labels.len().min(start + CHUNK);
+            tasks.push((range.clone(), rest.take(range.start * width..range.end * width)));
+        }
+        let failed = threads::map(tasks, labels.len() * self.dim, |(range, codes)| {
+            let (labels, first) = (&labels[range.clone()], rows.start + range.start);
+            let points = &self.points[first * self.dim..][..range.len() * self.dim];
+            let mut failed = None;
+            Instructions::best().run(Encode { with: self, points, labels, codes, failed: &mut failed });
+            failed.map(|row| first + row)
+        });
+        match failed.into_iter().flatten().next() {
+            None => Ok(()),
+            Some(row) => Err(Error::Limits(format!(
+                "vector {row} lies too far outside the values that the index was built for: build an index of such vectors"
+            ))),
+        }
+    }
+}
+
+struct Encode<'a> {
+    with: Encoding<'a>,
+    points: &'a [f32],
+    labels: &'a [u32],
+    codes: &'a mut [u8],
+    failed: &'a mut Option<usize>,
+}
+
+impl Task for Encode<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { with: Encoding { coder, turned_centroids, scale, dim, .. }, points, labels, codes, failed } = self;
+        let width = coder.row_bytes();
+        let (mut scratch, mut scaled, mut turned) = (Scratch::default(), vec![0.0; dim], vec![0.0; dim]);
+        for (row, (point, &label)) in points.chunks_exact(dim).zip(labels).enumerate() {
+            for (scaled, value) in scaled.iter_mut().zip(point) {
+                *scaled = value * scale;
+            }
+            coder.turn(&scaled, &mut turned);
+            for (value, centroid) in turned.iter_mut().zip(&turned_centroids[label as usize * dim..][..dim]) {
+                *value -= centroid;
+            }
+            if !coder.encode(&turned, &mut codes[row * width..][..width], &mut scratch) && failed.is_none() {
+                *failed = Some(row);
+            }
+        }
+    }
+}
+
+/// Rows into the code's coordinates.
+struct Turn<'a> {
+    coder: &'a Coder,
+    dim: usize,
+    rows: &'a [f32],
+    turned: &'a mut [f32],
+}
+
+impl Task for Turn<'_> {
+    #[inline(always)]
+    fn run(self) {
+        for (row, turned) in self.rows.chunks_exact(self.dim).zip(self.turned.chunks_exact_mut(self.dim)) {
+            self.coder.turn(row, turned);
+        }
+    }
+}
+
+/// The nearest centroid of every point; of equally near ones the first.
+struct Assign<'a> {
+    index: &'a Index,
+    points: &'a [f32],
+    labels: &'a mut [u32],
+}
+
+impl Task for Assign<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let (dim, scale) = (self.index.stored.dim, self.index.scale().recip());
+        let (mut scaled, mut turned) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut distances = vec![0.0; self.index.clusters()];
+        for (point, label) in self.points.chunks_exact(dim).zip(self.labels) {
+            for (scaled, value) in scaled.iter_mut().zip(point) {
+                *scaled = value * scale;
+            }
+            self.index.stored.coder.turn(&scaled, &mut turned);
+            squared_distances(&turned, &self.index.turned_columns, &mut distances);
+            *label = least(&distances) as u32;
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! An index as sections of a [`container`], and back; from a file only what was checked gets in.
+
+use super::{Index, Stored};
+use crate::anneal::code::product::{Product, WORDS};
+use crate::anneal::code::rotation::{self, Rotation};
+use crate::anneal::code::scalar::Scalar;
+use crate::anneal::code::transform::{Transform, WINDOWS};
+use crate::anneal::code::{Code, Coder, MOST_BITS, words};
+use crate::anneal::file::FileError;
+use crate::anneal::file::container::{self, Section, Table};
+use half::f16;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// Kinds of sections.
+mod kind {
+    /// Sizes and small numbers: [`super::Shape`].
+    pub const SHAPE: u32 = 1;
+    /// JSON for people: [`super::Index::info`].
+    pub const INFO: u32 = 2;
+    /// f16, by anchor.
+    pub const ANCHORS: u32 = 3;
+    /// The anchor of every vector, in ⌈log₂ anchors⌉ bits.
+    pub const LABELS: u32 = 4;
+    /// u32 ascending; not there where they are 0, 1, 2…
+    pub const IDS: u32 = 5;
+    /// f32 by coordinate: units of the rotation's rows, or least values and then steps of `int8` and `int4`.
+    pub const UNITS: u32 = 6;
+    /// Of the rotation.
+    pub const ENTRIES: u32 = 7;
+    /// u8 by coordinate.
+    pub const BITS: u32 = 8;
+    /// f32 by coordinate.
+    pub const SPREAD: u32 = 9;
+    /// Words of `pq`, f16.
+    pub const BOOKS: u32 = 10;
+    /// Row after row.
+    pub const CODES: u32 = 11;
+}
+
+/// u32 each, but for the exponent (i32) and κ (f32).
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Shape {
+    dim: u32,
+    clusters: u32,
+    count: u32,
+    next_id: u32,
+    exponent: i32,
+    /// Place in [`Code::ALL`].
+    code: u32,
+    /// Bits of the trellis' states, or groups of `pq`; 0 otherwise.
+    detail: u32,
+    rotation_blocks: u32,
+    rotation_bits: u32,
+    shrink: f32,
+}
+
+/// Bytes of little-endian numbers: what memory holds, wherever this runs.
+fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
+    Cow::Borrowed(bytemuck::cast_slice(values))
+}
+
+impl Index {
+    /// How it was made and what it holds, in words and numbers. `about` is the caller's.
+    pub fn info(&self) -> Map<String, Value> {
+        let per_dimension = self.stored.coder.row_bytes() as f64 * 8.0 / self.stored.dim as f64;
+        let mut info = json!({
+            "code": self.code().name(),
+            "dim": self.stored.dim,
+            "count": self.count(),
+            "clusters": self.clusters(),
+            "rowBytes": self.stored.coder.row_bytes(),
+            "bitsPerDimension": per_dimension,
+            "nextId": self.stored.next_id,
+            "about": self.stored.about,
+        });
+        let detail = match &self.stored.coder {
+            Coder::None | Coder::Scalar(_) => Value::Null,
+            Coder::Product(product) => json!({ "groups": product.groups, "words": WORDS }),
+            Coder::Transform(transform) => json!({
+                "rotation": if transform.rotation.is_identity() { "none" } else { "principal axes" },
+                "rotationBlocks": transform.rotation.stored.blocks,
+                "rotationBits": transform.rotation.stored.bits,
+                "trellisBits": transform.window,
+                "shrink": transform.shrink,
+            }),
+        };
+        if !detail.is_null() {
+            info["quantization"] = detail;
+        }
+        match info {
+            Value::Object(info) => info,
+            _ => Map::new(),
+        }
+    }
+
+    /// The whole file.
+    pub fn save(&self) -> Vec<u8> {
+        container::write(&self.sections())
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> usize {
+        container::length(self.sections().iter().map(|section| section.bytes.len()))
+    }
+
+    fn sections(&self) -> Vec<Section<'_>> {
+        let mut shape = Shape {
+            dim: self.stored.dim as u32,
+            clusters: self.clusters() as u32,
+            count: self.count() as u32,
+            next_id: self.stored.next_id,
+            exponent: self.stored.exponent,
+            code: Code::ALL.iter().position(|&code| code == self.code()).expect("a code of the table") as u32,
+            detail: 0,
+            rotation_blocks: 0,
+            rotation_bits: 0,
+            shrink: 1.0,
+        };
+        let info = serde_json::to_vec(&self.info()).expect("a map of strings is JSON");
+        let labels = words::pack(&self.stored.labels, words::width(self.clusters()));
+        let mut sections =
+            vec![(kind::INFO, Cow::Owned(info)), (kind::ANCHORS, bytes_of(&self.stored.anchors)), (kind::LABELS, Cow::Owned(labels))];
+        if !self.stored.ids.iter().copied().eq(0..self.count() as u32) {
+            sections.push((kind::IDS, bytes_of(&self.stored.ids)));
+        }
+        match &self.stored.coder {
+            Coder::None => {}
+            Coder::Scalar(scalar) => {
+                let ranges: Vec<u8> = bytemuck::cast_slice(&[&scalar.low[..], &scalar.step[..]].concat()).to_vec();
+                sections.push((kind::UNITS, Cow::Owned(ranges)));
+            }
+            Coder::Product(product) => {
+                shape.detail = product.groups as u32;
+                sections.push((kind::BOOKS, bytes_of(&product.books)));
+            }
+            Coder::Transform(transform) => {
+                let rotation = &transform.rotation.stored;
+                shape.detail = transform.window;
+                shape.rotation_blocks = rotation.blocks as u32;
+                shape.rotation_bits = rotation.bits;
+                shape.shrink = transform.shrink;
+                if rotation.bits > 0 {
+                    sections.push((kind::UNITS, bytes_of(&rotation.units)));
+                    sections.push((kind::ENTRIES, Cow::Borrowed(&rotation.entries[..])));
+                }
+                sections.push((kind::BITS, Cow::Borrowed(&transform.bits[..])));
+                sections.push((kind::SPREAD, bytes_of(&transform.spread)));
+            }
+        }
+        if self.stored.coder.row_bytes() > 0 {
+            sections.push((kind::CODES, Cow::Borrowed(&self.stored.codes[..])));
+        }
+        sections.insert(0, (kind::SHAPE, Cow::Owned(bytemuck::bytes_of(&shape).to_vec())));
+        sections.into_iter().map(|(kind, bytes)| Section { kind, bytes }).collect()
+    }
+
+    /// An index from the bytes of its file.
+    pub fn open(file: &[u8]) -> Result<Self, FileError> {
+        let sections = container::read(file)?;
+        let mut rest = Rest { sections, taken: 0 };
+        let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
+        let about = about_of(rest.any(kind::INFO)?)?;
+        let (dim, clusters, count) = (shape.dim as usize, shape.clusters as usize, shape.count as usize);
+        if dim == 0 || clusters == 0 || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
+            return Err(FileError::format("its sizes make no sense"));
+        }
+        let anchors: Vec<f16> = numbers(rest.take(kind::ANCHORS, 2 * clusters as u128 * dim as u128)?);
+        all_finite("an anchor", anchors.iter().map(|value| value.to_f32()))?;
+        let width = words::width(clusters);
+        let labels = words::unpack(rest.take(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?, width, count);
+        if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
+            return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
+        }
+        let ids: Vec<u32> = match rest.is_next(kind::IDS) {
+            true => numbers(rest.take(kind::IDS, 4 * count as u128)?),
+            false => (0..shape.count).collect(),
+        };
+        if !ids.is_sorted_by(|a, b| a < b) || ids.last().is_some_and(|&id| id >= shape.next_id) {
+            return Err(FileError::format("its ids don't ascend"));
+        }
+        let Some(&code) = Code::ALL.get(shape.code as usize) else {
+            return Err(FileError::format(format!("it has code {}, which isn't known", shape.code)));
+        };
+        let coder = rest.coder(code, &shape)?;
+        let row_bytes = coder.row_bytes();
+        let codes = if row_bytes > 0 { rest.take(kind::CODES, count as u128 * row_bytes as u128)?.to_vec() } else { Vec::new() };
+        if rest.taken < rest.sections.len() {
+            return Err(FileError::format(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
+        }
+        if code == Code::Bits {
+            all_finite("a scale", codes.chunks_exact(row_bytes).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))?;
+        }
+        let (exponent, next_id) = (shape.exponent, shape.next_id);
+        Ok(Self::new(Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about }))
+    }
+}
+
+/// Sections that haven't been read yet, in their order.
+struct Rest<'a> {
+    sections: Vec<Section<'a>>,
+    taken: usize,
+}
+
+impl Rest<'_> {
+    fn is_next(&self, kind: u32) -> bool {
+        self.sections.get(self.taken).is_some_and(|section| section.kind == kind)
+    }
+
+    fn any(&mut self, kind: u32) -> Result<&[u8], FileError> {
+        if !self.is_next(kind) {
+            return Err(FileError::format(format!("section {kind} is missing")));
+        }
+        self.taken += 1;
+        Ok(&self.sections[self.taken - 1].bytes)
+    }
+
+    fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
+        let bytes = self.any(kind)?;
+        if bytes.len() as u128 != length {
+            return Err(FileError::format(format!("section {kind} has {} bytes, not {length}", bytes.len())));
+        }
+        Ok(bytes)
+    }
+
+    fn reals(&mut self, kind: u32, count: usize) -> Result<Vec<f32>, FileError> {
+        let values: Vec<f32> = numbers(self.take(kind, 4 * count as u128)?);
+        all_finite("a number of the code's model", values.iter().copied())?;
+        Ok(values)
+    }
+
+    fn coder(&mut self, code: Code, shape: &Shape) -> Result<Coder, FileError> {
+        let dim = shape.dim as usize;
+        Ok(match code {
+            Code::None => Coder::None,
+            Code::Int8 | Code::Int4 => {
+                let mut low = self.reals(kind::UNITS, 2 * dim)?;
+                let step = low.split_off(dim);
+                Coder::Scalar(Scalar { bits: if code == Code::Int8 { 8 } else { 4 }, low, step })
+            }
+            Code::Product => {
+                let groups = shape.detail as usize;
+                if !(1..=dim).contains(&groups) {
+                    return Err(FileError::format(format!("{groups} groups of {dim} coordinates")));
+                }
+                let books: Vec<f16> = numbers(self.take(kind::BOOKS, 2 * dim as u128 * WORDS as u128)?);
+                all_finite("a word", books.iter().map(|value| value.to_f32()))?;
+                Coder::Product(Product::new(dim, groups, books))
+            }
+            Code::Bits => {
+                let (blocks, bits) = (shape.rotation_blocks as usize, shape.rotation_bits);
+                let (units, entries) = match bits {
+                    0 => (Vec::new(), Vec::new()),
+                    _ => (self.reals(kind::UNITS, dim)?, self.any(kind::ENTRIES)?.to_vec()),
+                };
+                let stored = rotation::Stored { blocks, bits, units, entries };
+                if !stored.fits(dim) {
+                    return Err(FileError::format("its rotation isn't one"));
+                }
+                let bits = self.take(kind::BITS, dim as u128)?.to_vec();
+                let spread = self.reals(kind::SPREAD, dim)?;
+                let bits_fit = bits.iter().zip(&spread).all(|(&bits, &spread)| u32::from(bits) <= MOST_BITS && (bits == 0 || spread > 0.0));
+                let shrink_fits = shape.shrink > 0.0 && shape.shrink <= 1.0;
+                if !(bits_fit && shrink_fits && WINDOWS.contains(&shape.detail)) {
+                    return Err(FileError::format("its numbers of bits, or what they are for, are out of range"));
+                }
+                Coder::Transform(Box::new(Transform::new(Rotation::from_stored(dim, stored), shape.detail, bits, spread, shape.shrink)))
+            }
+        })
+    }
+}
+
+/// Numbers from bytes that may lie anywhere.
+fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+fn all_finite(what: &str, mut values: impl Iterator<Item = f32>) -> Result<(), FileError> {
+    match values.position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(place) => Err(FileError::format(format!("{what} isn't finite (number {place})"))),
+    }
+}
+
+fn about_of(info: &[u8]) -> Result<Map<String, Value>, FileError> {
+    match serde_json::from_slice(info) {
+        Ok(Value::Object(mut info)) => match info.remove("about") {
+            Some(Value::Object(about)) => Ok(about),
+            _ => Ok(Map::new()),
+        },
+        _ => Err(FileError::format("what it says of itself isn't a JSON object")),
+    }
+}
+
+/// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows
+/// with what comes, not with what the file promises.
+#[derive(Default)]
+pub struct Reader {
+    bytes: Vec<u8>,
+    table: Option<Table>,
+}
+
+impl Reader {
+    pub fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        self.bytes.extend_from_slice(piece);
+        if self.table.is_none() {
+            self.table = Table::read(&self.bytes)?;
+        }
+        match &self.table {
+            Some(table) if self.bytes.len() > table.total() => Err(FileError::format("bytes follow its end")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes that have come, and how many there will be, as soon as that is known.
+    pub fn progress(&self) -> (usize, Option<usize>) {
+        (self.bytes.len(), self.table.as_ref().map(Table::total))
+    }
+
+    pub fn finish(self) -> Result<Index, FileError> {
+        Index::open(&self.bytes)
+    }
+}

@@ -1,0 +1,96 @@
+use super::{indexes, kmeans, mixture, of_bits, small};
+use leastwise::anneal::file::{FileError, container};
+use leastwise::anneal::index::{Index, Options, Reader};
+use serde_json::json;
+
+#[test]
+fn what_is_saved_is_opened() {
+    let (points, dim) = small();
+    for index in indexes(&points, dim, 5) {
+        let file = index.save();
+        assert_eq!(file.len(), index.bytes());
+        let back = Index::open(&file).expect("the index");
+        assert_eq!(back.save(), file);
+        assert_eq!(back.search(&points, 5, None, None), index.search(&points, 5, None, None));
+        assert_eq!(back.info(), index.info());
+        assert_eq!(back.info()["code"], index.code().name());
+    }
+}
+
+#[test]
+fn what_the_caller_says_is_kept() {
+    let (points, dim) = small();
+    let mut about = serde_json::Map::new();
+    about.insert("method".into(), "anneal".into());
+    about.insert("energies".into(), json!([3.5, 2.25]));
+    let options = Options { about: about.clone(), ..Options::default() };
+    let index = Index::build(&points, dim, kmeans(&points, dim, 3, 1), &options).expect("an index");
+    assert_eq!(*Index::open(&index.save()).expect("the index").about(), about);
+}
+
+#[test]
+fn sections_lie_where_they_can_be_mapped() {
+    let (points, dim) = small();
+    for index in indexes(&points, dim, 5) {
+        let file = index.save();
+        let start = file.as_ptr() as usize;
+        for section in container::read(&file).expect("sections") {
+            assert_eq!((section.bytes.as_ptr() as usize - start) % 64, 0);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let points = mixture(40, 3, 2, 1);
+    for index in indexes(&points, 3, 2) {
+        let file = index.save();
+        for bit in 0..file.len() * 8 {
+            let mut damaged = file.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let error = Index::open(&damaged).map(|_| ()).expect_err("a flipped bit");
+            match bit / 8 {
+                0..8 => assert!(matches!(error, FileError::Format(_)), "{error}"),
+                8..12 => assert!(matches!(error, FileError::Version { .. }), "{error}"),
+                _ => assert_ne!(error.code(), "file-version"),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let (points, dim) = small();
+    let file = indexes(&points[..dim * 30], dim, 2).pop().expect("an index").save();
+    for length in 0..file.len() {
+        let error = Index::open(&file[..length]).map(|_| ()).expect_err("a piece");
+        assert_eq!(error.code(), "file-truncated", "{length}: {error}");
+    }
+    assert_eq!(Index::open(&[&file[..], &[0]].concat()).map(|_| ()).expect_err("a byte more").code(), "file-format");
+}
+
+#[test]
+fn streams_are_read_piece_by_piece() {
+    let (points, dim) = small();
+    let index = Index::build(&points, dim, kmeans(&points, dim, 4, 2), &of_bits(3.0)).expect("an index");
+    let file = index.save();
+    for piece in [1, 7, 64, 1000, file.len()] {
+        let mut reader = Reader::default();
+        for bytes in file.chunks(piece) {
+            reader.push(bytes).expect("a good piece");
+        }
+        assert_eq!(reader.progress(), (file.len(), Some(file.len())));
+        assert_eq!(reader.finish().expect("the index").save(), file);
+    }
+    // What can't become a file is refused at once.
+    assert_eq!(Reader::default().push(b"LWINDEX\r").expect_err("magic").code(), "file-format");
+    let mut reader = Reader::default();
+    reader.push(&file[..10]).expect("a beginning");
+    assert_eq!(reader.push(&[9; 60]).expect_err("version").code(), "file-version");
+    let mut reader = Reader::default();
+    reader.push(&file).expect("all");
+    assert_eq!(reader.push(&[0]).expect_err("more").code(), "file-format");
+    let mut reader = Reader::default();
+    reader.push(&file[..file.len() - 1]).expect("most");
+    assert_eq!(reader.finish().map(|_| ()).expect_err("too short").code(), "file-truncated");
+}

@@ -1,0 +1,46 @@
+//! Compressed vectors: codes, search, and files.
+
+mod codes;
+mod data;
+mod device;
+mod files;
+mod hostile;
+mod published;
+mod routes;
+mod search;
+mod sketches;
+mod slices;
+
+use data::{kmeans, mixture};
+use leastwise::anneal::code::Code;
+use leastwise::anneal::index::{Index, Options};
+
+/// An index of every code over the same points.
+fn indexes(points: &[f32], dim: usize, clusters: usize) -> Vec<Index> {
+    let coarse = kmeans(points, dim, clusters, 4);
+    let make = |code| Index::build(points, dim, coarse.clone(), &options(code)).expect("an index");
+    Code::ALL.into_iter().map(make).collect()
+}
+
+fn options(code: Code) -> Options {
+    Options { code, ..Options::default() }
+}
+
+fn of_bits(bits: f64) -> Options {
+    Options { bits: Some(bits), ..Options::default() }
+}
+
+/// Mean squared error of what an index gives back, of the mean square around the mean.
+fn relative_error(index: &Index, points: &[f32]) -> f64 {
+    let dim = index.dim();
+    let ids: Vec<u32> = (0..(points.len() / dim) as u32).collect();
+    let back = index.reconstruct(&ids).expect("the vectors");
+    let means: Vec<f64> =
+        (0..dim).map(|axis| points.iter().skip(axis).step_by(dim).map(|&v| f64::from(v)).sum::<f64>() / ids.len() as f64).collect();
+    let spread: f64 = points.iter().enumerate().map(|(place, &value)| (f64::from(value) - means[place % dim]).powi(2)).sum();
+    points.iter().zip(&back).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / spread
+}
+
+fn small() -> (Vec<f32>, usize) {
+    (mixture(300, 12, 3, 5), 12)
+}

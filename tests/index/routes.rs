@@ -1,0 +1,224 @@
+//! What a session searches on: its device for batches, the CPU for the rest; and what stays on the device.
+
+use super::data::{kmeans, mixture};
+use super::device::gpu;
+use super::{of_bits, options};
+use leastwise::anneal::code::Code;
+use leastwise::anneal::index::device::{FEWEST_QUERIES, MOST_K};
+use leastwise::anneal::index::{Evaluation, Hits, Index};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, Limits, Precision, Profile};
+use leastwise::problem::Reals;
+use leastwise::session::{Answer, Progress, Session};
+
+const DIM: usize = 24;
+
+fn cpu() -> Session {
+    Session::new(Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits())))
+}
+
+fn webgpu() -> Session {
+    Session::new(gpu(Limits::WEBGPU))
+}
+
+fn index() -> Index {
+    let points = mixture(900, DIM, 4, 3);
+    Index::build(&points, DIM, kmeans(&points, DIM, 9, 3), &of_bits(4.0)).expect("an index")
+}
+
+fn queries(count: usize, seed: u64) -> Vec<f32> {
+    mixture(count, DIM, 4, seed)
+}
+
+/// An index that is searched on the device, software or not.
+fn opened(session: &mut Session, file: &[u8]) -> u32 {
+    let index = session.open_index(file).expect("an index");
+    session.set_index_searching(index, "device").expect("a place");
+    index
+}
+
+/// Goes on until the task is over.
+fn ended(session: &mut Session, task: u32) -> Answer {
+    loop {
+        match session.resume(task, f64::INFINITY).expect("a task that ends well") {
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).expect("a device"),
+            Progress::Answer(answer) => return answer,
+            Progress::Yielded | Progress::Partly { .. } => {}
+            _ => panic!("something else"),
+        }
+    }
+}
+
+fn hits(session: &mut Session, task: u32) -> Hits {
+    match ended(session, task) {
+        Answer::Hits(hits) => hits,
+        _ => panic!("no hits"),
+    }
+}
+
+fn search(session: &mut Session, index: u32, queries: &[f32], k: u32) -> Hits {
+    let task = session.search_index(index, Reals::F32(queries), k, None, None).expect("a search");
+    hits(session, task)
+}
+
+fn are_near(found: &Hits, expected: &Hits) {
+    for (found, expected) in found.distances.iter().zip(&expected.distances) {
+        assert!(found == expected || (found - expected).abs() <= 1e-4 * expected.max(1.0), "{found} {expected}");
+    }
+}
+
+#[test]
+fn batches_are_the_devices_and_the_rest_is_the_cpus() {
+    let known = index();
+    let file = known.save();
+    let [mut here, mut there] = [cpu(), webgpu()];
+    let [of_cpu, of_gpu] = [&mut here, &mut there].map(|session| session.open_index(&file).expect("an index"));
+    let software = Some("the adapter is software, which takes longer");
+    for (place, count, k, reason) in [
+        ("device", FEWEST_QUERIES, 5, None),
+        ("device", 200, MOST_K, None),
+        ("device", 1, 1, None),
+        ("device", 30, MOST_K + 1, Some("more than 512 neighbours")),
+        ("auto", FEWEST_QUERIES - 1, 5, Some("fewer than 16 queries")),
+        ("auto", FEWEST_QUERIES, 5, software.filter(|_| there.device().profile() == Profile::Software)),
+    ] {
+        there.set_index_searching(of_gpu, place).expect("a place");
+        let queries = queries(count, 7);
+        let [host, device] = [(&mut here, of_cpu), (&mut there, of_gpu)].map(|(session, index)| search(session, index, &queries, k as u32));
+        assert_eq!((host.by.backend, host.by.reason.as_deref()), ("cpu", None));
+        let backend = if reason.is_some() { "cpu" } else { "webgpu" };
+        assert_eq!((device.by.backend, device.by.reason.as_deref()), (backend, reason), "{count} queries, k = {k}");
+        assert_eq!((device.ids.len(), device.k), (count * k, k));
+        assert_eq!(host.ids, known.search(&queries, k, None, None).expect("hits").ids);
+        are_near(&device, &host);
+    }
+    there.set_index_searching(of_gpu, "cpu").expect("a place");
+    assert_eq!(search(&mut there, of_gpu, &queries(30, 7), 3).by.backend, "cpu");
+    there.set_index_searching(of_gpu, "device").expect("a place");
+    // More neighbours than there are vectors are as many as there are.
+    there.remove_from_index(of_gpu, &(300..900).collect::<Vec<_>>()).expect("they were there");
+    let found = search(&mut there, of_gpu, &queries(20, 8), 600);
+    assert_eq!((found.by.backend, found.ids.iter().filter(|&&id| id < 300).count()), ("webgpu", 20 * 300));
+    there.remove_from_index(of_gpu, &(0..300).collect::<Vec<_>>()).expect("they were there");
+    let found = search(&mut there, of_gpu, &queries(20, 8), 3);
+    assert_eq!((found.by.backend, found.by.reason.as_deref()), ("cpu", Some("no vectors")));
+    assert!(found.ids.iter().all(|&id| id == u32::MAX));
+}
+
+#[test]
+fn an_index_stays_on_the_device_until_it_changes_or_goes() {
+    let mut session = webgpu();
+    let index = opened(&mut session, &index().save());
+    let empty = session.counters().bytes_live;
+    let queries = queries(60, 9);
+    let first = search(&mut session, index, &queries, 6);
+    let before = session.counters();
+    assert!(before.bytes_live > empty);
+    assert_eq!(search(&mut session, index, &queries, 6), first);
+    let again = session.counters().since(&before);
+    assert_eq!((again.buffers_created, again.buffers_destroyed, again.kernels_created, again.readbacks), (0, 0, 0, 1));
+    assert_eq!(again.bytes_uploaded, 60 * DIM as u64 * 4, "queries alone");
+    // What was nearest goes, and nobody finds it any more.
+    let gone: Vec<u32> = first.ids.iter().step_by(6).copied().collect();
+    session.remove_from_index(index, &gone).expect("they were there");
+    let found = search(&mut session, index, &queries, 6);
+    assert_eq!(found.by.backend, "webgpu");
+    assert!(found.ids.iter().all(|id| !gone.contains(id)));
+    let task = session.add_to_index(index, Reals::F32(&queries)).expect("a task");
+    let Answer::Ids(ids) = ended(&mut session, task) else { panic!("no ids") };
+    let found = search(&mut session, index, &queries, 1);
+    assert!(found.ids.iter().filter(|id| ids.contains(id)).count() > 50, "what is like a query was added");
+    assert!(session.counters().buffers_destroyed > 0);
+    session.free_index(index);
+    assert_eq!(session.counters().bytes_live, empty, "nothing of it is left");
+}
+
+#[test]
+fn searches_go_on_beside_each_other_and_beside_changes() {
+    let mut session = webgpu();
+    let known = index();
+    let index = opened(&mut session, &known.save());
+    let empty = session.counters().bytes_live;
+    let all = [queries(40, 11), queries(70, 12)];
+    let expected = all.each_ref().map(|queries| known.search(queries, 4, None, None).expect("hits"));
+    let filter: Vec<u8> = (0..900).map(|id| (id % 2) as u8).collect();
+    let odd = known.search(&all[0], 4, None, Some(&filter)).expect("hits");
+    let tasks = all.each_ref().map(|queries| session.search_index(index, Reals::F32(queries), 4, None, None).expect("a search"));
+    let filtered = session.search_index(index, Reals::F32(&all[0]), 4, None, Some(filter)).expect("a search");
+    // All are on their way before one of them ends.
+    for task in tasks.into_iter().chain([filtered]) {
+        assert!(matches!(session.resume(task, f64::INFINITY), Ok(Progress::Waiting(_))));
+    }
+    session.remove_from_index(index, &[expected[0].ids[0]]).expect("it was there");
+    let late = session.search_index(index, Reals::F32(&all[0]), 4, None, None).expect("a search");
+    assert!(!hits(&mut session, late).ids.contains(&expected[0].ids[0]));
+    for (task, expected) in tasks.into_iter().zip(&expected) {
+        let found = hits(&mut session, task);
+        assert_eq!(found.by.backend, "webgpu");
+        are_near(&found, expected);
+    }
+    let found = hits(&mut session, filtered);
+    are_near(&found, &odd);
+    assert!(found.ids.iter().all(|id| id % 2 == 1));
+    // One is dropped on its way, and one loses its index.
+    let [dropped, lost] = [4, 5].map(|k| session.search_index(index, Reals::F32(&all[1]), k, None, None).expect("a search"));
+    for task in [dropped, lost] {
+        session.resume(task, f64::INFINITY).expect("a slice");
+    }
+    session.cancel(dropped);
+    session.free_index(index);
+    assert_eq!(session.resume(lost, f64::INFINITY).err().expect("its index is gone").code(), "disposed");
+    assert_eq!(session.counters().bytes_live, empty, "nothing of them is left");
+}
+
+#[test]
+fn evaluations_measure_what_searches() {
+    let points = mixture(900, DIM, 4, 3);
+    let queries = queries(100, 13);
+    let of = |mut session: Session| -> Evaluation {
+        let index = opened(&mut session, &index().save());
+        let task = session.evaluate_index(index, Reals::F32(&queries), Reals::F32(&points), 10, None).expect("an evaluation");
+        match ended(&mut session, task) {
+            Answer::Evaluation(evaluation) => evaluation,
+            _ => panic!("no evaluation"),
+        }
+    };
+    let [host, device] = [of(cpu()), of(webgpu())];
+    assert_eq!((host.by.backend, device.by.backend), ("cpu", "webgpu"));
+    assert!(host.recall > 0.8 && (host.recall - device.recall).abs() < 0.005, "{} {}", host.recall, device.recall);
+    assert!(device.ms_per_query > 0.0 && device.ms_single > 0.0 && device.exact_ms_per_query > 0.0);
+}
+
+#[test]
+fn without_room_it_is_the_cpu_and_says_so() {
+    let (dim, points) = (300, mixture(400, 300, 2, 1));
+    let index = Index::build(&points, dim, kmeans(&points, dim, 4, 1), &options(Code::Product)).expect("an index");
+    let small = Limits { binding_bytes: 64 << 10, buffer_bytes: 64 << 10, ..Limits::SMALL };
+    let mut session = Session::new(gpu(small));
+    let before = session.counters().bytes_live;
+    let index_there = opened(&mut session, &index.save());
+    let found = search(&mut session, index_there, &points[..dim * 20], 3);
+    assert_eq!(found.ids, index.search(&points[..dim * 20], 3, None, None).expect("hits").ids);
+    let reason = found.by.reason.expect("a reason");
+    assert!(found.by.backend == "cpu" && reason.contains("a buffer of this device has room for 16384"), "{reason}");
+    assert_eq!(session.counters().bytes_live, before);
+}
+
+#[test]
+fn what_is_wrong_is_said_on_every_backend() {
+    for mut session in [cpu(), webgpu()] {
+        let index = opened(&mut session, &index().save());
+        let mut queries = queries(20, 3);
+        queries[DIM * 7 + 2] = f32::NAN;
+        let refused = |session: &mut Session, queries: &[f32], k, probes, filter| {
+            session.search_index(index, Reals::F32(queries), k, probes, filter).expect_err("it is wrong").to_string()
+        };
+        assert!(refused(&mut session, &queries, 3, None, None).contains("row 7 of queries"));
+        queries[DIM * 7 + 2] = 0.0;
+        assert!(refused(&mut session, &queries, 0, None, None).contains("k must be at least 1"));
+        assert!(refused(&mut session, &queries, 3, Some(0), None).contains("probes"));
+        assert!(refused(&mut session, &queries, 3, None, Some(vec![1; 899])).contains("filter"));
+        assert!(refused(&mut session, &queries, 1 << 27, None, None).contains("too many hits"));
+        assert!(refused(&mut session, &queries[1..], 3, None, None).contains("multiple of dim"));
+    }
+}
