@@ -6,7 +6,7 @@ use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
-use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::session::{Answer, CompressOptions, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};
 use support::*;
 
@@ -254,5 +254,52 @@ fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
         (0..5).for_each(|_| session.advance(solver, 1, 1e6).unwrap());
         let values = read(&mut session, problem, x);
         assert!(values.iter().zip([7.0, 8.0, 9.0]).all(|(x, target)| (x - target).abs() < 1e-2), "{name}: {values:?}");
+    }
+}
+
+#[test]
+fn compressing_goes_in_slices_and_can_be_dropped() {
+    let points: Vec<f32> = (0..900 * 24).map(|k| (k as f32 * 0.37).sin() * (1 + k % 24) as f32).collect();
+    let options = CompressOptions { dim: 24, clusters: Some(6), method: None, seed: 1, code: "bits".into(), bits: Some(3.0), ratio: None };
+    for (_, mut session) in backends() {
+        let whole = compressed(&mut session, &points, &options);
+        for share in [0.1, 0.3, 0.5, 0.9] {
+            let task = session.compress(Reals::F32(&points), &options).unwrap();
+            let mut done = 0.0;
+            while done < share {
+                match session.resume(task, 0.0).unwrap() {
+                    Progress::Partly { done: now, total } => {
+                        assert!(now / total >= done && now <= total, "{now} of {total} after {done}");
+                        done = now / total;
+                    }
+                    Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                    Progress::Yielded => {}
+                    _ => panic!("done before {share}"),
+                }
+            }
+            session.cancel(task);
+            assert!(!session.has_task(task));
+            assert_eq!(session.resume(task, 0.0).err().unwrap().code(), "disposed");
+        }
+        assert_eq!(compressed(&mut session, &points, &options), whole, "nothing of what was dropped is left");
+    }
+}
+
+/// The file of an index of these points.
+fn compressed(session: &mut Session, points: &[f32], options: &CompressOptions) -> Vec<u8> {
+    let task = session.compress(Reals::F32(points), options).unwrap();
+    let Progress::Answer(Answer::Index(index)) = ended(session, task) else { panic!("no index") };
+    let task = session.save_index(index).unwrap();
+    let Progress::Answer(Answer::Bytes(file)) = ended(session, task) else { panic!("no file") };
+    file
+}
+
+fn ended(session: &mut Session, task: u32) -> Progress {
+    loop {
+        match session.resume(task, f64::INFINITY).unwrap() {
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+            Progress::Yielded | Progress::Partly { .. } => {}
+            end => return end,
+        }
     }
 }

@@ -64,6 +64,10 @@ pub enum State<'a> {
     Iteration {
         iteration: Iteration,
     },
+    Progress {
+        done: f64,
+        total: f64,
+    },
     Done {
         #[serde(skip_serializing_if = "Option::is_none")]
         report: Option<&'a Report>,

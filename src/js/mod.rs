@@ -3,6 +3,7 @@
 //! No borrow of the engine lives across an await: what waits is a [`Signal`](crate::device::Signal), which knows
 //! nothing of the engine.
 
+mod indices;
 mod values;
 
 use crate::clock::now_ms;
@@ -68,7 +69,7 @@ pub struct Engine {
 impl Engine {
     #[wasm_bindgen(getter)]
     pub fn counters(&self) -> Result<JsValue, JsValue> {
-        to_js(&self.session.device().counters())
+        to_js(&self.session.counters())
     }
 
     /// The adapter's own name; "cpu" without one.
@@ -168,6 +169,13 @@ impl Engine {
     pub fn set_tuning(&mut self, keys: Vec<String>, schedules: Vec<String>) -> Result<(), JsValue> {
         let tuning = Tuning::of_names(keys, &schedules).map_err(refuse)?;
         self.session.set_tuning(tuning).map_err(refuse)
+    }
+
+    /// A task: clusters of points.
+    pub fn cluster(&mut self, points: JsValue, options: JsValue) -> Result<u32, JsValue> {
+        let points = reals(&points)?;
+        let options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
+        self.session.cluster(points.get(), &options).map_err(refuse)
     }
 
     /// What was compiled, and what was found to be known.
@@ -274,6 +282,12 @@ impl Engine {
             Progress::Iteration(iteration) => to_js(&State::Iteration { iteration }),
             Progress::Report(report) => to_js(&State::Done { report: Some(&report) }),
             Progress::Stepped => to_js(&State::Done { report: None }),
+            Progress::Partly { done, total } => to_js(&State::Progress { done, total }),
+            Progress::Answer(answer) => {
+                let (key, value) = indices::answered(answer)?;
+                with(State::Done { report: None }, key, value)
+            }
+            Progress::Clustering(outcome) => with(State::Done { report: None }, "clustering", values::clustering(&outcome)?),
             Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
             Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),
         }

@@ -1,5 +1,6 @@
 //! JavaScript values in and out.
 
+use crate::anneal::cluster::Outcome;
 use crate::crossing::Refusal;
 use crate::error::Error;
 use crate::problem::{Reals, Weight};
@@ -64,6 +65,20 @@ pub fn words(value: &JsValue) -> Result<Vec<u32>, JsValue> {
 
 pub fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
+}
+
+/// A clustering with its arrays.
+pub fn clustering(outcome: &Outcome) -> Result<JsValue, JsValue> {
+    let object = to_js(outcome)?;
+    let arrays: [(&str, JsValue); 3] = [
+        ("centroids", js_sys::Float32Array::from(&outcome.centroids[..]).into()),
+        ("labels", js_sys::Uint32Array::from(&outcome.labels[..]).into()),
+        ("counts", js_sys::Uint32Array::from(&outcome.counts[..]).into()),
+    ];
+    for (name, array) in arrays {
+        js_sys::Reflect::set(&object, &name.into(), &array)?;
+    }
+    Ok(object)
 }
 
 /// What is thrown.

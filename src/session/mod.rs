@@ -4,29 +4,36 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
 //! does in a [`Threaded`] session.
 
+mod clusters;
+mod compress;
 mod costs;
 mod entries;
 mod hessians;
+mod indices;
 mod inspect;
 mod measure;
+mod searches;
 mod solvers;
 mod task;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
 mod tune;
 
+pub use compress::CompressOptions;
 pub use hessians::HessianForm;
+pub use indices::Answer;
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};
 
-use crate::device::{Device, Kind, Playing, Slice};
+use crate::device::{Counters, Device, Kind, Playing, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
+use indices::Indices;
 use inspect::{Inspection, Wanted};
 use std::collections::HashMap;
 use task::Task;
@@ -58,11 +65,14 @@ type Parts<'a> = (&'a mut Entry, &'a mut Device, &'a mut Registry);
 
 pub struct Session {
     device: Device,
+    /// In f32, beside one that is not.
+    single: Option<Device>,
     registry: Registry,
     problems: Vec<Option<Entry>>,
     solvers: Vec<Option<SolverEntry>>,
     tasks: HashMap<u32, Task>,
     next_task: u32,
+    indices: Indices,
 }
 
 /// Statistics of a term's kernels.
@@ -86,11 +96,26 @@ pub struct TermDescription {
 
 impl Session {
     pub fn new(device: Device) -> Self {
-        Self { device, registry: Registry::default(), problems: Vec::new(), solvers: Vec::new(), tasks: HashMap::new(), next_task: 0 }
+        Self {
+            device,
+            single: None,
+            registry: Registry::default(),
+            problems: Vec::new(),
+            solvers: Vec::new(),
+            tasks: HashMap::new(),
+            next_task: 0,
+            indices: Indices::default(),
+        }
     }
 
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// What its devices have done.
+    pub fn counters(&self) -> Counters {
+        let own = self.device.counters();
+        self.single.as_ref().map_or(own, |single| own.with(&single.counters()))
     }
 
     pub fn device_mut(&mut self) -> &mut Device {

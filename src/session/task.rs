@@ -1,10 +1,14 @@
 //! Tasks: what takes longer than one call.
 
+use super::clusters::ClusterTask;
+use super::compress::Compress;
 use super::costs::Costs;
+use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
 use super::tune::Tune;
 use super::{Entry, Session, SolverEntry};
+use crate::anneal::cluster::Outcome;
 use crate::clock::now_ms;
 use crate::device::{Play, Playing, Signal};
 use crate::error::Error;
@@ -23,6 +27,14 @@ pub enum Progress {
     Report(Box<Report>),
     /// A single step is over; its iteration was reported before.
     Stepped,
+    /// So much is done: call again.
+    Partly {
+        done: f64,
+        total: f64,
+    },
+    Clustering(Box<Outcome>),
+    /// Of an index.
+    Answer(Answer),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +64,9 @@ pub(super) enum Task {
     Inspect(Box<Inspection>),
     Measure(Measure),
     Tune(Box<Tune>),
+    Cluster(Box<ClusterTask>),
+    Compress(Box<Compress>),
+    Index(IndexTask),
 }
 
 impl Task {
@@ -83,6 +98,7 @@ impl Task {
             Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
             Self::Tune(tune) => Some(tune.problem),
+            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) => None,
         }
     }
 }
@@ -112,9 +128,13 @@ impl Session {
             Task::Inspect(inspection) => self.resume_inspection(inspection, deadline),
             Task::Measure(measure) => self.resume_measure(measure, deadline),
             Task::Tune(tune) => self.resume_tune(tune, deadline),
+            Task::Cluster(cluster) => self.resume_cluster(cluster, deadline),
+            Task::Compress(compress) => self.resume_compress(compress, budget_ms),
+            Task::Index(task) => self.resume_index(task, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
-        let unfinished = matches!(progress, Ok(Progress::Yielded | Progress::Waiting(_) | Progress::Iteration(_)));
+        let unfinished =
+            matches!(progress, Ok(Progress::Yielded | Progress::Waiting(_) | Progress::Iteration(_) | Progress::Partly { .. }));
         if unfinished {
             self.tasks.insert(task, running);
         } else {
@@ -198,6 +218,9 @@ impl Session {
 
     /// Ends a running solve after the iteration that is being played, whose inner iterations end at once.
     pub fn stop(&mut self, task: u32, reason: &str) {
+        if let Some(Task::Cluster(cluster)) = self.tasks.get_mut(&task) {
+            cluster.clustering.stop(reason);
+        }
         let solver = self.tasks.get(&task).and_then(Task::solver);
         if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
             entry.solver.stop(reason);
@@ -230,6 +253,9 @@ impl Session {
             Task::Inspect(inspection) => inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Measure(measure) => measure.buffers.into_iter().for_each(|buffer| self.device.free(buffer)),
             Task::Tune(tune) => self.end_tune(*tune),
+            Task::Cluster(cluster) => self.end_cluster(*cluster),
+            Task::Compress(compress) => self.end_compress(&compress),
+            Task::Index(task) => self.end_index(task),
             Task::Solve { .. } | Task::Read { .. } | Task::Values(_) => {}
         }
     }

@@ -185,7 +185,9 @@ impl Shared {
         self.resume_waiting(|_| true);
         // An iteration of what is gone now is nobody's.
         if let Life::Alive(session) = life {
-            let stands = |task: &u32, outcome: &mut Outcome| !matches!(outcome, Ok(Progress::Iteration(_))) || session.has_task(*task);
+            let stands = |task: &u32, outcome: &mut Outcome| {
+                !matches!(outcome, Ok(Progress::Iteration(_) | Progress::Partly { .. })) || session.has_task(*task)
+            };
             locked(&self.work).outcomes.retain(stands);
         }
     }

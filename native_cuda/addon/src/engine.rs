@@ -1,12 +1,15 @@
 //! The session, one to one, for Node-API. `ts/src/native.ts` is the interface that this is held to.
 
+use crate::indices::answered;
 use crate::objects::{from_js, to_js};
 use crate::values::{Numbers, Weights, fail};
 use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
 use leastwise::session::{Progress, Session, Threaded};
 use leastwise::solve::Options;
-use napi::bindgen_prelude::{Env, Float64ArraySlice, FromNapiValue, JsObjectValue, Object, Result, ToNapiValue, Uint32ArraySlice, Unknown};
+use napi::bindgen_prelude::{
+    Env, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, Object, Result, ToNapiValue, Uint32ArraySlice, Unknown,
+};
 use napi_derive::napi;
 
 type Words<'a> = Option<Uint32ArraySlice<'a>>;
@@ -24,7 +27,11 @@ impl Engine {
         Self { session, adapter }
     }
 
-    fn call<T>(&self, env: &Env, work: impl FnOnce(&mut Session) -> std::result::Result<T, leastwise::Error>) -> Result<T> {
+    pub(crate) fn post(&self, work: impl FnOnce(&mut Session) + Send + 'static) {
+        self.session.post(work);
+    }
+
+    pub(crate) fn call<T>(&self, env: &Env, work: impl FnOnce(&mut Session) -> std::result::Result<T, leastwise::Error>) -> Result<T> {
         self.session.call(work).map_err(|failure| fail(env, failure))
     }
 }
@@ -33,7 +40,7 @@ impl Engine {
 impl Engine {
     #[napi(getter)]
     pub fn counters<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
-        to_js(env, &self.call(env, |session| Ok(session.device().counters()))?)
+        to_js(env, &self.call(env, |session| Ok(session.counters()))?)
     }
 
     #[napi(getter)]
@@ -98,6 +105,14 @@ impl Engine {
             Unpacked::Summed(spec) => session.summed_term(problem, spec),
             Unpacked::Ragged(spec) => session.ragged_term(problem, spec),
         })
+    }
+
+    /// A task: clusters of points.
+    #[napi]
+    pub fn cluster(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
+        let points = Numbers::read(env, points)?;
+        let options = from_js(options)?;
+        self.call(env, |session| session.cluster(points.reals(), &options))
     }
 
     #[napi]
@@ -222,6 +237,18 @@ impl Engine {
             Progress::Iteration(iteration) => to_js(env, &State::Iteration { iteration }),
             Progress::Report(report) => to_js(env, &State::Done { report: Some(&report) }),
             Progress::Stepped => to_js(env, &State::Done { report: None }),
+            Progress::Partly { done, total } => to_js(env, &State::Progress { done, total }),
+            Progress::Answer(answer) => {
+                let (key, value) = answered(env, answer)?;
+                with(env, State::Done { report: None }, key, value)
+            }
+            Progress::Clustering(outcome) => {
+                let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
+                object.set_named_property("centroids", Float32ArraySlice::from_data(env, outcome.centroids)?)?;
+                object.set_named_property("labels", Uint32ArraySlice::from_data(env, outcome.labels)?)?;
+                object.set_named_property("counts", Uint32ArraySlice::from_data(env, outcome.counts)?)?;
+                with(env, State::Done { report: None }, "clustering", object)
+            }
             Progress::Values(values) => with(env, State::Done { report: None }, "values", Float64ArraySlice::from_data(env, values)?),
         }
     }

@@ -4,6 +4,7 @@
 //! needs neither a driver nor a GPU.
 
 mod engine;
+mod indices;
 #[cfg(target_os = "linux")]
 mod libc;
 mod objects;

@@ -5,6 +5,7 @@
 
 use napi::ValueType;
 use napi::bindgen_prelude::{Array, Env, Error, FromNapiValue, JsValue, Null, Object, Result, Status, ToNapiValue, Unknown};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple};
 
@@ -235,7 +236,7 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
                 if object.is_array()? {
                     return visitor.visit_seq(Elements { array: self.get()?, next: 0 });
                 }
-                visitor.visit_map(Entries { keys: Object::keys(&object)?.into_iter(), object, value: None })
+                visitor.visit_map(Entries::of(object)?)
             }
             other => Err(Error::new(Status::InvalidArg, format!("{other} is no plain value"))),
         }
@@ -245,9 +246,17 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
         if self.is_missing()? { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
+    /// A name, or an object whose one key is a name and whose value is what belongs to it.
+    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value> {
+        match self.0.get_type()? {
+            ValueType::Object => visitor.visit_enum(MapAccessDeserializer::new(Entries::of(self.get()?)?)),
+            _ => visitor.visit_enum(self.get::<String>()?.into_deserializer()),
+        }
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct seq
-        tuple tuple_struct map struct enum identifier ignored_any
+        tuple tuple_struct map struct identifier ignored_any
     }
 }
 
@@ -270,6 +279,12 @@ struct Entries<'env> {
     object: Object<'env>,
     keys: std::vec::IntoIter<String>,
     value: Option<Unknown<'env>>,
+}
+
+impl<'env> Entries<'env> {
+    fn of(object: Object<'env>) -> Result<Self> {
+        Ok(Self { keys: Object::keys(&object)?.into_iter(), object, value: None })
+    }
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {

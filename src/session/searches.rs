@@ -1,0 +1,232 @@
+//! Searches among compressed vectors, on the session's device or beside it.
+//!
+//! A batch of queries is searched on the GPU, where the index stays afterwards, until it changes or goes; everything else on the CPU, unless it
+//! was said where: single queries, software adapters, more neighbours than kernels keep, indices for which there is no room. Which it was, and why, is said with what was found.
+
+use super::Session;
+use super::indices::{Answer, Indices, Place};
+use super::task::Progress;
+use crate::anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
+use crate::anneal::index::{Hits, SearchedBy};
+use crate::clock::now_ms;
+use crate::device::{Device, DeviceError, Play, Playing, Profile};
+use crate::error::Error;
+use std::sync::Arc;
+
+/// An index on the device.
+pub(super) struct Resident {
+    image: Arc<Image>,
+    /// Of the index, when the image was made.
+    revision: u64,
+    upload: Option<Upload>,
+    /// What the last search worked in.
+    scratch: Option<Scratch>,
+}
+
+/// A search on its way.
+pub(super) struct Search {
+    index: u32,
+    wanted: Wanted,
+    stage: Stage,
+    /// When it had begun, once the index was there.
+    since: f64,
+}
+
+enum Stage {
+    /// On the CPU; so many numbers of the queries are done.
+    Host {
+        searched: usize,
+        hits: Hits,
+    },
+    /// On the device, as soon as the index lies there.
+    Waiting,
+    Device {
+        searching: Box<Searching>,
+        play: Option<Play>,
+        readback: Vec<f64>,
+    },
+}
+
+impl Search {
+    fn on_host(index: u32, wanted: Wanted, reason: Option<String>) -> Self {
+        Self { index, stage: Stage::host(wanted.k, reason), wanted, since: now_ms() }
+    }
+
+    /// Why it is the CPU's, if it is so from the first.
+    pub fn on_cpu(&self) -> Option<SearchedBy> {
+        if let Stage::Host { hits, .. } = &self.stage { Some(hits.by.clone()) } else { None }
+    }
+
+    /// Milliseconds so far.
+    pub fn elapsed_ms(&self) -> f64 {
+        now_ms() - self.since
+    }
+}
+
+impl Stage {
+    fn host(k: usize, reason: Option<String>) -> Self {
+        Self::Host { searched: 0, hits: Hits::empty(k, SearchedBy { backend: "cpu", reason }) }
+    }
+}
+
+impl Session {
+    /// The search of queries in an index, where it is best done.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the call.
+    pub(super) fn begin_search(
+        &mut self,
+        index: u32,
+        queries: Vec<f32>,
+        k: usize,
+        probes: Option<u32>,
+        filter: Option<Vec<u8>>,
+    ) -> Result<Search, Error> {
+        let of = self.indices.get(index)?;
+        let (count, probes) = of.check_search(&queries, k, probes, filter.as_deref())?;
+        let place = self.indices.places.get(&index).copied().unwrap_or_default();
+        let reason = if !self.device.is_queue() || place == Place::Cpu {
+            None
+        } else if place == Place::Auto && count < FEWEST_QUERIES {
+            Some(format!("fewer than {FEWEST_QUERIES} queries"))
+        } else if place == Place::Auto && self.device.profile() == Profile::Software {
+            Some("the adapter is software, which takes longer".into())
+        } else if k.min(of.count()) > MOST_K {
+            Some(format!("more than {MOST_K} neighbours"))
+        } else if of.count() == 0 {
+            Some("no vectors".into())
+        } else {
+            let wanted = Wanted { queries, k, probes, filter };
+            return Ok(Search { index, wanted, stage: Stage::Waiting, since: now_ms() });
+        };
+        Ok(Search::on_host(index, Wanted { queries, k, probes, filter }, reason))
+    }
+
+    /// Goes on with a search until it is done, must be waited for, or the time is up.
+    pub(super) fn resume_search(&mut self, search: &mut Search, deadline: f64) -> Result<Progress, Error> {
+        // Gone is gone, whoever searches.
+        self.indices.get(search.index)?;
+        loop {
+            match &mut search.stage {
+                Stage::Host { searched, hits } => {
+                    let index = self.indices.get_mut(search.index)?;
+                    let Wanted { queries, k, probes, filter } = &search.wanted;
+                    if !index.sketch(*k, deadline) {
+                        return Ok(Progress::Yielded);
+                    }
+                    while *searched < queries.len() {
+                        let end = queries.len().min(*searched + index.queries_together() * index.dim());
+                        let found = index.search(&queries[*searched..end], *k, Some(*probes as u32), filter.as_deref())?;
+                        hits.ids.extend(found.ids);
+                        hits.distances.extend(found.distances);
+                        *searched = end;
+                        if now_ms() >= deadline && end < queries.len() {
+                            return Ok(Progress::Yielded);
+                        }
+                    }
+                    let empty = Hits::empty(*k, hits.by.clone());
+                    return Ok(Progress::Answer(Answer::Hits(std::mem::replace(hits, empty))));
+                }
+                Stage::Waiting => match self.settle(search, deadline) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Progress::Yielded),
+                    // Nobody can tell beforehand how much room there is.
+                    Err(error @ (Error::Limits(_) | Error::Device(DeviceError::OutOfMemory { .. }))) => {
+                        search.stage = Stage::host(search.wanted.k, Some(error.to_string()));
+                        search.since = now_ms();
+                    }
+                    Err(error) => return Err(error),
+                },
+                Stage::Device { searching, play, readback } => {
+                    let device = Self::single_of(&mut self.device, &mut self.single)?;
+                    if let Some(signal) = device.compiled()? {
+                        return Ok(Progress::Waiting(signal));
+                    }
+                    if let Some(current) = play {
+                        match device.resume(current, deadline)? {
+                            Playing::Yielded => return Ok(Progress::Yielded),
+                            Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                            Playing::Finished(values) => *readback = values,
+                        }
+                        *play = None;
+                    }
+                    match searching.advance(readback) {
+                        Next::Run(recording) => *play = Some(device.start(recording)),
+                        Next::Done(hits) => return Ok(Progress::Answer(Answer::Hits(hits))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sees to it that the index lies on the device as it is now, and that a search can begin there. False when the time was up before.
+    fn settle(&mut self, search: &mut Search, deadline: f64) -> Result<bool, Error> {
+        let device = Self::single_of(&mut self.device, &mut self.single)?;
+        let (index, resident) = self.indices.place(search.index)?;
+        if resident.as_ref().is_some_and(|resident| resident.revision != index.revision()) {
+            resident.take().into_iter().for_each(|resident| resident.dispose(device));
+        }
+        let resident = match resident {
+            Some(resident) => resident,
+            none => none.insert(Resident {
+                image: Arc::new(Image::new(device, index)?),
+                revision: index.revision(),
+                upload: Some(Upload::default()),
+                scratch: None,
+            }),
+        };
+        while let Some(upload) = &mut resident.upload {
+            match resident.image.upload(index, upload) {
+                None => resident.upload = None,
+                Some(recording) => {
+                    device.enqueue(&recording)?;
+                    if now_ms() >= deadline {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        let scratch = Scratch::new(device, &resident.image, &search.wanted, resident.scratch.take())?;
+        let searching = Searching::new(device, resident.image.clone(), scratch, std::mem::take(&mut search.wanted));
+        search.stage = Stage::Device { searching: Box::new(searching), play: None, readback: Vec::new() };
+        search.since = now_ms();
+        Ok(true)
+    }
+
+    /// What a search that ends leaves behind is for the next one of the same index, as long as that is as it was.
+    pub(super) fn end_search(&mut self, search: Search) {
+        let (Stage::Device { searching, .. }, Ok(device)) = (search.stage, Self::single_of(&mut self.device, &mut self.single)) else {
+            return;
+        };
+        let (image, scratch) = searching.end();
+        match self.indices.place(search.index) {
+            Ok((_, Some(resident))) if Arc::ptr_eq(&resident.image, &image) && resident.scratch.is_none() => {
+                resident.scratch = Some(scratch)
+            }
+            _ => scratch.dispose(device),
+        }
+        release(device, image);
+    }
+}
+
+impl Indices {
+    /// Takes an index from the device.
+    pub(super) fn evict(&mut self, index: u32, device: &mut Device) {
+        let resident = self.residents.get_mut(index as usize).and_then(Option::take);
+        resident.into_iter().for_each(|resident| resident.dispose(device));
+    }
+}
+
+impl Resident {
+    fn dispose(self, device: &mut Device) {
+        self.scratch.into_iter().for_each(|scratch| scratch.dispose(device));
+        release(device, self.image);
+    }
+}
+
+/// The last who has it frees it.
+fn release(device: &mut Device, image: Arc<Image>) {
+    if let Some(image) = Arc::into_inner(image) {
+        image.dispose(device);
+    }
+}
