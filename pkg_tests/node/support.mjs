@@ -26,7 +26,7 @@ export async function open(t, options) {
   return lw;
 }
 
-/** Asserts the whole error: class, code, message, and place. */
+/** Asserts the whole error: class, code, message (or what it matches), and place. */
 export function refuses(work, code, message, place = {}) {
   assert.throws(work, (error) => matches(error, code, message, place));
 }
@@ -38,7 +38,8 @@ export async function rejects(promise, code, message, place = {}) {
 
 function matches(error, code, message, place) {
   assert.ok(error instanceof LeastwiseError, `not a LeastwiseError: ${error?.stack ?? error}`);
-  assert.equal(error.message, message);
+  if (message instanceof RegExp) assert.match(error.message, message);
+  else assert.equal(error.message, message);
   assert.equal(error.code, code);
   assert.deepEqual({ term: error.term, slot: error.slot, instance: error.instance }, { term: undefined, slot: undefined, instance: undefined, ...place });
   return true;

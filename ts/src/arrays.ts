@@ -14,6 +14,8 @@ export interface DeviceView { readonly buffer: DeviceBuffer; readonly offset: nu
 export type F32 = InstanceType<Float32ArrayConstructor>;
 /** `Float64Array`, likewise. */
 export type F64 = InstanceType<Float64ArrayConstructor>;
+/** `Uint8Array`, likewise. */
+export type U8 = InstanceType<Uint8ArrayConstructor>;
 export type Floats = Float32Array | Float64Array;
 /** A list of instances. */
 export type Indices = Uint32Array | Uint16Array | Int32Array | readonly number[];

@@ -1,11 +1,15 @@
-/** Engines: a device, and the problems on it. */
+/** Engines: a device, and the problems and indices on it. */
 import type { Device } from "./arrays.js";
+import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
+import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { LeastwiseError } from "./errors.js";
 import type { NativeEngine } from "./native.js";
+import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
+import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
 
 /** Where the work is done. */
@@ -58,6 +62,22 @@ export interface Engine extends Disposable {
   readonly tuning: Tuning;
   /** Gives a tuning table back, in place of the one that holds. Throws `busy` while a problem is being solved, `invalid-option` for what is no such table. */
   setTuning(table: Tuning): void;
+  /**
+   * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Throws `data-length`
+   * where `dim` does not divide the points, `non-finite` naming the first vector (`instance`) that has a NaN or an infinity. Fewer
+   * vectors than clusters, and equal ones, are fine. An aborted call gives the best so far.
+   */
+  cluster(points: Points, options: ClusterOptions): Promise<Clustering>;
+  /**
+   * Compresses vectors to an index that can be searched, saved, and given more of them. It keeps none of the originals. Throws as
+   * {@link cluster} does; an aborted call rejects with the signal's reason.
+   */
+  compress(points: Points, options: CompressOptions): Promise<VectorIndex>;
+  /**
+   * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor. Throws `file-format`,
+   * `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit.
+   */
+  openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex>;
   /** Frees the problems that `work` made and did not return. Synchronous, by type too. */
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
   /** Destroys everything, and the device if it was made here. */
@@ -78,6 +98,7 @@ export class EngineOf implements Engine {
   readonly #tasks: Tasks;
   readonly #open: OpenDevice | undefined;
   readonly #problems = new Set<ProblemOf>();
+  readonly #indices = new Set<VectorIndexOf>();
   #disposed = false;
 
   constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
@@ -142,6 +163,27 @@ export class EngineOf implements Engine {
     this.#tasks.call((native) => native.setTuning(keys, schedules));
   }
 
+  async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {
+    this.#alive();
+    return cluster(this.#tasks, points, options);
+  }
+
+  async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
+    this.#alive();
+    return this.#index(await compress(this.#tasks, points, options), points);
+  }
+
+  async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {
+    this.#alive();
+    return this.#index(await openIndex(this.#tasks, file));
+  }
+
+  #index(handle: number, points?: Points): VectorIndex {
+    const index = new VectorIndexOf(this.#tasks, handle, (gone) => this.#indices.delete(gone), points);
+    this.#indices.add(index);
+    return index;
+  }
+
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
     this.#alive();
     const before = new Set(this.#problems);
@@ -170,7 +212,7 @@ export class EngineOf implements Engine {
 
   dispose(): void {
     if (this.#disposed) return;
-    for (const problem of [...this.#problems]) problem.dispose();
+    for (const owned of [...this.#problems, ...this.#indices]) owned.dispose();
     this.#disposed = true;
     this.#tasks.release((native) => native.dispose());
     if (this.#open?.ours) this.#open.device.destroy();

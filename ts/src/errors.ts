@@ -21,6 +21,10 @@ const ERROR_CODES = [
   "out-of-memory",
   "no-adapter",
   "no-step",
+  "file-format",
+  "file-version",
+  "file-truncated",
+  "file-corrupt",
   "engine-dead",
 ] as const;
 
@@ -46,6 +50,10 @@ const ERROR_CODES = [
  * - `out-of-memory`
  * - `no-adapter`: WebGPU or CUDA was demanded and cannot be had
  * - `no-step`: `step()` could make none: the message says why
+ * - `file-format`: a file that is something else, or a kind of it that is not read
+ * - `file-version`: a file of a version that is not read
+ * - `file-truncated`: a file that ends too early
+ * - `file-corrupt`: a file whose parts contradict each other
  * - `engine-dead`: the engine panicked: a bug of ours; reload
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];

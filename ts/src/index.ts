@@ -5,6 +5,8 @@
  * @packageDocumentation
  */
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask } from "./arrays.js";
+export type { AnnealOptions, ClusterBase, ClusterIteration, Clustering, ClusterOptions, LloydOptions, Mean, VlcOptions } from "./cluster.js";
+export type { CompressOptions, PublishedFiles } from "./compress.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export { init } from "./init.js";
@@ -21,8 +23,10 @@ export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec
 export { arctan, barron, cauchy, composed, gemanMcClure, huber, loss, scaled, softL1, tolerant, trivial, tukey, welsch, type Loss, type LossParameters } from "./loss.js";
 export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Retraction } from "./manifolds.js";
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
+export type { Points } from "./points.js";
 export type { Problem, Residual } from "./problem.js";
 export type { Counters, Freedom, Iteration, Offender, ProductReport, Report, Termination } from "./report.js";
+export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
@@ -31,4 +35,6 @@ export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
 export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { Schedule, Tuning } from "./tuning.js";
+export { half, Half } from "./vectors/half.js";
+export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";
 export type { WasmSource } from "./wasm.js";

@@ -13,7 +13,11 @@ export type Progress =
   | { readonly state: "yielded" }                                       // the time slice is used up: call again
   | { readonly state: "waiting"; readonly ready: Promise<void> }        // the GPU works, or the addon's thread: call again after this promise
   | { readonly state: "iteration"; readonly iteration: NativeIteration } // one LM iteration is complete: call again
-  | { readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport };
+  | { readonly state: "progress"; readonly done: number; readonly total: number } // so much of it is done: call again
+  | {
+    readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
+    readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
+  };
 
 export interface NativeIteration {
   readonly index: number; readonly cost: number; readonly costChange: number; readonly gradientNorm: number; readonly stepNorm: number;
@@ -67,6 +71,29 @@ export interface NativeLimits { readonly bindingBytes?: number; readonly groupSi
 
 /** Where a variable lives on the GPU, in bytes. */
 export interface NativeView { readonly buffer: unknown; readonly offset: number; readonly stride: number }
+
+/** How to cluster; what is not there is the method's default. */
+export interface NativeClusterOptions {
+  readonly dim: number; readonly clusters: number; readonly method: string; readonly start?: string; readonly mean?: "plain" | { readonly trim: number } | { readonly huber: number }; readonly maxIterations?: number; readonly tolerance?: number; readonly minChanges?: number;
+  readonly temperature?: number; readonly cooling?: number; readonly learningRate?: number; readonly momentum?: number; readonly maintenanceInterval?: number; readonly seed?: number; readonly deviceBytes?: number;
+}
+
+export interface NativeClustering {
+  readonly centroids: Float32Array; readonly labels: Uint32Array; readonly counts: Uint32Array; readonly energy: number;
+  readonly iterations: readonly { readonly energy: number; readonly changed: number; readonly temperature: number; readonly clusters: number }[];
+  readonly termination: string; readonly reason: string; readonly ms: number;
+}
+
+/** How to compress: what is not there is chosen by the engine. */
+export interface NativeCompressOptions {
+  readonly dim: number; readonly clusters?: number; readonly method?: string; readonly seed?: number; readonly code: string; readonly bits?: number; readonly ratio?: number;
+}
+
+/** k a query, row by row; id 2³² − 1 and distance ∞ where there are fewer. */
+export interface NativeHits { readonly ids: Uint32Array; readonly distances: Float32Array; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
+
+/** How good an index is. */
+export interface NativeEvaluation { readonly recall: number; readonly bytes: number; readonly ratio: number; readonly msPerQuery: number; readonly msSingle: number; readonly exactMsPerQuery: number; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
 
 export interface NativeEngine {
   readonly counters: NativeCounters;
@@ -133,6 +160,37 @@ export interface NativeEngine {
   measureCopy(bytes: number, repeats: number): number;
   /** The bytes that operations must move: each buffer that one reads counts once, and once more if it writes it. */
   traffic(solver: number): NativeTraffic;
+
+  /** A task whose `done` carries the clustering. */
+  cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;
+
+  /** A task whose `done` carries a new index: clusters, then codes. */
+  compress(points: Float64Array | Float32Array, options: NativeCompressOptions): number;
+  /** An index of a file's bytes, or of the published format's files. */
+  openIndex(file: Uint8Array): number;
+  openPublished(idx: Uint8Array, anchors: Uint8Array, assign: Uint8Array, jacobians: Uint8Array | undefined, residuals: Uint8Array | undefined): number;
+  /** A reader of a file that comes in pieces, which it checks as they come; the index is what `finishIndexReader` gives. */
+  indexReader(): number;
+  feedIndexReader(reader: number, piece: Uint8Array): void;
+  finishIndexReader(reader: number): number;
+  freeIndexReader(reader: number): void;
+  /** What an index says of itself, as JSON: `vector-index.ts` has its type. */
+  indexInfo(index: number): string;
+  /** Whether searches may keep a byte of every number. */
+  setIndexSearching(index: number, place: string): void;
+  setIndexSketching(index: number, sketching: boolean): void;
+  /** A task whose `done` carries hits. `filter` has a byte for each id. */
+  searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, filter: Uint8Array | undefined): number;
+  /** A task whose `done` carries an evaluation. Row i of `points` is the vector of id i; removed ones are left out. */
+  evaluateIndex(index: number, queries: Float64Array | Float32Array, points: Float64Array | Float32Array, k: number, probes: number | undefined): number;
+  /** A task whose `done` carries the new ids. */
+  addToIndex(index: number, points: Float64Array | Float32Array): number;
+  /** How many of them were in it. */
+  removeFromIndex(index: number, ids: Uint32Array): number;
+  reconstructFromIndex(index: number, ids: Uint32Array): Float32Array;
+  /** A task whose `done` carries the file's bytes. */
+  saveIndex(index: number): number;
+  freeIndex(index: number): void;
 
   /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
   resume(task: number, budgetMs: number): Progress;

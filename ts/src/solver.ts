@@ -123,13 +123,13 @@ export class SolverOf implements Solver {
     const { signal, onIteration } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    return this.#report(await this.tasks.run(task, each, signal));
+    return this.#report(await this.tasks.run(task, { onIteration: each, signal }));
   }
 
   async step(): Promise<Iteration> {
     const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
-    const { report } = await this.tasks.run(task, (iteration) => { last = iteration; return undefined; });
+    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; } });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
     this.options.onIteration?.(last);
     return last;

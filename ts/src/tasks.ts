@@ -6,6 +6,16 @@ import type { NativeEngine, NativeIteration, Progress } from "./native.js";
 /** Milliseconds the CPU works between two yields to the event loop. */
 const SLICE_MS = 8;
 
+/** What is told while a task runs, and what may end it. @internal */
+export interface Watch {
+  /** Sees every iteration, and ends the task by giving a reason. */
+  onIteration?: ((iteration: NativeIteration) => string | undefined) | undefined;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+  signal?: AbortSignal | undefined;
+  /** Whether there is something to show for an aborted task (`"stop"`, unless told), or it rejects with the signal's reason. */
+  onAbort?: "stop" | "reject";
+}
+
 /** An engine with its errors made ours. @internal */
 export class Tasks {
   #dead: LeastwiseError | undefined;
@@ -45,29 +55,41 @@ export class Tasks {
     this.#dead ??= error;
   }
 
-  /** Runs a task to its end. `each` sees every iteration and may end the solve by returning a reason. */
-  async run(task: number, each?: (iteration: NativeIteration) => string | undefined, signal?: AbortSignal): Promise<Progress & { state: "done" }> {
+  /** Runs a task to its end. */
+  async run(task: number, { onIteration, onProgress, signal, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
     const stop = (reason: string) => { if (!this.#dead) this.native.stop(task, reason); };
     const abort = () => stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
-    if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort, { once: true });
+    let total = 1;
+    const isRejected = () => onAbort === "reject" && signal?.aborted === true;
+    if (onAbort === "stop") {
+      if (signal?.aborted) abort();
+      signal?.addEventListener("abort", abort, { once: true });
+    }
     try {
       for (;;) {
+        if (isRejected()) throw signal!.reason;
         const progress = this.call((native) => native.resume(task, SLICE_MS));
-        if (progress.state === "done") return progress;
+        if (progress.state === "done") {
+          // What can't be stopped halfway is complete.
+          if (onAbort === "reject") onProgress?.(total, total);
+          return progress;
+        }
         if (progress.state === "waiting") await progress.ready;
         if (progress.state === "yielded") await macrotask();
+        if (progress.state === "progress") {
+          total = progress.total;
+          onProgress?.(progress.done, total);
+          await macrotask();
+        }
         if (progress.state === "iteration") {
-          let reason: string | undefined;
-          try {
-            reason = each?.(progress.iteration);
-          } catch (thrown) {
-            this.call((native) => native.cancel(task));
-            throw thrown;
-          }
+          const reason = onIteration?.(progress.iteration);
           if (reason !== undefined) stop(reason);
         }
       }
+    } catch (thrown) {
+      // Whatever a callback threw, or the engine: nobody will resume it.
+      this.release((native) => native.cancel(task));
+      throw thrown;
     } finally {
       signal?.removeEventListener("abort", abort);
     }

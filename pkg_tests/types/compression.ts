@@ -1,0 +1,91 @@
+// Compiled, never run: `lw.cluster`, `lw.compress` and indices.
+import { half, init } from "leastwise";
+import type { ClusterIteration, Clustering, ClusterOptions, Engine, F32, F64, Hits, Points, VectorIndex } from "leastwise";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+function is<T extends true>(_proof?: T): void {}
+
+export async function compressAndSearch(embeddings: F32, queries: F32) {
+  using lw = await init();
+  const { centroids, labels, energy } = await lw.cluster(embeddings, { dim: 384, clusters: 256 });
+  using index = await lw.compress(embeddings, { dim: 384, code: "int4", onProgress: (done, of) => console.log(done / of) });
+  const { ids, distances } = await index.search(queries, { k: 10 });
+  const { recall, ratio } = await index.evaluate(queries, { k: 10 });
+  return { centroids, labels, energy, ids, distances, recall, ratio, file: await index.save() };
+}
+
+export async function clusterings(lw: Engine, points: F32, doubles: F64, words: Uint16Array, signal: AbortSignal) {
+  const found = await lw.cluster(points, { dim: 2, clusters: 3, seed: 7, maxIterations: 10, tolerance: 1e-4, signal, onProgress: (done: number, total: number) => void (done / total) });
+  is<Same<typeof found, Clustering>>();
+  is<Same<typeof found.centroids, F32>>();
+  is<Same<typeof found.labels, Uint32Array>>();
+  is<Same<typeof found.termination, "converged" | "max-iterations" | "stopped">>();
+  for (const iteration of found.iterations) is<Same<typeof iteration, ClusterIteration>>();
+  await lw.cluster(doubles, { dim: 2, clusters: 3, method: "anneal", cooling: 0.9 });
+  await lw.cluster(half(words), { dim: 2, clusters: 3, method: "lloyd", start: "farthest", mean: { huber: 2 }, minChanges: 1 });
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "vlc", mean: { trim: 0.1 }, temperature: 1, cooling: 0.05, learningRate: 0.2, momentum: 0, minChanges: 1, maintenanceInterval: 20 });
+  const options: ClusterOptions = { dim: 2, clusters: 3, method: "vlc", start: "k-means++" };
+  await lw.cluster(points, options);
+  // @ts-expect-error how long is a vector?
+  await lw.cluster(points, { clusters: 3 });
+  // @ts-expect-error how many centroids?
+  await lw.cluster(points, { dim: 2 });
+  // @ts-expect-error there is no such method
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "kmeans" });
+  // @ts-expect-error annealing does not depend on where it starts
+  await lw.cluster(points, { dim: 2, clusters: 3, start: "farthest" });
+  // @ts-expect-error nor does the default
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "anneal", start: "farthest" });
+  // @ts-expect-error Lloyd's iteration has no temperature
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", temperature: 1 });
+  // @ts-expect-error only the published algorithm has a learning rate
+  await lw.cluster(points, { dim: 2, clusters: 3, learningRate: 0.1 });
+  // @ts-expect-error one robust mean at a time
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", mean: { median: true } });
+  // @ts-expect-error words without half() could be anything
+  await lw.cluster(words, { dim: 2, clusters: 3 });
+  // @ts-expect-error a list of numbers is no typed array
+  await lw.cluster([1, 2, 3], { dim: 1, clusters: 3 });
+}
+
+export async function indices(lw: Engine, points: Points, queries: F32, bytes: Uint8Array, stream: ReadableStream<Uint8Array>) {
+  const index = await lw.compress(points, { dim: 8 });
+  is<Same<typeof index, VectorIndex>>();
+  await lw.compress(points, { dim: 8, clusters: 16, code: "bits", bits: 2.5, method: "lloyd", seed: 1 });
+  await lw.compress(points, { dim: 8, ratio: 0.125 });
+  await lw.compress(points, { dim: 8, code: "pq", bits: 1 });
+  // @ts-expect-error the code has its bits in its name
+  await lw.compress(points, { dim: 8, code: "int8", bits: 4 });
+  // @ts-expect-error bits and ratio follow from each other
+  await lw.compress(points, { dim: 8, bits: 4, ratio: 0.5 });
+  // @ts-expect-error there is no such code
+  await lw.compress(points, { dim: 8, code: "int2" });
+  // @ts-expect-error clustering's own options are not compression's
+  await lw.compress(points, { dim: 8, learningRate: 0.1 });
+  const hits = await index.search(queries, { k: 10, probes: 4, filter: new Uint8Array(100) });
+  is<Same<typeof hits, Hits>>();
+  is<Same<typeof hits.searchedBy, "cpu" | "webgpu" | "cuda">>();
+  is<Same<typeof hits.reason, string | undefined>>();
+  // @ts-expect-error how many neighbours?
+  await index.search(queries, {});
+  // @ts-expect-error a filter has a byte for each id
+  await index.search(queries, { k: 1, filter: [1, 2] });
+  const ids = await index.add(points);
+  is<Same<typeof ids, Uint32Array>>();
+  const removed = index.remove([1, 2]), vectors = index.reconstruct(ids);
+  is<Same<typeof removed, number>>();
+  is<Same<typeof vectors, F32>>();
+  const { recall, msSingle } = await index.evaluate(queries, { k: 10, points });
+  const opened: VectorIndex[] = [await lw.openIndex(bytes), await lw.openIndex(stream), await lw.openIndex({ idx: bytes, anchors: bytes, assign: bytes })];
+  // @ts-expect-error a published index has three files
+  await lw.openIndex({ idx: bytes });
+  index.sketches = false;
+  index.searching = "device";
+  // @ts-expect-error: no such place
+  index.searching = "gpu";
+  // @ts-expect-error yes or no
+  index.sketches = 1;
+  // @ts-expect-error an index is as long as it is
+  index.count = 3;
+  return { recall, msSingle, opened };
+}

@@ -1,0 +1,167 @@
+/** Clustering: codebooks for vectors. */
+import type { F32 } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
+import { describe } from "./instruction.js";
+import type { NativeClustering, NativeClusterOptions } from "./native.js";
+import { pointsOf, type Points } from "./points.js";
+import { given, mustBeBetween, mustBeCount, mustBeOneOf, mustBeReporting, mustHaveOnly, type Reporting } from "./settings.js";
+import type { Tasks } from "./tasks.js";
+
+/**
+ * What a centroid is of the vectors that are assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
+ * either end of their order by distance; `{ huber: δ }` weighs those that are farther than δ by δ over their distance.
+ */
+export type Mean = "plain" | { readonly trim: number } | { readonly huber: number };
+
+/** Options of every method. */
+export interface ClusterBase extends Reporting {
+  /** Components of a vector. */
+  readonly dim: number;
+  /** How many centroids are wanted; it comes to fewer where there are fewer different vectors. */
+  readonly clusters: number;
+  /** Iterations at most: 300, of `"vlc"` 1000, unless told. */
+  readonly maxIterations?: number;
+  /** Converged when an iteration changes the energy by less than this part of the points' variance, 1e-5 unless told; of `"vlc"` than this, 1e-4 unless told. */
+  readonly tolerance?: number;
+  /** Of everything that is drawn; 0 unless told. The same seed gives the same bits. */
+  readonly seed?: number;
+  /** Bytes of points that may be on the device at a time, where more do not fit: they are then sent again in every iteration. */
+  readonly deviceBytes?: number;
+}
+
+/** Options that a method does not have: an object with them is refused by its type, even where the method is the default. */
+type Without<Names extends string> = { readonly [Name in Names]?: never };
+
+/**
+ * Deterministic annealing (Rose 1998): assignments are soft, at a temperature that falls; centroids split where it passes a critical
+ * temperature, as matter does at a phase transition. It ends with hard assignments, and does not depend on where it starts.
+ */
+export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
+  readonly method?: "anneal";
+  /** The share of its temperature that every step takes away; 0.1 unless told. */
+  readonly cooling?: number;
+}
+
+/** Lloyd's iteration: assign to the nearest centroid, move every centroid to the mean of its vectors. */
+export interface LloydOptions extends ClusterBase, Without<"temperature" | "cooling" | "learningRate" | "momentum" | "maintenanceInterval"> {
+  readonly method: "lloyd";
+  /** `"k-means++"` (the default) draws starting centroids with probabilities ∝ d²; `"farthest"` takes the farthest vector each time. */
+  readonly start?: "k-means++" | "farthest";
+  readonly mean?: Mean;
+  /** Also converged when fewer assignments than these change. */
+  readonly minChanges?: number;
+}
+
+/** The published annealed compressor, step for step, with centroids in half precision: to compare with. It is not the best one. */
+export interface VlcOptions extends ClusterBase {
+  readonly method: "vlc";
+  readonly start?: "k-means++" | "farthest";
+  /** `{ trim: 0.1 }` unless told; `"plain"` is what the published GPU kernels do. */
+  readonly mean?: Mean;
+  /** At the start; 1 unless told. */
+  readonly temperature?: number;
+  /** The share of its temperature that every iteration takes away; 0.01 unless told. */
+  readonly cooling?: number;
+  /** Of moves towards means, 0.1 unless told: η = learningRate · T/(1 + T). */
+  readonly learningRate?: number;
+  /** The share of its last move that a centroid goes on with; 0 unless told. */
+  readonly momentum?: number;
+  /** Converged when fewer assignments change (and the energy, by less than `tolerance`), three times in a row; 10 unless told. */
+  readonly minChanges?: number;
+  /** Iterations between two rounds of merging and splitting; 50 unless told. */
+  readonly maintenanceInterval?: number;
+}
+
+/** How to cluster; what a method does not know does not compile. */
+export type ClusterOptions = AnnealOptions | LloydOptions | VlcOptions;
+
+/** One iteration. */
+export interface ClusterIteration {
+  /** Mean squared distance of a vector to its centroid. */
+  readonly energy: number;
+  /** Assignments that changed. */
+  readonly changed: number;
+  /** Of the annealing; 0 where there is none. */
+  readonly temperature: number;
+  /** Centroids there are. */
+  readonly clusters: number;
+}
+
+/** A codebook: centroids, and which of them is nearest to each vector. */
+export interface Clustering {
+  readonly dim: number;
+  /** Centroids that it came to. */
+  readonly clusters: number;
+  /** One centroid after the other. */
+  readonly centroids: F32;
+  /** The centroid of each vector. */
+  readonly labels: Uint32Array;
+  /** Vectors of each centroid. */
+  readonly counts: Uint32Array;
+  /** Mean squared distance of a vector to its centroid, in the last iteration: one that ended before it converged may be a step further. */
+  readonly energy: number;
+  readonly iterations: readonly ClusterIteration[];
+  /** `"stopped"` by its signal: what is there is the best so far. */
+  readonly termination: "converged" | "max-iterations" | "stopped";
+  /** The termination in a sentence, with its numbers. */
+  readonly reason: string;
+  readonly ms: number;
+}
+
+const BASE = ["dim", "clusters", "method", "maxIterations", "tolerance", "seed", "deviceBytes"];
+const KNOWN: { readonly [method: string]: readonly string[] } = {
+  anneal: [...BASE, "cooling"],
+  lloyd: [...BASE, "start", "mean", "minChanges"],
+  vlc: [...BASE, "start", "mean", "temperature", "cooling", "learningRate", "momentum", "minChanges", "maintenanceInterval"],
+};
+
+/** Checks options, and gives them as the engine takes them. @internal */
+export function nativeClusterOptions(options: ClusterOptions): NativeClusterOptions {
+  const { method = "anneal" } = options;
+  mustBeOneOf("method", method, Object.keys(KNOWN));
+  mustHaveOnly(options, [...KNOWN[method]!, "signal", "onProgress"], `cluster({ method: "${method}" })`);
+  mustBeReporting(options);
+  const { signal: _, onProgress: __, ...rest } = options as Omit<VlcOptions, "method">;
+  if (rest.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
+  mustBeCount("clusters", rest.clusters);
+  mustBeCount("maxIterations", rest.maxIterations);
+  mustBeCount("seed", rest.seed, { least: 0 });
+  mustBeCount("minChanges", rest.minChanges, { least: 0 });
+  mustBeCount("maintenanceInterval", rest.maintenanceInterval);
+  mustBeBetween("deviceBytes", rest.deviceBytes, 1);
+  mustBeBetween("tolerance", rest.tolerance, 0);
+  mustBeBetween("temperature", rest.temperature, 0, Infinity, true);
+  mustBeBetween("cooling", rest.cooling, 0, 0.999);
+  mustBeBetween("learningRate", rest.learningRate, 0, Infinity, true);
+  mustBeBetween("momentum", rest.momentum, 0, 0.999);
+  mustBeOneOf("start", rest.start, ["k-means++", "farthest"]);
+  mustBeMean(rest.mean);
+  return { ...(given(rest) as NativeClusterOptions), method };
+}
+
+function mustBeMean(mean: Mean | undefined): void {
+  if (mean === undefined || mean === "plain") return;
+  const names = typeof mean === "object" && mean !== null ? Object.keys(mean) : [];
+  if (names.length !== 1 || !(names[0] === "trim" || names[0] === "huber")) {
+    throw new LeastwiseError("invalid-option", `mean: ${typeof mean === "string" ? `"${String(mean)}"` : describe(mean)} is not one of "plain", { trim: share }, { huber: distance }`);
+  }
+  const { trim, huber } = mean as { trim?: number; huber?: number };
+  mustBeBetween("mean.trim", trim, 0, 0.49);
+  mustBeBetween("mean.huber", huber, 0, Infinity, true);
+}
+
+/** @internal */
+export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
+  mustHaveOnly(options, Object.keys(options ?? {}), "cluster(points, options)");
+  const native = nativeClusterOptions(options);
+  const floats = pointsOf("cluster(points): points", points, options.dim);
+  const task = tasks.call((engine) => engine.cluster(floats, native));
+  const { clustering } = await tasks.run(task, { signal: options.signal, onProgress: options.onProgress });
+  if (!clustering) throw new LeastwiseError("engine-dead", "the engine gave no clustering; this is a bug of Leastwise, please report it");
+  return clusteringOf(clustering, options.dim);
+}
+
+function clusteringOf(native: NativeClustering, dim: number): Clustering {
+  const { centroids, labels, counts, energy, iterations, termination, reason, ms } = native;
+  return { dim, clusters: centroids.length / dim, centroids: centroids as F32, labels, counts, energy, iterations, termination: termination as Clustering["termination"], reason, ms };
+}

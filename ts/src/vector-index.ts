@@ -1,0 +1,264 @@
+/** Compressed vectors that can be searched. */
+import type { F32, Indices, Mask, U8 } from "./arrays.js";
+import { firstNonIndex } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
+import { describe } from "./instruction.js";
+import type { NativeEvaluation } from "./native.js";
+import { pointsOf, type Points } from "./points.js";
+import { mustBeCount, mustBeReporting, mustHaveOnly, type Reporting } from "./settings.js";
+import type { Tasks } from "./tasks.js";
+
+/** What a search ran on: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
+export interface Searched {
+  readonly searchedBy: "cpu" | "webgpu" | "cuda";
+  /** Why it was the CPU, where the engine has another device; absent otherwise. */
+  readonly reason?: string;
+}
+
+/** What the nearest vectors of queries are: k for each query, one query after the other, the nearest first. */
+export interface Hits extends Searched {
+  /** 4,294,967,295 where there are fewer than k. */
+  readonly ids: Uint32Array;
+  /** Squared Euclidean distances, as far as the codes tell; ∞ where there are fewer than k. */
+  readonly distances: F32;
+  readonly k: number;
+}
+
+export interface SearchOptions {
+  /** Neighbours wanted of each query. */
+  readonly k: number;
+  /** Clusters that are looked into, the nearest first; all up to 256 and an eighth of those beyond, unless told. */
+  readonly probes?: number;
+  /** Which vectors may be found: one byte for each id, 0 for those that may not. */
+  readonly filter?: Mask;
+  /** Ends the search; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface EvaluateOptions extends Reporting {
+  readonly k: number;
+  readonly probes?: number;
+  /** The original vectors, row i that of id i. Unless given, those that the index was made of, if they are still in memory. */
+  readonly points?: Points;
+}
+
+/** How good an index is, measured now; and what searched for all queries together. */
+export interface IndexEvaluation extends Searched {
+  /** The share of the k truly nearest vectors that the index finds, on average; others just as near count as well. */
+  readonly recall: number;
+  /** Bytes of its file. */
+  readonly bytes: number;
+  /** These over those of the vectors in f32. */
+  readonly ratio: number;
+  /** Milliseconds of a query, all of them searched together. */
+  readonly msPerQuery: number;
+  /** Milliseconds of one query alone. */
+  readonly msSingle: number;
+  /** Milliseconds of a query of the exact search among the original vectors, all queries together. */
+  readonly exactMsPerQuery: number;
+}
+
+/** What is known of an index. */
+export interface IndexInfo {
+  readonly code: "none" | "int8" | "int4" | "pq" | "bits";
+  readonly dim: number;
+  /** Vectors in it. */
+  readonly count: number;
+  /** Inverted lists, each with an anchor. */
+  readonly clusters: number;
+  /** Bytes of a vector's code, without its cluster. */
+  readonly rowBytes: number;
+  readonly bitsPerDimension: number;
+  /** The id that the next vector gets: the length of a filter. */
+  readonly nextId: number;
+  /** Bytes of its file: everything that is stored. */
+  readonly bytes: number;
+  /** Bytes of memory that its sketches take now ({@link VectorIndex.sketches}). */
+  readonly sketchBytes: number;
+  /** What the code consists of. */
+  readonly quantization?: { readonly [name: string]: unknown };
+  /** How it was made: options, energy and iterations of its clustering; or which files it was read from. */
+  readonly about: { readonly [name: string]: unknown };
+}
+
+/** A searchable index. Its vectors have ids: 0, 1, 2, … in the order in which they were given, never used twice. */
+export interface VectorIndex extends Disposable {
+  readonly dim: number;
+  /** Vectors in it. */
+  readonly count: number;
+  /** Bytes of its file: everything that is stored. */
+  readonly bytes: number;
+  /** `bytes` over those of the vectors in f32; infinite without vectors. */
+  readonly ratio: number;
+  /** Everything that is known of it. */
+  readonly info: IndexInfo;
+  /**
+   * Whether searches may keep, from the first one on, what codes decode to, a byte a component: `dim` bytes of memory a vector, with which a
+   * query decodes only those few vectors that can be among its nearest. Hits are the same to the bit, with sketches or without.
+   * `true` unless set; setting it to `false` frees them.
+   */
+  sketches: boolean;
+  /**
+   * Where it is searched. `"auto"`, the default: batches of 16 queries and more on a GPU, everything else on the CPU, and on software adapters,
+   * which take longer, all of it. `"cpu"`: on the CPU. `"device"`: on the engine's device whatever is possible there. {@link Hits.searchedBy}
+   * says what it was, and {@link Hits.reason} why.
+   */
+  searching: "auto" | "cpu" | "device";
+  /**
+   * The nearest vectors of each query. Many queries at once take much less time than one by one: on a GPU they are searched there, by the
+   * codes, which stay there until vectors come or go.
+   */
+  search(queries: Points, options: SearchOptions): Promise<Hits>;
+  /** Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. */
+  add(points: Points, options?: Reporting): Promise<Uint32Array>;
+  /** Takes vectors out; gives how many of them were in it. Their ids are never used again. */
+  remove(ids: Indices): number;
+  /** Vectors as their codes have them. */
+  reconstruct(ids: Indices): F32;
+  /** Measures recall and latency against exact search among the original vectors. */
+  evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation>;
+  /** The index as a file, for {@link Engine.openIndex}. */
+  save(): Promise<U8>;
+  dispose(): void;
+}
+
+/** Vectors that an index was given, for as long as their owner keeps them. */
+interface Given { readonly points: WeakRef<Points>; readonly length: number }
+
+/** @internal */
+export class VectorIndexOf implements VectorIndex {
+  #disposed = false;
+  #sketches = true;
+  #searching: "auto" | "cpu" | "device" = "auto";
+  /** In the order of ids; undefined where the index came from a file. */
+  readonly #given: Given[] | undefined;
+
+  constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
+    this.#given = points && [{ points: new WeakRef(points), length: points.length }];
+  }
+
+  get dim(): number { return this.info.dim; }
+  get count(): number { return this.info.count; }
+  get bytes(): number { return this.info.bytes; }
+  get ratio(): number {
+    const { bytes, count, dim } = this.info;
+    return bytes / (4 * count * dim);
+  }
+  get info(): IndexInfo {
+    const index = this.#alive();
+    return JSON.parse(this.tasks.call((native) => native.indexInfo(index))) as IndexInfo;
+  }
+
+  get sketches(): boolean { return this.#sketches; }
+  set sketches(may: boolean) {
+    const index = this.#alive();
+    if (typeof may !== "boolean") throw new LeastwiseError("invalid-option", `sketches must be true or false, not ${describe(may)}`);
+    this.tasks.call((native) => native.setIndexSketching(index, may));
+    this.#sketches = may;
+  }
+
+  get searching(): "auto" | "cpu" | "device" { return this.#searching; }
+  set searching(place: "auto" | "cpu" | "device") {
+    const index = this.#alive();
+    if (!["auto", "cpu", "device"].includes(place)) throw new LeastwiseError("invalid-option", `searching must be "auto", "cpu" or "device", not ${typeof place === "string" ? JSON.stringify(place) : describe(place)}`);
+    this.tasks.call((native) => native.setIndexSearching(index, place));
+    this.#searching = place;
+  }
+
+  async search(queries: Points, options: SearchOptions): Promise<Hits> {
+    const index = this.#alive();
+    mustHaveOnly(options, ["k", "probes", "filter", "signal"], "search(queries, options)");
+    const { k, probes, filter, signal } = options;
+    mustBeK(k);
+    mustBeCount("probes", probes);
+    mustBeReporting(options);
+    if (filter !== undefined && !(filter instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `filter must be a Uint8Array with a byte for each id, not ${describe(filter)}`);
+    const { dim, nextId } = this.info;
+    if (filter && filter.length !== nextId) throw new LeastwiseError("data-length", `filter has ${filter.length} bytes, but ${nextId} are needed: one for each id, those of removed vectors among them`);
+    const floats = pointsOf("search(queries): queries", queries, dim);
+    const task = this.tasks.call((native) => native.searchIndex(index, floats, k, probes, filter));
+    const { hits } = await this.tasks.run(task, { signal, onAbort: "reject" });
+    const { ids, distances, ...searched } = hits!;
+    return { ids, distances: distances as F32, k, ...searched };
+  }
+
+  async add(points: Points, options: Reporting = {}): Promise<Uint32Array> {
+    const index = this.#alive();
+    mustHaveOnly(options, ["signal", "onProgress"], "add(points, options)");
+    mustBeReporting(options);
+    const floats = pointsOf("add(points): points", points, this.dim);
+    const task = this.tasks.call((native) => native.addToIndex(index, floats));
+    const { ids } = await this.tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
+    this.#given?.push({ points: new WeakRef(points), length: points.length });
+    return ids!;
+  }
+
+  remove(ids: Indices): number {
+    return this.tasks.call((native) => native.removeFromIndex(this.#alive(), idsOf("remove", ids)));
+  }
+
+  reconstruct(ids: Indices): F32 {
+    return this.tasks.call((native) => native.reconstructFromIndex(this.#alive(), idsOf("reconstruct", ids))) as F32;
+  }
+
+  async evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation> {
+    const index = this.#alive();
+    mustHaveOnly(options, ["k", "probes", "points", "signal", "onProgress"], "evaluate(queries, options)");
+    const { k, probes, signal, onProgress } = options;
+    mustBeK(k);
+    mustBeCount("probes", probes);
+    mustBeReporting(options);
+    const { dim, nextId } = this.info;
+    const asked = pointsOf("evaluate(queries): queries", queries, dim);
+    const points = pointsOf("evaluate(queries, { points }): points", options.points ?? this.#originals(), dim);
+    if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
+    const task = this.tasks.call((native) => native.evaluateIndex(index, asked, points, k, probes));
+    return (await this.tasks.run(task, { signal, onProgress, onAbort: "reject" })).evaluation as NativeEvaluation;
+  }
+
+  /** The vectors that the index was made of, one after the other. */
+  #originals(): Points {
+    const parts = this.#given?.map(({ points }) => points.deref());
+    if (!parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
+    const gone = parts.findIndex((part, k) => !part || part.length !== this.#given![k]!.length);
+    if (gone >= 0) throw new LeastwiseError("invalid-option", "evaluate(queries): the vectors that the index was made of are not in memory any more; give them as points");
+    if (parts.length === 1) return parts[0]!;
+    const all = new Float32Array(parts.reduce((sum, part) => sum + part!.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      all.set(pointsOf("points", part!, 1), at);
+      at += part!.length;
+    }
+    return all;
+  }
+
+  async save(): Promise<U8> {
+    const task = this.tasks.call((native) => native.saveIndex(this.#alive()));
+    return (await this.tasks.run(task)).bytes as U8;
+  }
+
+  #alive(): number {
+    if (this.#disposed) throw new LeastwiseError("disposed", "this index was disposed: it can't be used any more");
+    return this.handle;
+  }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.tasks.release((native) => native.freeIndex(this.handle));
+    this.forget(this);
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}
+
+function mustBeK(k: unknown): void {
+  if (k === undefined) throw new LeastwiseError("invalid-option", "k: say how many neighbours are wanted");
+  mustBeCount("k", k);
+}
+
+function idsOf(call: string, ids: Indices): Uint32Array {
+  const wrong = Array.isArray(ids) || ArrayBuffer.isView(ids) ? firstNonIndex(ids as ArrayLike<number>) : 0;
+  if (wrong >= 0) throw new LeastwiseError("invalid-option", `${call}(ids): ids must be an array of non-negative integers${ids?.length > wrong ? `; ids[${wrong}] is ${String(ids[wrong])}` : ""}`);
+  return ids instanceof Uint32Array ? ids : Uint32Array.from(ids);
+}

@@ -1,0 +1,13 @@
+/**
+ * `leastwise/vectors`: vectors from files, by rows, so that files may be larger than memory; and arrays into files.
+ * Works on bytes alone, in browsers and in Node.
+ * @packageDocumentation
+ */
+export { fromHalf, half, Half, toHalf } from "./vectors/half.js";
+export { encodeNpy, npyHeader } from "./vectors/npy.js";
+export type { NpyArray } from "./vectors/npy.js";
+export { formatOf, openVectors } from "./vectors/open.js";
+export type { OpenOptions, Vectors, VectorStream } from "./vectors/open.js";
+export type { ElementType, Elements } from "./vectors/element.js";
+export type { VectorFormat } from "./vectors/layout.js";
+export type { RandomAccess, Source } from "./vectors/source.js";

@@ -1,0 +1,171 @@
+/** Reading vectors by rows, from any file that is understood. */
+import type { F32 } from "../arrays.js";
+import { LeastwiseError, mustBeObject } from "../errors.js";
+import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
+import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorFormat } from "./layout.js";
+import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
+import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.js";
+
+/** What a file is; `.npy` files say it themselves. */
+export type OpenOptions =
+  | { readonly format?: Exclude<VectorFormat, "raw"> }
+  | { readonly format: "raw"; readonly type: ElementType; readonly dim: number; /** Bytes before the first row; 0 unless told. */ readonly offset?: number };
+
+/** Vectors that come in order, once. */
+export interface VectorStream {
+  readonly format: VectorFormat;
+  /** What a component is stored as. */
+  readonly type: ElementType;
+  /** Components of a vector. */
+  readonly dim: number;
+  /** Vectors; undefined where only the end of a stream tells. */
+  readonly count: number | undefined;
+  /** All vectors as f32, `rows` at a time and fewer the last time. */
+  chunks(rows: number): AsyncIterable<F32>;
+}
+
+/** Vectors that can be read anywhere, as often as wanted; nothing of them is kept. */
+export interface Vectors extends VectorStream {
+  readonly count: number;
+  /** `count` vectors from vector `first` on as f32, one after the other; all that follow unless told how many. */
+  rows(first?: number, count?: number): Promise<F32>;
+  /** The same numbers as they are stored. */
+  elements(first?: number, count?: number): Promise<Elements>;
+}
+
+/**
+ * Opens a file of vectors: `.npy` (one or two dimensions, either byte order), `.fvecs`, `.bvecs`, `.ivecs`, or raw numbers. Without a
+ * `format`, it is a `.npy` file. Only its head is read now, and of a larger file than memory only those rows that are asked for.
+ *
+ * Throws `file-format` where it is something else, `file-version`, `file-truncated` and, while rows are read, `file-corrupt`.
+ */
+export async function openVectors(source: Source, options?: OpenOptions): Promise<Vectors>;
+export async function openVectors(source: ReadableStream<Uint8Array>, options?: OpenOptions): Promise<VectorStream>;
+export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
+  mustBeObject(options, "openVectors(source, options): options");
+  const { format = "npy" } = options;
+  if (!FORMATS.includes(format)) throw new LeastwiseError("invalid-option", `format: "${String(format)}" is not one of "${FORMATS.join("\", \"")}"`);
+  if (typeof ReadableStream !== "undefined" && source instanceof ReadableStream) {
+    const bytes = new StreamBytes(source);
+    try {
+      return new Streamed(format, bytes, await layoutOf(bytes, options));
+    } catch (thrown) {
+      await bytes.cancel();
+      throw thrown;
+    }
+  }
+  const bytes = new Bytes(source as Source);
+  return new Stored(format, bytes, await layoutOf(bytes, options));
+}
+
+/** The format of a file, by what it begins with or by its name; undefined where neither tells. */
+export function formatOf(name: string, start: Uint8Array = new Uint8Array()): Exclude<VectorFormat, "raw"> | undefined {
+  if (String.fromCharCode(...start.subarray(0, NPY_MAGIC.length)) === NPY_MAGIC) return "npy";
+  return (["npy", "fvecs", "bvecs", "ivecs"] as const).find((format) => name.toLowerCase().endsWith(`.${format}`));
+}
+
+function layoutOf(head: Head, options: OpenOptions): Promise<Layout> | Layout {
+  const { format = "npy" } = options;
+  if (format === "npy") return npyLayout(head);
+  return format === "raw" ? rawLayout(head, options as OpenOptions & { format: "raw" }) : recordsLayout(head, format);
+}
+
+/** The numbers of `count` rows that follow each other, without the rows' lengths. */
+function unpack(bytes: Uint8Array, count: number, first: number, { type, dim, stride, prefix, littleEndian }: Layout): Elements {
+  const own = room(count * (stride - prefix));
+  if (prefix === 0) own.set(bytes);
+  else {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let row = 0; row < count; row++) {
+      const length = view.getInt32(row * stride, true);
+      if (length !== dim) throw new LeastwiseError("file-corrupt", `vector ${first + row} has ${length} components, those before it have ${dim}`, { instance: first + row });
+      own.set(bytes.subarray(row * stride + prefix, (row + 1) * stride), row * (stride - prefix));
+    }
+  }
+  return elementsOf(own, type, littleEndian);
+}
+
+class Stored implements Vectors {
+  readonly type: ElementType;
+  readonly dim: number;
+  readonly count: number;
+
+  constructor(readonly format: VectorFormat, private readonly bytes: Bytes, private readonly layout: Layout) {
+    this.type = layout.type;
+    this.dim = layout.dim;
+    this.count = layout.count!;
+  }
+
+  async rows(first = 0, count = this.count - first): Promise<F32> {
+    return asFloats(await this.elements(first, count), this.type);
+  }
+
+  async elements(first = 0, count = this.count - first): Promise<Elements> {
+    const isIndex = (value: number) => Number.isInteger(value) && value >= 0;
+    if (!isIndex(first) || !isIndex(count) || first + count > this.count) {
+      throw new LeastwiseError("index-out-of-range", `${count} vectors from vector ${first} on were asked for, but there are ${this.count}`);
+    }
+    const { layout } = this;
+    if (layout.byColumns) return this.#columns(first, count);
+    return unpack(await this.bytes.read(layout.offset + first * layout.stride, count * layout.stride), count, first, layout);
+  }
+
+  /** The rows of an array whose columns follow each other, transposed. */
+  async #columns(first: number, count: number): Promise<Elements> {
+    const { type, dim, offset, littleEndian } = this.layout;
+    const size = ELEMENTS[type].bytes;
+    const own = room(count * dim * size);
+    for (let column = 0; column < dim; column++) {
+      const values = await this.bytes.read(offset + (column * this.count + first) * size, count * size);
+      for (let row = 0; row < count; row++) {
+        for (let byte = 0; byte < size; byte++) own[(row * dim + column) * size + byte] = values[row * size + byte]!;
+      }
+    }
+    return elementsOf(own, type, littleEndian);
+  }
+
+  async *chunks(rows: number): AsyncGenerator<F32, void, void> {
+    mustBeRows(rows);
+    for (let first = 0; first < this.count; first += rows) yield this.rows(first, Math.min(rows, this.count - first));
+  }
+}
+
+class Streamed implements VectorStream {
+  readonly type: ElementType;
+  readonly dim: number;
+  readonly count: number | undefined;
+  #begun = false;
+
+  constructor(readonly format: VectorFormat, private readonly bytes: StreamBytes, private readonly layout: Layout) {
+    if (layout.byColumns) throw new LeastwiseError("file-format", "this .npy file has its numbers column by column (Fortran order), which can't be read from a stream: give a Blob or the bytes, or save it with numpy.ascontiguousarray");
+    this.type = layout.type;
+    this.dim = layout.dim;
+    this.count = layout.count;
+  }
+
+  async *chunks(rows: number): AsyncGenerator<F32, void, void> {
+    mustBeRows(rows);
+    if (this.#begun) throw new LeastwiseError("busy", "a stream of vectors can be read once only");
+    this.#begun = true;
+    const { bytes, layout } = this;
+    try {
+      await bytes.take(layout.offset);
+      for (let first = 0; first !== this.count; first += rows) {
+        const wanted = Math.min(rows, (this.count ?? Infinity) - first);
+        const part = await bytes.take(wanted * layout.stride);
+        const count = part.length / layout.stride;
+        if (this.count !== undefined && count < wanted) throw truncated(layout.offset + this.count * layout.stride, bytes.position);
+        if (!Number.isInteger(count)) throw unevenEnd(bytes.position - layout.offset, layout.stride);
+        if (count > 0) yield asFloats(unpack(part, count, first, layout), this.type);
+        if (count < rows) break;
+      }
+      if ((await bytes.take(1)).length > 0) throw trailing();
+    } finally {
+      await bytes.cancel();
+    }
+  }
+}
+
+function mustBeRows(rows: number): void {
+  if (!(Number.isSafeInteger(rows) && rows >= 1)) throw new LeastwiseError("invalid-option", `chunks(rows): ${String(rows)} is no positive integer`);
+}
