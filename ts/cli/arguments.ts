@@ -1,0 +1,91 @@
+/** Commands, what they take, and their help: one description of each, from which all of it follows. */
+import { parseArgs } from "node:util";
+
+/** Told what is wrong with what was typed; ends with exit code 2. */
+export class UsageError extends Error {}
+
+export interface Option {
+  /** What its value is called; without one it is a switch. */
+  readonly value?: string;
+  readonly help: string;
+  readonly short?: string;
+  /** May be given several times. */
+  readonly multiple?: boolean;
+}
+
+export interface Command {
+  readonly name: string;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** Names of the positional arguments, all of which are needed. */
+  readonly positionals: readonly string[];
+  readonly options: { readonly [name: string]: Option };
+  /** What there is to know beyond the options. */
+  readonly notes: string;
+  run(args: Arguments, signal: AbortSignal): Promise<void>;
+}
+
+/** Checked access to what was typed. */
+export class Arguments {
+  constructor(private readonly values: { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }, readonly positionals: readonly string[]) {}
+
+  has(name: string): boolean { return this.values[name] === true; }
+
+  text(name: string): string | undefined { return this.values[name] as string | undefined; }
+
+  texts(name: string): readonly string[] { return (this.values[name] as string[] | undefined) ?? []; }
+
+  number(name: string): number | undefined {
+    const given = this.text(name);
+    return given === undefined ? undefined : numberOf(name, given);
+  }
+
+  numbers(name: string): readonly number[] { return this.texts(name).map((given) => numberOf(name, given)); }
+
+  /** An integer of at least `least`. */
+  count(name: string, least = 1): number | undefined {
+    const value = this.number(name);
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= least)) throw new UsageError(`--${name} is ${this.text(name)}, which is no integer from ${least} on`);
+    return value;
+  }
+
+  choice<const C extends string>(name: string, choices: readonly C[]): C | undefined {
+    const given = this.text(name);
+    if (given !== undefined && !(choices as readonly string[]).includes(given)) throw new UsageError(`--${name} is "${given}", which is not one of ${choices.join(", ")}`);
+    return given as C | undefined;
+  }
+}
+
+function numberOf(name: string, given: string): number {
+  const value = given.trim() === "" ? NaN : Number(given);
+  if (!Number.isFinite(value)) throw new UsageError(`--${name} is "${given}", which is no number`);
+  return value;
+}
+
+export function parse(command: Command, args: readonly string[]): Arguments {
+  const options = Object.fromEntries(Object.entries(command.options).map(([name, { value, short, multiple = false }]) =>
+    [name, { type: value === undefined ? "boolean" : "string", multiple, ...(short && { short }) } as const]));
+  let parsed: { values: object; positionals: string[] };
+  try {
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (thrown) {
+    // Node's messages go on to explain what "--" is for.
+    throw new UsageError((thrown as Error).message.split(". To specify")[0]!);
+  }
+  const { values, positionals } = parsed;
+  const missing = command.positionals[positionals.length];
+  if (missing !== undefined) throw new UsageError(`${missing} is missing`);
+  if (positionals.length > command.positionals.length) throw new UsageError(`"${positionals[command.positionals.length]}" is one argument too many`);
+  return new Arguments(values as ConstructorParameters<typeof Arguments>[0], positionals);
+}
+
+export function help({ name, summary, positionals, options, notes }: Command): string {
+  const rows = Object.entries(options).map(([option, { value, short, help }]) => [`${short ? `-${short}, ` : ""}--${option}${value ? ` ${value}` : ""}`, help] as const);
+  return [`leastwise ${name} — ${summary}`, "", `Usage: npx leastwise ${[name, ...positionals].join(" ")} [options]`, "", columns(rows), "", notes.trim(), ""].join("\n");
+}
+
+/** Two columns, indented. */
+export function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right.replaceAll("\n", `\n${" ".repeat(width + 4)}`)}`).join("\n");
+}

@@ -1,0 +1,85 @@
+/** `leastwise cluster`: centroids and labels of a file's vectors. */
+import type { ClusterOptions, Mean } from "leastwise";
+import { encodeNpy } from "leastwise/vectors";
+import { UsageError, type Arguments, type Command } from "../arguments.js";
+import { COMMON_OPTIONS, withEngine } from "../engine.js";
+import { openVectorFile, VECTOR_OPTIONS, writeAtomically } from "../files.js";
+import { Progress } from "../progress.js";
+import { short, time } from "../text.js";
+import { located } from "./compress.js";
+
+/** Options that are numbers, and what the façade calls them. */
+const NUMBERS = {
+  "max-iterations": "maxIterations", tolerance: "tolerance", "min-changes": "minChanges", temperature: "temperature", cooling: "cooling",
+  "learning-rate": "learningRate", momentum: "momentum", "maintenance-interval": "maintenanceInterval", seed: "seed",
+} as const;
+
+export const cluster: Command = {
+  name: "cluster",
+  summary: "find centroids, and the nearest of them to each vector",
+  positionals: ["VECTORS"],
+  options: {
+    clusters: { short: "m", value: "M", help: "how many centroids (needed)" },
+    method: { value: "NAME", help: "anneal (the default), lloyd, or vlc (the published algorithm)" },
+    start: { value: "NAME", help: "k-means++ or farthest (lloyd, vlc)" },
+    mean: { value: "MEAN", help: "plain, trim:SHARE or huber:DISTANCE (lloyd, vlc)" },
+    "max-iterations": { value: "N", help: "iterations at most" },
+    tolerance: { value: "E", help: "converged when the energy changes by less" },
+    "min-changes": { value: "N", help: "converged when fewer assignments change (lloyd, vlc)" },
+    temperature: { value: "T", help: "at the start (vlc)" },
+    cooling: { value: "C", help: "how fast the temperature falls (anneal, vlc)" },
+    "learning-rate": { value: "R", help: "of moves towards means (vlc)" },
+    momentum: { value: "P", help: "share of its last move that a centroid goes on with (vlc)" },
+    "maintenance-interval": { value: "N", help: "iterations between merging and splitting (vlc)" },
+    seed: { value: "N", help: "of everything that is drawn; 0 unless given" },
+    centroids: { value: "FILE", help: "write the centroids as .npy (float32, clusters × dim)" },
+    labels: { value: "FILE", help: "write each vector's centroid as .npy (uint32)" },
+    ...VECTOR_OPTIONS,
+    ...COMMON_OPTIONS,
+  },
+  notes: `The energy is the mean squared distance of a vector to its centroid.
+
+  npx leastwise cluster colours.npy -m 16 --centroids palette.npy`,
+
+  async run(args, signal) {
+    const [path] = args.positionals as [string];
+    const clusters = args.count("clusters");
+    if (clusters === undefined) throw new UsageError("--clusters is missing");
+    const vectors = await openVectorFile(path, args);
+    const progress = new Progress({ quiet: args.has("quiet") });
+    try {
+      const points = await vectors.rows();
+      await withEngine(args, async (lw) => {
+        const options = { dim: vectors.dim, clusters, ...methodOptions(args), signal, onProgress: progress.stage("clustering") } as ClusterOptions;
+        const found = await located(path, 0, () => lw.cluster(points, options));
+        progress.end();
+        signal.throwIfAborted();
+        if (args.text("centroids") !== undefined) await writeAtomically(args.text("centroids")!, [encodeNpy(found.centroids, [found.clusters, found.dim])]);
+        if (args.text("labels") !== undefined) await writeAtomically(args.text("labels")!, [encodeNpy(found.labels)]);
+        const { energy, termination, reason, iterations, ms } = found;
+        if (args.has("json")) return console.log(JSON.stringify({ backend: lw.backend, vectors: vectors.count, dim: found.dim, clusters: found.clusters, energy, termination, reason, ms, iterations }, null, 2));
+        console.log(`${vectors.count} vectors of ${found.dim} components, ${found.clusters} centroids: energy ${short(energy)} after ${iterations.length} iterations in ${time(ms)} on ${lw.backend} (${termination}: ${reason})`);
+      });
+    } finally {
+      progress.end();
+      await vectors.close();
+    }
+  },
+};
+
+function methodOptions(args: Arguments): Partial<ClusterOptions> {
+  const method = args.choice("method", ["anneal", "lloyd", "vlc"]);
+  const start = args.choice("start", ["k-means++", "farthest"]);
+  const mean = meanOf(args.text("mean"));
+  const numbers = Object.entries(NUMBERS).map(([option, name]) => [name, args.number(option)] as const).filter(([, value]) => value !== undefined);
+  return { ...(method && { method }), ...(start && { start }), ...(mean && { mean }), ...Object.fromEntries(numbers) } as Partial<ClusterOptions>;
+}
+
+function meanOf(given: string | undefined): Mean | undefined {
+  if (given === undefined || given === "plain") return given;
+  const [kind, value] = given.split(":", 2);
+  const number = value?.trim() ? Number(value) : NaN;
+  if (kind === "trim" && Number.isFinite(number)) return { trim: number };
+  if (kind === "huber" && Number.isFinite(number)) return { huber: number };
+  throw new UsageError(`--mean is "${given}", which is not plain, trim:SHARE or huber:DISTANCE`);
+}
