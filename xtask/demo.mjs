@@ -1,19 +1,25 @@
-// `npm run demo`: from nothing to a deformed bunny, with the packed package, in Node.
+// `npm run demo [-- solve|palette|vertices]`: from nothing to a picture, with the packed package, in Node: a deformed bunny, an image in few
+// colours, or the bunny in a fraction of its bytes. What follows the name goes to the demo.
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { gpuEnvironment } from "./lib/gpu.mjs";
-import { entry, passThrough, root } from "./lib/run.mjs";
+import { entry, passThrough, root, StepError } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { setup } from "./setup.mjs";
 
-/** Installs the tarball into `target/demo` and solves there. */
-export async function demo(tarball) {
+const PICTURES = { solve: "bunny.png", palette: "palette.png", vertices: "vertices.png" };
+export const DEMOS = Object.keys(PICTURES);
+
+/** Installs the tarball into `target/demo` and runs there. */
+export async function demo(tarball, name = "solve", args = []) {
+  if (!DEMOS.includes(name)) throw new StepError(`There is no demo "${name}", only ${DEMOS.join(", ")}.`);
   const sources = await scratchProject("demo", { tarball, packages: ["webgpu", "bunny", "pngjs"], sources: "xtask/demo" });
-  await passThrough("demo", process.execPath, [join(sources, "solve.mjs"), join(root, "target/demo/bunny.png")],
+  await passThrough(`demo ${name}`, process.execPath, [join(sources, `${name}.mjs`), join(root, "target/demo", PICTURES[name]), ...args],
     { cwd: dirname(sources), env: gpuEnvironment() });
 }
 
 await entry(import.meta, async () => {
   await setup({ forTests: false });
-  await demo(await build());
+  const [name, ...args] = process.argv.slice(2);
+  await demo(await build(), name, args);
 });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
-import { demo } from "./demo.mjs";
+import { demo, DEMOS } from "./demo.mjs";
 import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
@@ -32,7 +32,7 @@ async function nodeTests(project, folder, env, { files = testsIn(join(project, f
 
 /** Every TypeScript project that the build itself does not compile. */
 async function typeCheck() {
-  const projects = ["ts", "www", "benches"].map((name) => join(root, name, "tsconfig.json")).filter(existsSync);
+  const projects = ["ts", "ts/cli", "www", "benches"].map((name) => join(root, name, "tsconfig.json")).filter(existsSync);
   for (const project of projects) {
     await passThrough(`tsc -p ${project}`, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--noEmit", "--strict", "-p", project]);
   }
@@ -73,7 +73,7 @@ const stages = [
   ["package in Node", () => nodeTests(project, "node", { ...gpuEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") })],
   ["addon for CUDA in Node", addonTests],
   ["package in the browser", () => nodeTests(project, "browser", browserEnvironment())],
-  ["demo", () => demo(tarball)],
+  ["demos", async () => { for (const name of DEMOS) await demo(tarball, name); }],
 ];
 
 await entry(import.meta, async () => {

@@ -2,13 +2,13 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 
-/** A row's process: what it measured before it ended, or was ended after `limit` seconds. */
-export function measure(job, limit) {
+/** A row's process: what `program` measured before it ended, or was ended after `limit` seconds. */
+export function measure(job, limit, program = "row.mjs") {
   return new Promise((resolve) => {
     const result = {};
     let stage = "start";
     let finished = false;
-    const child = fork(join(import.meta.dirname, "../row.mjs"), [JSON.stringify(job)]);
+    const child = fork(join(import.meta.dirname, "..", program), [JSON.stringify(job)]);
     const timer = setTimeout(() => {
       result.cut = `cut after ${limit} s, in: ${stage}`;
       child.kill("SIGKILL");
