@@ -138,6 +138,17 @@ impl Case {
         self.dispatches.iter().map(|dispatch| dispatch.0).max().unwrap_or(0)
     }
 
+    /// The length of the longest buffer that playing the case takes, margins included: a slot's, or that of all reals that
+    /// are written, side by side.
+    pub fn longest_buffer(&self) -> usize {
+        let access = self.kernel.source().access();
+        let all = || self.slots.iter().enumerate().filter_map(|(number, slot)| slot.as_ref().map(|slot| (number, slot)));
+        let len = |slot: &Slot| slot.before.len() + 2 * MARGIN;
+        let longest = all().map(|(_, slot)| len(slot)).max().unwrap_or(0);
+        let written = all().filter(|(number, slot)| access[*number] == Access::ReadWrite && slot.kind == Kind::Real);
+        longest.max(written.map(|(_, slot)| len(slot)).sum())
+    }
+
     pub fn binds(&self, slot: usize) -> bool {
         self.slots[slot].is_some()
     }

@@ -79,6 +79,18 @@ fn twins_agree_within_small_limits() {
     agree(Limits::SMALL);
 }
 
+/// What a case's size is drawn from is new in every run: no draw may be more than small limits have room for.
+#[test]
+fn every_case_fits_small_limits() {
+    let room = (Limits::SMALL.buffer_bytes / 4) as usize;
+    let seeds = std::env::var("LEASTWISE_TEST_DRAWS").map_or(2, |draws| draws.parse().expect("LEASTWISE_TEST_DRAWS is a number"));
+    for draw in 0..seeds {
+        for (case, what) in every_case(seed().wrapping_add(draw), 64) {
+            assert!(case.longest_buffer() <= room, "{what}: {} of {room} numbers", case.longest_buffer());
+        }
+    }
+}
+
 #[test]
 fn every_binding_of_every_kernel_is_tested() {
     let mut random = Random::new(seed(), "bindings");

@@ -161,7 +161,7 @@ pub fn estimate(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let dimensions = dimensions(size, random);
         let other = others(size, dimensions, random);
         let (count, vectors) = if of_queries { (size, other) } else { (other, size) };
-        let lists = 1 + random.below(40) as usize;
+        let lists = (1 + random.below(40) as usize).min((200_000 / count.max(1)).max(1));
         let stride = vectors + random.below(4) as usize;
         let before = random.below(9) as usize;
         let mut of_vectors: Vec<u32> = (0..vectors).map(|_| random.below(lists as u32)).collect();
