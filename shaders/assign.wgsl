@@ -65,7 +65,7 @@ fn main(
     for (var i = 0u; i < 8u; i++) {
         best[i] = 3e38;
         second[i] = 3e38;
-        which[i] = 0xffffffffu;
+        which[i] = 0u;
     }
     for (var start = 0u; start < params.words0.z; start += 8u * columns) {
         multiply_tile(lane, first, start, 0u, params.words0.y, differences);

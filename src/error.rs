@@ -18,6 +18,12 @@ pub enum Error {
     #[error("points: component {component} of row {row} is {value}, but all numbers must be finite")]
     NonFinitePoint { row: usize, component: usize, value: String },
     #[error(
+        "points: component {component} of row {row} is {value}, beyond what half precision has (65504), which method \"vlc\" keeps its centroids in: scale the points, or use another method"
+    )]
+    LargePoint { row: usize, component: usize, value: String },
+    #[error("stopped before there was a codebook: {0}")]
+    Stopped(String),
+    #[error(
         "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
     NonFiniteResidual { term: String, instance: u32 },
@@ -56,6 +62,8 @@ impl Error {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
             Self::NonFinite { .. } | Self::NonFinitePoint { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::LargePoint { .. } => "bounds",
+            Self::Stopped(_) => "stopped",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
             Self::Shape { .. } | Self::Manifold { .. } => "shape",
@@ -90,7 +98,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
-            Self::NonFinitePoint { row, .. } => u32::try_from(*row).ok(),
+            Self::NonFinitePoint { row, .. } | Self::LargePoint { row, .. } => u32::try_from(*row).ok(),
             Self::Bounds { instance, .. } => Some(*instance),
             Self::Manifold { error, .. } => error.instance(),
             _ => None,

@@ -108,6 +108,14 @@ for (const backend of BACKENDS) {
     assert.equal(stopped.termination, "stopped");
     assert.match(stopped.reason, /enough/);
     consistent(stopped, points, dim);
+    // Before there is a codebook there is nothing to give; afterwards every method gives its best.
+    for (const method of ["anneal", "lloyd", "vlc"]) {
+      await assert.rejects(lw.cluster(points, { dim, clusters: 12, method, signal: AbortSignal.abort(new Error("never")) }), /^Error: never$/);
+      const aborting = new AbortController();
+      const cut = await lw.cluster(points, { dim, clusters: 12, method, tolerance: 0, maxIterations: 400, signal: aborting.signal, onProgress: () => aborting.abort(new Error("enough")) });
+      assert.equal(cut.termination, "stopped", method);
+      if (method !== "vlc") consistent(cut, points, dim);
+    }
     // What a callback throws ends the clustering, and is thrown on.
     await assert.rejects(lw.cluster(points, { ...endless, onProgress: () => { throw new Error("mine"); } }), /^Error: mine$/);
     assert.equal((await lw.cluster(points, { dim, clusters: 2 })).clusters, 2);

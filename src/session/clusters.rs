@@ -15,6 +15,8 @@ pub(super) struct ClusterTask {
     readback: Vec<f64>,
     /// The progress that was told last.
     told: f64,
+    /// Whether what is being played was told to end.
+    hurried: bool,
 }
 
 /// Progress is told in steps of this.
@@ -25,7 +27,7 @@ impl Session {
     /// for them, beside its own.
     pub fn cluster(&mut self, points: Reals, options: &Options) -> Result<u32, Error> {
         let clustering = Clustering::new(self.single()?, floats(points), options)?;
-        Ok(self.add_task(Task::Cluster(Box::new(ClusterTask { clustering, play: None, readback: Vec::new(), told: 0.0 }))))
+        Ok(self.add_task(Task::Cluster(Box::new(ClusterTask { clustering, play: None, readback: Vec::new(), told: 0.0, hurried: false }))))
     }
 
     /// The device in f32.
@@ -53,7 +55,11 @@ impl Session {
             if let Some(signal) = device.compiled()? {
                 return Ok(Progress::Waiting(signal));
             }
+            task.clustering.check_stop()?;
             if let Some(play) = &mut task.play {
+                if task.clustering.is_urged() && !std::mem::replace(&mut task.hurried, true) {
+                    task.clustering.hurry(device)?;
+                }
                 match device.resume(play, deadline)? {
                     Playing::Yielded => return Ok(Progress::Yielded),
                     Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),

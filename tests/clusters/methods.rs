@@ -2,7 +2,8 @@
 
 use crate::published::rows;
 use crate::support::{Gaussian, cluster, cpu, gpu};
-use leastwise::anneal::cluster::{Mean, Method, Options, Outcome, Start, Termination};
+use leastwise::Error;
+use leastwise::anneal::cluster::{Clustering, Mean, Method, Next, Options, Outcome, Start, Termination};
 use leastwise::device::Limits;
 
 fn options(dim: usize, clusters: u32, method: Method, seed: u32) -> Options {
@@ -132,5 +133,90 @@ fn webgpu_comes_to_the_same_energies() {
                 }
             }
         }
+    }
+}
+
+/// How far a clustering had come when it was stopped.
+fn stopped_after(points: &[f32], options: &Options, recordings: usize) -> (Result<Outcome, Error>, usize) {
+    let device = &mut cpu();
+    let mut clustering = Clustering::new(device, points.to_vec(), options).expect("a clustering");
+    let (mut readback, mut played) = (Vec::new(), 0);
+    let outcome = loop {
+        if played == recordings {
+            clustering.stop("enough");
+        }
+        match clustering.advance(device, &readback) {
+            Ok(Next::Run(recording)) => readback = device.run(recording).expect("a recording"),
+            Ok(Next::Done(outcome)) => break Ok(*outcome),
+            Err(error) => break Err(error),
+        }
+        played += 1;
+    };
+    clustering.dispose(device);
+    assert_eq!(device.counters().bytes_live, 0, "buffers are left");
+    (outcome, played)
+}
+
+#[test]
+fn a_stop_is_heeded_wherever_a_clustering_is() {
+    let mut random = Gaussian::new("stops");
+    let points = random.mixture(20, 5, 2000, 0.2);
+    let of = |method: Method| Options { max_iterations: Some(60), device_bytes: Some(2e4), ..options(5, 24, method, 1) };
+    let resident = |method: Method| Options { device_bytes: None, ..of(method) };
+    for options in [Method::Anneal, Method::Lloyd, Method::Vlc].into_iter().flat_map(|method| [of(method), resident(method)]) {
+        let (whole, all) = stopped_after(&points, &options, usize::MAX);
+        assert_ne!(whole.expect("an outcome").termination, Termination::Stopped);
+        let (mut voids, mut books) = (0, 0);
+        for recordings in [0, 1, 2, 3, all / 8, all / 4, all / 2, 3 * all / 4].into_iter().filter(|recordings| *recordings < all - 8) {
+            let what = format!("{:?}, stopped after {recordings} of {all}", options.method);
+            match stopped_after(&points, &options, recordings) {
+                (Ok(outcome), played) => {
+                    assert_eq!((outcome.termination, &outcome.reason[..]), (Termination::Stopped, "enough"), "{what}");
+                    // Points are brought once more, two recordings a chunk, after annealing for eight iterations; and a codebook
+                    // comes back in a few.
+                    let few = if options.device_bytes.is_some() { 8 * 2 * 3 + 20 } else { 12 };
+                    assert!(played <= recordings + few, "{what}: {played}");
+                    if options.method != Some(Method::Vlc) {
+                        holds(&points, &outcome, 5);
+                    }
+                    books += 1;
+                }
+                (Err(Error::Stopped(reason)), played) => {
+                    assert_eq!((&reason[..], played), ("enough", recordings), "{what}");
+                    voids += 1;
+                }
+                (Err(error), _) => panic!("{what}: {error}"),
+            }
+        }
+        assert!(voids > 0 && (books > 0 || options.method == Some(Method::Vlc)), "{:?}: {voids} voids, {books} codebooks", options.method);
+    }
+}
+
+#[test]
+fn there_are_no_more_iterations_than_asked_for() {
+    let mut random = Gaussian::new("iterations");
+    let points = random.mixture(30, 4, 3000, 0.3);
+    for method in [Method::Anneal, Method::Lloyd, Method::Vlc] {
+        for most in [1, 2, 7, 20, 50] {
+            let outcome =
+                cluster(&mut cpu(), &points, &Options { max_iterations: Some(most), tolerance: Some(0.0), ..options(4, 30, method, 2) });
+            assert!(outcome.iterations.len() <= most as usize, "{method:?}, {most}: {}", outcome.iterations.len());
+            if outcome.termination == Termination::MaxIterations {
+                assert_eq!(outcome.iterations.len(), most as usize, "{method:?}: {}", outcome.reason);
+            }
+        }
+    }
+}
+
+#[test]
+fn points_beyond_half_precision_are_refused_by_the_method_that_has_no_more() {
+    let mut points = Gaussian::new("large").mixture(3, 4, 50, 0.3);
+    points[4 * 17 + 2] = -65536.0;
+    let refused = Clustering::new(&mut cpu(), points.clone(), &options(4, 3, Method::Vlc, 1)).err();
+    assert!(matches!(refused, Some(Error::LargePoint { row: 17, component: 2, .. })), "{refused:?}");
+    for method in [Method::Anneal, Method::Lloyd] {
+        let far: Vec<f32> = points.iter().map(|x| x * 1e30).collect();
+        let outcome = cluster(&mut cpu(), &far, &options(4, 3, method, 1));
+        assert!(outcome.energy.is_finite(), "{method:?}");
     }
 }

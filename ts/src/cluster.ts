@@ -19,7 +19,7 @@ export interface ClusterBase extends Reporting {
   readonly dim: number;
   /** How many centroids are wanted; it comes to fewer where there are fewer different vectors. */
   readonly clusters: number;
-  /** Iterations at most: 300, of `"vlc"` 1000, unless told. */
+  /** Iterations of assignment and means at most: 600 of `"anneal"` (up to half of them between moves of centroids; its soft ones are not counted), 300 of `"lloyd"`, 1000 of `"vlc"`, unless told. */
   readonly maxIterations?: number;
   /** Converged when an iteration changes the energy by less than this part of the points' variance, 1e-5 unless told; of `"vlc"` than this, 1e-4 unless told. */
   readonly tolerance?: number;
@@ -52,7 +52,11 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
   readonly minChanges?: number;
 }
 
-/** The published annealed compressor, step for step, with centroids in half precision: to compare with. It is not the best one. */
+/**
+ * The published annealed compressor, step for step, with centroids in half precision: to compare with. It is not the best one. Its
+ * maintenance splits as it likes, so there may be more centroids than were asked for (`clusters` says how many), and some may have no
+ * vectors. Vectors beyond ±65504, where half precision ends, are refused.
+ */
 export interface VlcOptions extends ClusterBase {
   readonly method: "vlc";
   readonly start?: "k-means++" | "farthest";
@@ -101,7 +105,7 @@ export interface Clustering {
   /** Mean squared distance of a vector to its centroid, in the last iteration: one that ended before it converged may be a step further. */
   readonly energy: number;
   readonly iterations: readonly ClusterIteration[];
-  /** `"stopped"` by its signal: what is there is the best so far. */
+  /** `"stopped"` by its signal: what is there is the best so far. Where there is no codebook yet, the call rejects with the signal's reason. */
   readonly termination: "converged" | "max-iterations" | "stopped";
   /** The termination in a sentence, with its numbers. */
   readonly reason: string;

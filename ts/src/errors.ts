@@ -18,6 +18,7 @@ const ERROR_CODES = [
   "device-lost",
   "disposed",
   "busy",
+  "stopped",
   "out-of-memory",
   "no-adapter",
   "no-step",
@@ -47,6 +48,7 @@ const ERROR_CODES = [
  * - `device-lost`
  * - `disposed`
  * - `busy`: another call is running on the same problem
+ * - `stopped`: a call was stopped before it had anything to show; one that its signal aborted rejects with the signal's reason
  * - `out-of-memory`
  * - `no-adapter`: WebGPU or CUDA was demanded and cannot be had
  * - `no-step`: `step()` could make none: the message says why

@@ -89,6 +89,8 @@ export class Tasks {
     } catch (thrown) {
       // Whatever a callback threw, or the engine: nobody will resume it.
       this.release((native) => native.cancel(task));
+      // Aborted before there was anything to show.
+      if (signal?.aborted && thrown instanceof LeastwiseError && thrown.code === "stopped") throw signal.reason;
       throw thrown;
     } finally {
       signal?.removeEventListener("abort", abort);

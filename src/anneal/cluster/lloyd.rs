@@ -43,8 +43,8 @@ enum Stage {
 /// Lloyd's iterations.
 pub struct Lloyd {
     stage: Stage,
-    /// Iterations before these.
-    before: u32,
+    /// Whether it began with anchors.
+    pub has_anchors: bool,
 }
 
 /// Brings points, their norms, and the state's settings.
@@ -119,7 +119,7 @@ pub fn iterate(script: &mut Script, settings: &Settings, clusters: u32) {
         // Where points are in several chunks, members stand in ascending order.
         Mean::Trim(_) => script.with(|work, commands| work.members(clusters, commands)),
     }
-    means(script, clusters, members, weighted, if settings.half { 4 } else { 0 });
+    means(script, clusters, members, weighted, 0);
 }
 
 /// Every point to its nearest anchor.
@@ -145,16 +145,25 @@ pub fn means(script: &mut Script, clusters: u32, members: u32, weighted: bool, f
 impl Lloyd {
     /// From a start of its own.
     pub fn starting() -> Self {
-        Self { stage: Stage::Begin, before: 0 }
+        Self { stage: Stage::Begin, has_anchors: false }
     }
 
-    /// From these anchors, which are moved where that helps.
-    pub fn moving(script: &mut Script, log: &mut Log, settings: &Settings, points: &Points, anchors: Vec<f64>) -> Self {
+    /// Brings points and anchors.
+    pub fn bring(script: &mut Script, log: &mut Log, settings: &Settings, points: &Points, anchors: Vec<f64>) {
         prepare(script, settings, points);
         log.clusters = (anchors.len() / points.dimensions).max(1) as u32;
         let buffer = script.work.pieces[0].anchors.buffer;
         script.push(Command::UploadReals { buffer, offset: 0, data: anchors });
-        Self { stage: Stage::Moving(Moves::new(script, log, settings)), before: 0 }
+    }
+
+    /// From the anchors that there are, which are moved where that helps and there are iterations for it.
+    pub fn moving(script: &mut Script, log: &mut Log, settings: &Settings) -> Self {
+        let mut lloyd = Self { stage: Stage::Iterating, has_anchors: true };
+        match Moves::new(script, log, settings) {
+            Some(moves) => lloyd.stage = Stage::Moving(moves),
+            None => lloyd.batch(script, log, settings, true),
+        }
+        lloyd
     }
 
     pub fn step(
@@ -174,7 +183,7 @@ impl Lloyd {
             Stage::Iterating => {
                 let done = log.take(readback);
                 heed(script, settings, points, readback);
-                if done || log.seen - self.before >= settings.max_iterations {
+                if done || log.seen >= settings.max_iterations {
                     end(log, done, settings);
                     return Ok(Step::Finished);
                 }
@@ -182,7 +191,6 @@ impl Lloyd {
             }
             Stage::Moving(moves) => {
                 if let Step::Finished = moves.step(script, log, settings, points, readback) {
-                    self.before = log.seen;
                     self.batch(script, log, settings, false);
                 }
             }
@@ -190,8 +198,16 @@ impl Lloyd {
         Ok(Step::Going)
     }
 
-    /// Labels of the anchors as they are: what a clustering ends with that is stopped.
-    pub fn settle(script: &mut Script, log: &Log) {
+    /// What a clustering ends with that is stopped: the best anchors so far, and their labels.
+    pub fn settle(&self, script: &mut Script, log: &mut Log) {
+        if let Stage::Moving(moves) = &self.stage {
+            moves.restore(script, log);
+        }
+        Self::label(script, log);
+    }
+
+    /// Labels of the anchors as they are.
+    pub fn label(script: &mut Script, log: &Log) {
         script.push(script.work.set(state::DONE, 0.0));
         assign(script, log.clusters);
         script.with(|work, commands| work.converge(false, commands));
@@ -201,7 +217,7 @@ impl Lloyd {
     /// Several iterations; the last one that there may be only assigns, so that labels are those of the anchors.
     fn batch(&mut self, script: &mut Script, log: &mut Log, settings: &Settings, first: bool) {
         self.stage = Stage::Iterating;
-        let left = settings.max_iterations.saturating_sub(log.seen - self.before);
+        let left = settings.max_iterations.saturating_sub(log.seen);
         log.progress = log.progress.max(1.0 - f64::from(left) / f64::from(settings.max_iterations));
         if left > 1 {
             let times = if first { 1 } else { BATCH.min(left - 1) };

@@ -116,6 +116,12 @@ pub(super) struct Log {
     pub progress: f64,
 }
 
+impl Log {
+    fn stopped(&mut self, reason: Option<String>) {
+        (self.termination, self.reason) = (Termination::Stopped, reason.unwrap_or_default());
+    }
+}
+
 impl Clustering {
     pub fn new(device: &mut Device, points: Vec<f32>, options: &Options) -> Result<Self, Error> {
         let settings = options.settings()?;
@@ -151,6 +157,31 @@ impl Clustering {
         self.stop.get_or_insert_with(|| reason.into());
     }
 
+    /// Whether it was stopped and not yet heeded that: what is being played can be cut short.
+    pub fn is_urged(&self) -> bool {
+        self.stop.is_some() && matches!(self.phase, Phase::Lloyd(_) | Phase::Published(_))
+    }
+
+    /// Has iterations that are being played end.
+    pub fn hurry(&self, device: &mut Device) -> Result<(), Error> {
+        Ok(device.interject(Recording { commands: vec![self.script.work.set(state::DONE, 1.0)] })?)
+    }
+
+    /// # Errors
+    /// [`Error::Stopped`] where it was stopped before there was a codebook, so that there is nothing to go on for.
+    pub fn check_stop(&self) -> Result<(), Error> {
+        let has_anchors = match &self.phase {
+            Phase::Anneal(annealing) => annealing.has_anchors(),
+            Phase::Lloyd(lloyd) => lloyd.has_anchors || self.log.seen > 0,
+            Phase::Published(_) => self.log.seen > 0,
+            Phase::Settled | Phase::Closing { .. } => true,
+        };
+        match &self.stop {
+            Some(reason) if !has_anchors => Err(Error::Stopped(reason.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// From 0 to 1, about.
     pub fn progress(&self) -> f64 {
         self.log.progress
@@ -164,22 +195,26 @@ impl Clustering {
     /// Goes on, with what the last recording brought back.
     pub fn advance(&mut self, device: &mut Device, readback: &[f64]) -> Result<Next, Error> {
         loop {
+            self.check_stop()?;
+            // Points that anchors were found among before may still have to be brought.
+            let is_brought = self.log.seen > 0 || self.script.is_empty();
+            if self.stop.is_some()
+                && is_brought
+                && let Phase::Lloyd(lloyd) = &self.phase
+            {
+                self.script.clear();
+                lloyd.settle(&mut self.script, &mut self.log);
+                self.phase = Phase::Settled;
+                self.log.stopped(self.stop.take());
+            }
             let points = if let Phase::Anneal(annealing) = &self.phase { annealing.points() } else { &self.points };
             if let Some(recording) = self.script.next(points) {
                 return Ok(Next::Run(recording));
             }
-            if let Some(reason) = self.stop.take_if(|_| !matches!(self.phase, Phase::Anneal(_) | Phase::Closing { .. })) {
-                (self.log.termination, self.log.reason) = (Termination::Stopped, reason);
-                // A start that is not complete is no codebook yet.
-                if self.log.seen > 0 {
-                    if let Phase::Lloyd(_) = self.phase {
-                        Lloyd::settle(&mut self.script, &self.log);
-                        self.phase = Phase::Settled;
-                    } else {
-                        self.close();
-                    }
-                    continue;
-                }
+            if self.stop.is_some() && matches!(self.phase, Phase::Published(_)) {
+                self.log.stopped(self.stop.take());
+                self.close();
+                continue;
             }
             match &mut self.phase {
                 Phase::Anneal(annealing) => {
@@ -188,7 +223,15 @@ impl Clustering {
                         self.dispose(device);
                         let work = Workspace::new(device, &self.points, &self.settings, self.settings.clusters)?;
                         self.script = Script::new(work);
-                        self.phase = Phase::Lloyd(Lloyd::moving(&mut self.script, &mut self.log, &self.settings, &self.points, anchors));
+                        let (script, log) = (&mut self.script, &mut self.log);
+                        Lloyd::bring(script, log, &self.settings, &self.points, anchors);
+                        self.phase = if self.stop.is_some() {
+                            Lloyd::label(script, log);
+                            log.stopped(self.stop.take());
+                            Phase::Settled
+                        } else {
+                            Phase::Lloyd(Lloyd::moving(script, log, &self.settings))
+                        };
                     }
                 }
                 Phase::Lloyd(lloyd) => {

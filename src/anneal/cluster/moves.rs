@@ -62,7 +62,8 @@ fn between([least, most]: [u32; 2], times: f64) -> u32 {
 }
 
 impl Moves {
-    pub fn new(script: &mut Script, log: &mut Log, settings: &Settings) -> Self {
+    /// None where there are too few iterations for moves to settle.
+    pub fn new(script: &mut Script, log: &mut Log, settings: &Settings) -> Option<Self> {
         let products = f64::from(script.work.count) * f64::from(script.work.dimensions) * f64::from(settings.clusters);
         let mut moves = Self {
             stage: Stage::Settling,
@@ -76,8 +77,28 @@ impl Moves {
             elite: None,
             attempts: between(ATTEMPTS, LITTLE / products) - 1,
         };
+        if moves.is_spent(log, settings) {
+            return None;
+        }
         moves.settle(script, log, settings);
-        moves
+        Some(moves)
+    }
+
+    /// Whether another batch would take more than half of the iterations that there may be.
+    fn is_spent(&self, log: &Log, settings: &Settings) -> bool {
+        log.seen - self.seen_before + self.settling > settings.max_iterations / 2
+    }
+
+    /// Takes moves back that were not seen to help, unless there was nothing before them.
+    pub fn restore(&self, script: &mut Script, log: &mut Log) {
+        let work = &script.work;
+        let best = [(self.best, work.kept), (self.elite, work.elite)];
+        let best = best.into_iter().filter_map(|(best, place)| best.map(|(energy, clusters)| (energy, clusters, place)));
+        if let Some((_, clusters, place)) = best.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            log.clusters = clusters;
+            let back = work.copy_rows(place, 0, work.pieces[0].anchors, 0, clusters);
+            script.push(back);
+        }
     }
 
     /// A few iterations, and the energy after them.
@@ -121,9 +142,8 @@ impl Moves {
                     }
                 }
                 self.round += 1;
-                let spent = log.seen - self.seen_before >= settings.max_iterations.max(RESTARTS);
                 log.progress = log.progress.max(0.5 + 0.4 * f64::from(self.round) / f64::from(ROUNDS));
-                if self.failures >= self.most_failures || self.round > ROUNDS || spent || settings.clusters < 2 {
+                if self.failures >= self.most_failures || self.round > ROUNDS || self.is_spent(log, settings) || settings.clusters < 2 {
                     return self.end(script, log, settings, points);
                 }
                 self.weigh(script, log);
@@ -148,7 +168,7 @@ impl Moves {
             let keep = work.copy_rows(kept, 0, elite, 0, clusters);
             script.push(keep);
         }
-        if self.attempts > 0 && log.seen - self.seen_before < RESTARTS {
+        if self.attempts > 0 && log.seen - self.seen_before < RESTARTS && !self.is_spent(log, settings) {
             self.attempts -= 1;
             (self.best, self.failures, self.round) = (None, 0, 0);
             self.most = (settings.clusters as usize / 2).max(1);

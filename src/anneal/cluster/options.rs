@@ -66,8 +66,6 @@ pub struct Options {
     #[serde(default)]
     pub maintenance_interval: Option<u32>,
     #[serde(default)]
-    pub half: Option<bool>,
-    #[serde(default)]
     pub seed: Option<u32>,
     /// Bytes of points that may be on the device at a time; all of them, if there is room.
     #[serde(default)]
@@ -91,7 +89,6 @@ impl Options {
             learning_rate: None,
             momentum: None,
             maintenance_interval: None,
-            half: None,
             seed: None,
             device_bytes: None,
         }
@@ -116,7 +113,6 @@ pub struct Settings {
     pub rate: f64,
     pub momentum: f64,
     pub interval: u32,
-    pub half: bool,
     pub seed: u32,
     pub device_bytes: Option<u64>,
 }
@@ -134,7 +130,11 @@ impl Options {
             method,
             start: self.start.unwrap_or(if published { Start::Farthest } else { Start::PlusPlus }),
             mean: self.mean.unwrap_or(if published { Mean::Trim(0.1) } else { Mean::Plain }),
-            max_iterations: self.max_iterations.unwrap_or(if published { 1000 } else { 300 }),
+            max_iterations: self.max_iterations.unwrap_or(match method {
+                Method::Anneal => 600,
+                Method::Lloyd => 300,
+                Method::Vlc => 1000,
+            }),
             tolerance: self.tolerance.unwrap_or(if published { 1e-4 } else { 1e-5 }),
             fewest_changes: self.min_changes.unwrap_or(if published { 10 } else { u32::MAX }),
             streak: if published { 3 } else { 1 },
@@ -143,7 +143,6 @@ impl Options {
             rate: self.learning_rate.unwrap_or(0.1),
             momentum: self.momentum.unwrap_or(0.0),
             interval: self.maintenance_interval.unwrap_or(50),
-            half: self.half.unwrap_or(published),
             seed: self.seed.unwrap_or(0),
             device_bytes: self.device_bytes.map(|bytes| bytes as u64),
         };
@@ -160,7 +159,7 @@ impl Options {
             _ if !within(settings.tolerance, 0.0, f64::MAX) => refuse("tolerance must be a number from 0 on"),
             _ if !(settings.temperature > 0.0 && settings.temperature < 1e30) => refuse("temperature must be a positive number"),
             _ if !(settings.cooling >= 0.0 && settings.cooling < 1.0) => refuse("cooling must be from 0 to less than 1"),
-            _ if !(settings.rate > 0.0 && settings.rate < 1e6) => refuse("learningRate must be a positive number"),
+            _ if !(settings.rate > 0.0 && settings.rate < 1e6) => refuse("learningRate must be a positive number below a million"),
             _ if !within(settings.momentum, 0.0, 0.999) => refuse("momentum must be from 0 to 0.999"),
             _ if settings.interval == 0 => refuse("maintenanceInterval must be a positive integer"),
             _ if method == Method::Anneal && !matches!(settings.mean, Mean::Plain) => {

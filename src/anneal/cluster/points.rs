@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 /// Rows that are looked at together.
 const ROWS: usize = 2048;
+/// The largest number of half precision.
+const LARGEST_HALF: f32 = 65504.0;
 
 /// Points of f32, centred and scaled, so that squares neither overflow nor lose what tells points apart: a component x is
 /// stored as (x − centre)·2^−exponent.
@@ -22,7 +24,7 @@ impl Points {
     /// Points as they come.
     ///
     /// # Errors
-    /// Whatever is not finite, by its row.
+    /// Whatever is not finite, by its row; where they are kept as they are, also what half precision does not have.
     pub fn new(values: Vec<f32>, dimensions: u32, keeps: bool) -> Result<Self, Error> {
         let dimensions = dimensions as usize;
         if dimensions == 0 || !values.len().is_multiple_of(dimensions) {
@@ -52,6 +54,10 @@ impl Points {
         if !is_finite && let Some(position) = values.iter().position(|x| !x.is_finite()) {
             let (row, value) = (position / dimensions, values[position].to_string());
             return Err(Error::NonFinitePoint { row, component: position % dimensions, value });
+        }
+        if keeps && let Some(position) = values.iter().position(|x| x.abs() > LARGEST_HALF) {
+            let (row, value) = (position / dimensions, values[position].to_string());
+            return Err(Error::LargePoint { row, component: position % dimensions, value });
         }
         // Their squares about the mean, and how far components are from it.
         let parts = over_rows(&values, dimensions, |rows| {

@@ -65,6 +65,17 @@ impl Script {
         }
     }
 
+    /// Whether nothing is left to be played.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.open.is_empty()
+    }
+
+    /// Forgets what was still to be played.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.open.clear();
+    }
+
     fn upload(&mut self, chunk: Chunk) {
         self.flush();
         self.items.push_back(Item::Upload(chunk));

@@ -107,6 +107,11 @@ impl Annealing {
         Ok((annealing, work))
     }
 
+    /// Whether it has found any anchor yet.
+    pub fn has_anchors(&self) -> bool {
+        !matches!(self.stage, Stage::Begin | Stage::Measuring)
+    }
+
     pub fn points(&self) -> &Points {
         &self.points
     }

@@ -17,6 +17,8 @@ use crate::error::Error;
 
 /// Iterations in a submission at most.
 const BATCH: u32 = 16;
+/// What says to `update` that anchors are of half precision.
+const HALVES: u32 = 4;
 
 enum Stage {
     Begin,
@@ -101,7 +103,7 @@ impl Published {
             Stage::Counting { variances } => {
                 let sums = std::mem::take(variances);
                 let due = self.due(&sums, readback, log, points);
-                Self::split(script, log, settings, &due);
+                Self::split(script, log, &due);
                 Self::energy(script, log.clusters, true);
                 script.read_state();
                 self.stage = Stage::Iterating;
@@ -151,7 +153,7 @@ impl Published {
     }
 
     fn flags(settings: &Settings) -> u32 {
-        1 | u32::from(settings.momentum > 0.0) << 1 | u32::from(settings.half) << 2
+        1 | u32::from(settings.momentum > 0.0) << 1 | HALVES
     }
 
     fn energy(script: &mut Script, clusters: u32, relabelled: bool) {
@@ -164,7 +166,7 @@ impl Published {
         let clusters = log.clusters;
         Self::anneal(script, settings, clusters);
         script.with(|work, commands| {
-            work.merge(clusters, settings.half, commands);
+            work.merge(clusters, true, commands);
             work.relabel(work.places.labels, commands);
             work.members(clusters, commands);
         });
@@ -186,13 +188,13 @@ impl Published {
     }
 
     /// 2-means from a cluster's first and last member; the second centre becomes the last anchor.
-    fn split(script: &mut Script, log: &mut Log, settings: &Settings, due: &[u32]) {
+    fn split(script: &mut Script, log: &mut Log, due: &[u32]) {
         if due.is_empty() {
             return;
         }
         let clusters = log.clusters;
         script.each_chunk(|work, chunk, commands| work.seed(chunk, clusters, [0, 65535], commands));
-        divide(script, clusters, if settings.half { 4 } else { 0 });
+        divide(script, clusters, HALVES);
         let mut map: Vec<u32> = (0..2 * clusters).map(|side| side / 2).collect();
         for (number, k) in due.iter().enumerate() {
             map[2 * *k as usize + 1] = clusters + number as u32;

@@ -197,7 +197,12 @@ impl Workspace {
         let sums = u64::from(share_rows) * u64::from(dimensions + 1);
         let sums = sums.min(u64::from(most)) as u32;
         let group = limits.group_size;
-        let partials = 2 * RUNS.max(count.div_ceil(group)) * (chunks.len() as u32).max(1) + 4 * RUNS + 2 * capacity;
+        let of_chunks = 2 * u64::from(RUNS.max(count.div_ceil(group))) * (chunks.len() as u64).max(1);
+        let partials = of_chunks + u64::from(4 * RUNS) + 2 * u64::from(capacity);
+        if partials > most.into() {
+            return Err(too_large("partial sums of so many chunks of points (allow more deviceBytes)", partials));
+        }
+        let partials = partials as u32;
         let workspace = Self {
             kernels: Vec::new(),
             limits,

@@ -58,7 +58,7 @@ pub fn assign<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let elements = work.items().len() * dimensions * anchors_here;
     let changed = threads::map(tasks, elements, |(of, best, second, labels, candidates)| {
         let far = R::from_f64(3e38);
-        let mut found = vec![Candidate { best: far, second: far, which: u32::MAX }; of.len()];
+        let mut found = vec![Candidate { best: far, second: far, which: 0 }; of.len()];
         let row = |i: usize| &points[(of.start + i) * dimensions..(of.start + i + 1) * dimensions];
         panels.multiply(sum, of.len(), row, |first, column, sums| {
             let here = panels.columns.min(column + sums[0].len()) - column;
