@@ -1,12 +1,12 @@
 // `npx leastwise`, as it is installed.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { encodeNpy, openVectors, toHalf } from "leastwise/vectors";
+import { encodeNpy, npyHeader, openVectors, toHalf } from "leastwise/vectors";
 import { Random } from "../problems/random.mjs";
 
 const installed = dirname(dirname(dirname(fileURLToPath(import.meta.resolve("leastwise")))));
@@ -77,6 +77,32 @@ test("help, version, and what is typed wrongly", async () => {
   await fails(["info", "a", "b"], MISUSED, /"b" is one argument too many/);
   await fails(["info", "a", "--colour"], MISUSED, /Unknown option '--colour'/);
   await fails(["compress", "a", "b", "--ratio"], MISUSED, /Option '--ratio <value>' argument missing/);
+  await fails(["compress", "a", "b", "--seed", "-1"], MISUSED, /argument is ambiguous.*use '--seed=-XYZ'/);
+  for (const name of ["query", "bench"]) assert.match((await succeeds([name, "--help"])).stdout, /--probes P +.*all up to 256 and an eighth of those beyond,\n +unless given/);
+});
+
+test("numbers that an option can't be are told by the option's name, before any work", async (t) => {
+  const { path: cwd } = await folder(t, { count: 30 });
+  const WRONG = [
+    ["compress", [], [
+      ["--bits=13", /--bits is 13, but must be above 0 and at most 12/], ["--bits=0", /--bits is 0, but must be above 0/], ["--ratio=2", /--ratio is 2, but must be above 0 and at most 1/],
+      ["--seed=-1", /--seed is -1, which is no integer from 0 to 4294967295/], ["--seed=4294967296", /--seed is 4294967296, which is no integer/], ["--sample=0", /--sample is 0, which/],
+      ["--code=pq --bits=9", /--bits is 9, but must be above 0 and at most 8/], ["--code=int8 --bits=4", /--bits is for the codes bits and pq: int8 has its size/],
+      ["--bits=4 --ratio=0.5", /--bits and --ratio follow from each other/], ["--method=kmeans", /--method is "kmeans", which is not one of/],
+      ["--dim=16", /points.npy: --dim is for --format raw; a npy file says itself/], ["--type=float16", /points.npy: --type is for --format raw/],
+    ]],
+    ["cluster", ["-m", "3"], [
+      ["--max-iterations=1.5", /--max-iterations is 1.5, which is no integer/], ["--seed=-1", /--seed is -1/], ["--tolerance=-1", /--tolerance is -1, but must be at least 0/],
+      ["--cooling=1", /--cooling is 1, but must be at least 0 and at most 0.999/], ["--start=farthest", /--start is an option of --method lloyd and vlc, not of anneal/],
+      ["--method=lloyd --momentum=0.5", /--momentum is an option of --method vlc, not of lloyd/], ["--method=vlc --temperature=0", /--temperature is 0, but must be above 0/],
+      ["--method=lloyd --mean=trim:0.7", /--mean trim is 0.7, but must be at least 0 and at most 0.49/], ["--method=lloyd --mean=huber:", /--mean is "huber:", which is not plain/],
+    ]],
+    ["bench", [], [["--code=int2", /--code is "int2", which is not one of/], ["--ratio=0", /--ratio is 0, but must be above 0/], ["--probes=0", /--probes is 0/], ["-k 1000", /--k is 1000, but there are 27 vectors to find/]]],
+  ];
+  for (const [name, needed, cases] of WRONG) {
+    for (const [options, message] of cases) await fails([name, "points.npy", ...(name === "compress" ? ["x"] : []), ...needed, ...options.split(" ")], 2, message, { cwd });
+  }
+  assert.deepEqual((await readdir(cwd)).sort(), ["points.npy", "queries.npy"]);
 });
 
 test("options that no file can go with", async (t) => {
@@ -84,11 +110,10 @@ test("options that no file can go with", async (t) => {
   const MISUSED = 2, FAILED = 1;
   await fails(["compress", "points.npy", "x", "--ratio", "big"], MISUSED, /--ratio is "big", which is no number/, { cwd });
   await fails(["compress", "points.npy", "x", "--code", "int2"], MISUSED, /--code is "int2", which is not one of none, int8, int4, pq, bits/, { cwd });
-  await fails(["compress", "points.npy", "x", "--clusters", "1.5"], MISUSED, /--clusters is 1.5, which is no integer from 1 on/, { cwd });
+  await fails(["compress", "points.npy", "x", "--clusters", "1.5"], MISUSED, /--clusters is 1.5, which is no integer from 1 to 4294967295/, { cwd });
   await fails(["compress", "points.npy", "x", "--backend", "metal"], MISUSED, /--backend is "metal", which is not one of auto, webgpu, cuda, cpu/, { cwd });
   await fails(["cluster", "points.npy"], MISUSED, /--clusters is missing/, { cwd });
-  await fails(["cluster", "points.npy", "-m", "3", "--mean", "median"], MISUSED, /--mean is "median", which is not plain, trim:SHARE or huber:DISTANCE/, { cwd });
-  await fails(["cluster", "points.npy", "-m", "3", "--start", "farthest", "--backend", "cpu"], FAILED, /options have no "start"/, { cwd });
+  await fails(["cluster", "points.npy", "-m", "3", "--method", "lloyd", "--mean", "median"], MISUSED, /--mean is "median", which is not plain, trim:SHARE or huber:DISTANCE/, { cwd });
   await fails(["compress", "absent.npy", "x"], FAILED, /no such file or directory, open 'absent.npy'/, { cwd });
   await writeFile(join(cwd, "points.bin"), new Uint8Array(64));
   await fails(["compress", "points.bin", "x"], MISUSED, /points.bin: neither its name nor its first bytes say what it is/, { cwd });
@@ -134,6 +159,37 @@ test("compress, info, query: from vectors to their neighbours, by files", async 
   await fails(["query", "index.lwi", "wide.npy", "--backend", "cpu"], 2, /wide.npy has vectors of 17 components, those of the index have 16/, { cwd });
 });
 
+test("query: more neighbours than there are, as lines and as files", async (t) => {
+  const { path: cwd, count, dim } = await folder(t, { count: 50 });
+  await succeeds(["compress", "points.npy", "index.lwi", "--code", "int8", "--backend", "cpu"], { cwd });
+  const lines = (await succeeds(["query", "index.lwi", "queries.npy", "-k", "100000000", "--backend", "cpu"], { cwd })).stdout.trim().split("\n");
+  assert.equal(lines.length, 20 * count);
+  await fails(["query", "index.lwi", "queries.npy", "-k", "100000000", "--ids", "ids.npy", "--backend", "cpu"], 2, /--k is 100000000: 20 queries would make files of 2000000000 numbers/, { cwd });
+  await succeeds(["query", "index.lwi", "queries.npy", "-k", "60", "--ids", "ids.npy", "--distances", "distances.npy", "--backend", "cpu"], { cwd });
+  const [ids, distances] = await Promise.all(["ids.npy", "distances.npy"].map(async (name) => openVectors(await readFile(join(cwd, name)))));
+  assert.deepEqual([ids.count, ids.dim, distances.dim, dim], [20, 60, 60, 16]);
+  const [found, far] = [await ids.elements(), await distances.elements()];
+  for (let q = 0; q < 20; q++) {
+    assert.deepEqual([...found.subarray(60 * q, 60 * q + count)], lines.slice(count * q, count * (q + 1)).map((line) => Number(line.split("\t")[2])));
+    assert.ok(found.subarray(60 * q + count, 60 * (q + 1)).every((id) => id === 0xffffffff) && far.subarray(60 * q + count, 60 * (q + 1)).every((d) => d === Infinity));
+  }
+});
+
+test("query: batches are as one, and sketches are made for many queries only", async (t) => {
+  const { path: cwd, points, count, dim } = await folder(t, { dim: 40, count: 1000 });
+  await succeeds(["compress", "points.npy", "index.lwi", "--code", "int8", "--backend", "cpu"], { cwd });
+  const few = await succeeds(["query", "index.lwi", "queries.npy", "-k", "3", "--backend", "cpu"], { cwd });
+  assert.match(few.stderr, /^20 queries in .* each, on cpu\n$/);
+  // Two batches: they are of 4096 queries.
+  const random = new Random(9), many = 5000;
+  await writeFile(join(cwd, "many.npy"), encodeNpy(Float32Array.from({ length: many * dim }, (_, k) => points[(Math.floor(k / dim) % count) * dim + (k % dim)] + 0.01 * random.normal()), [many, dim]));
+  const { stdout, stderr } = await succeeds(["query", "index.lwi", "many.npy", "-k", "1", "--backend", "cpu"], { cwd });
+  assert.match(stderr, /^5000 queries in .* each, on cpu with sketches of [\d.]+ KiB\n$/);
+  const rows = stdout.trim().split("\n").map((line) => line.split("\t").map(Number));
+  assert.equal(rows.length, many);
+  rows.forEach(([query, rank, id], at) => assert.deepEqual([query, rank, id], [at, 0, at % count]));
+});
+
 test("the same index comes of every format, and of vectors that are added after the first", async (t) => {
   const { path: cwd, points, queries, dim } = await folder(t, { count: 300 });
   const halves = toHalf(points);
@@ -151,11 +207,54 @@ test("the same index comes of every format, and of vectors that are added after 
   }
   for (const file of files) assert.ok(file.equals(files[0]), "the bytes of the index");
 
-  const sampled = await succeeds(["compress", "full.npy", "sampled.lwi", "--sample", "200", "--clusters", "8", "--code", "int8", "--backend", "cpu"], { cwd });
+  const sampled = await succeeds(["compress", "full.npy", "sampled.lwi", "--sample", "200", "--clusters", "8", "--code", "int8", "--json", "--backend", "cpu"], { cwd });
   assert.match(sampled.stderr, /made of the first 200 of 300 vectors/);
+  const { trainedOn, count, nextId } = JSON.parse(sampled.stdout);
+  assert.deepEqual([trainedOn, count, nextId], [200, 300, 300]);
   const rows = (await succeeds(["query", "sampled.lwi", "queries.npy", "-k", "1", "--json", "--backend", "cpu"], { cwd })).stdout.trim().split("\n").map((row) => JSON.parse(row).ids[0]);
   const exact = nearest(rounded, queries, dim, 1).flat();
   assert.ok(rows.filter((id, q) => id === exact[q]).length >= 18, "nearest vectors, those that were added among them");
+});
+
+test("a file of more than 256 MiB is sampled, and its user told", async (t) => {
+  const { path: cwd } = await folder(t, { count: 30 });
+  // A hole but for its head. Its first vector ends the work before it takes long.
+  const [count, dim] = [70_000, 1024], head = npyHeader("float32", [count, dim]);
+  const file = await open(join(cwd, "large.npy"), "w");
+  await file.write(head, 0, head.length, 0);
+  await file.write(Float32Array.of(NaN), 0, 4, head.length);
+  await file.truncate(head.length + 4 * count * dim);
+  await file.close();
+  const { code, stderr } = await leastwise(["compress", "large.npy", "x", "--backend", "cpu"], { cwd });
+  assert.equal(code, 1, stderr);
+  assert.equal(stderr, "Clusters and codes are made of the first 65536 of 70000 vectors.\nleastwise: large.npy: vector 0 has a NaN or an infinity\n");
+});
+
+test("nothing is written over what is read, and what can't be written is told before any work", async (t) => {
+  const { path: cwd, points, dim } = await folder(t, { count: 100 });
+  await succeeds(["compress", "points.npy", "index.lwi", "--backend", "cpu"], { cwd });
+  const before = await readFile(join(cwd, "points.npy"));
+  await link(join(cwd, "points.npy"), join(cwd, "again.npy"));
+  await mkdir(join(cwd, "inside"));
+  // Work would end with this one's NaN.
+  await writeFile(join(cwd, "nan.npy"), encodeNpy(points.map((value, k) => (k === 7 ? NaN : value)), [100, dim]));
+  const CASES = [
+    [["compress", "points.npy", "points.npy"], 2, /points.npy is to be written, but it is what is read/],
+    [["compress", "points.npy", "inside/../again.npy"], 2, /again.npy is to be written, but it is points.npy, which is read/],
+    [["compress", "nan.npy", "inside"], 2, /inside is a folder/],
+    [["compress", "nan.npy", "absent/x.lwi"], 1, /absent\/x.lwi: .*no such file or directory/],
+    [["compress", "nan.npy", "points.npy/x.lwi"], 1, /points.npy\/x.lwi: .*not a directory/],
+    [["cluster", "points.npy", "-m", "3", "--centroids", "points.npy"], 2, /it is what is read/],
+    [["cluster", "nan.npy", "-m", "3", "--labels", "absent/labels.npy"], 1, /absent\/labels.npy: /],
+    [["cluster", "points.npy", "-m", "3", "--labels", "a.npy", "--centroids", "./a.npy"], 2, /a.npy is to be written twice/],
+    [["query", "index.lwi", "queries.npy", "--ids", "queries.npy"], 2, /it is what is read/],
+    [["query", "index.lwi", "queries.npy", "--distances", "index.lwi"], 2, /it is what is read/],
+  ];
+  for (const [args, code, message] of CASES) await fails([...args, "--quiet", "--backend", "cpu"], code, message, { cwd });
+  assert.ok(before.equals(await readFile(join(cwd, "points.npy"))));
+  assert.deepEqual((await readdir(cwd)).sort(), ["again.npy", "index.lwi", "inside", "nan.npy", "points.npy", "queries.npy"]);
+  // What is there and is something else is replaced.
+  await succeeds(["compress", "points.npy", "index.lwi", "--code", "int8", "--quiet", "--backend", "cpu"], { cwd });
 });
 
 test("what was there stays when something goes wrong, and nothing is left behind", async (t) => {
@@ -200,4 +299,18 @@ test("bench: a row a code, with build time next to recall", async (t) => {
   assert.equal(queries, 20);
   const [int8, none] = results;
   assert.ok(int8.recall > 0.9 && none.recall < int8.recall && int8.buildMs > 0 && int8.msSingle > 0 && none.bytesPerVector < int8.bytesPerVector, JSON.stringify(results));
+});
+
+test("bench: a ratio that does not fit is told in its row, and the others are measured", async (t) => {
+  const { path: cwd } = await folder(t, { count: 500, dim: 8 });
+  const { stdout } = await succeeds(["bench", "points.npy", "--backend", "cpu"], { cwd });
+  const rows = stdout.trim().split("\n").slice(1);
+  assert.deepEqual(rows.map((row) => row.split(/ {2,}/)[0]), ["int8", "int4", "bits @ 0.125", "bits @ 0.066"]);
+  assert.match(rows[3], /450 vectors of 8 dimensions .*don't fit into a ratio of 0.066/);
+  const { results } = JSON.parse((await succeeds(["bench", "points.npy", "--ratio", "0.01", "--ratio", "0.9", "--json", "--quiet", "--backend", "cpu"], { cwd })).stdout);
+  assert.match(results[0].reason, /don't fit into a ratio of 0.01/);
+  assert.ok(results[1].recall > 0.9 && results[1].ratio <= 0.9, JSON.stringify(results));
+  const { code, stderr } = await leastwise(["bench", "points.npy", "--ratio", "0.01", "--quiet", "--backend", "cpu"], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^leastwise: no code could be measured: .*don't fit into a ratio of 0.01/);
 });

@@ -6,7 +6,7 @@ import { fromHalf, toHalf } from "leastwise/vectors";
 import { energyOf, inClusters, publishedRows } from "../problems/vectors.mjs";
 import { BACKENDS, closeTo, open, rejects } from "./support.mjs";
 
-const METHODS = [{}, { method: "lloyd" }, { method: "lloyd", start: "farthest" }, { method: "lloyd", mean: { huber: 50 } }];
+const METHODS = [{}, { method: "lloyd" }, { method: "lloyd", start: "farthest" }, { method: "lloyd", mean: { trim: undefined, huber: 50 } }];
 
 /** What every clustering has to be, of whatever points. */
 function consistent(found, points, dim) {

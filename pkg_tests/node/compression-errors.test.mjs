@@ -27,6 +27,7 @@ test("clustering", async (t) => {
     [points, { ...good, method: "lloyd", mean: "median" }, "invalid-option", "mean: \"median\" is not one of \"plain\", { trim: share }, { huber: distance }"],
     [points, { ...good, method: "lloyd", mean: { trim: 0.6 } }, "invalid-option", "mean.trim: 0.6 is not a number from 0 to 0.49"],
     [points, { ...good, method: "lloyd", mean: { huber: 0 } }, "invalid-option", "mean.huber: 0 is not a number above 0"],
+    [points, { ...good, method: "lloyd", mean: { trim: 0.1, huber: 1 } }, "invalid-option", /^mean: .* is not one of "plain", \{ trim: share \}, \{ huber: distance \}$/],
     [points, { ...good, method: "vlc", cooling: 1 }, "invalid-option", "cooling: 1 is not a number from 0 to 0.999"],
     [points, { ...good, maxIterations: 0 }, "invalid-option", "maxIterations: 0 is not an integer from 1 to 4294967295"],
     [points, { ...good, tolerance: NaN }, "invalid-option", "tolerance: NaN is not a number of 0 or more"],

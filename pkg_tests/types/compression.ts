@@ -1,6 +1,6 @@
 // Compiled, never run: `lw.cluster`, `lw.compress` and indices.
 import { half, init } from "leastwise";
-import type { ClusterIteration, Clustering, ClusterOptions, Engine, F32, F64, Hits, Points, VectorIndex } from "leastwise";
+import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Hits, Points, VectorIndex } from "leastwise";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -42,6 +42,8 @@ export async function clusterings(lw: Engine, points: F32, doubles: F64, words: 
   await lw.cluster(points, { dim: 2, clusters: 3, learningRate: 0.1 });
   // @ts-expect-error one robust mean at a time
   await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", mean: { median: true } });
+  // @ts-expect-error indeed
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", mean: { trim: 0.1, huber: 1 } });
   // @ts-expect-error words without half() could be anything
   await lw.cluster(words, { dim: 2, clusters: 3 });
   // @ts-expect-error a list of numbers is no typed array
@@ -54,6 +56,16 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   await lw.compress(points, { dim: 8, clusters: 16, code: "bits", bits: 2.5, method: "lloyd", seed: 1 });
   await lw.compress(points, { dim: 8, ratio: 0.125 });
   await lw.compress(points, { dim: 8, code: "pq", bits: 1 });
+  // What is known only when it runs.
+  const small = bytes.length > 100;
+  const chosen: CompressOptions = { dim: 8, code: small ? "int8" : "bits" };
+  await lw.compress(points, chosen);
+  await lw.compress(points, { dim: 8, code: small ? "pq" : "bits", ratio: 0.2 });
+  await lw.compress(points, { dim: 8, ...(small && { ratio: 0.2 }) });
+  const codes: CodeOptions[] = [{}, { code: "none" }, { code: small ? "int4" : "none" }, { bits: 3 }, { ratio: 0.1 }, { code: "pq", bits: 2 }];
+  for (const code of codes) await lw.compress(points, { dim: 8, ...code });
+  // @ts-expect-error int8 has no bits, should it be that
+  await lw.compress(points, { dim: 8, code: small ? "int8" : "bits", bits: 4 });
   // @ts-expect-error the code has its bits in its name
   await lw.compress(points, { dim: 8, code: "int8", bits: 4 });
   // @ts-expect-error bits and ratio follow from each other

@@ -25,6 +25,9 @@ export interface Command {
   run(args: Arguments, signal: AbortSignal): Promise<void>;
 }
 
+/** What a number may be: from `least`, or else more than `above`, up to `most`. */
+export interface Bounds { readonly least?: number; readonly above?: number; readonly most?: number }
+
 /** Checked access to what was typed. */
 export class Arguments {
   constructor(private readonly values: { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }, readonly positionals: readonly string[]) {}
@@ -35,31 +38,42 @@ export class Arguments {
 
   texts(name: string): readonly string[] { return (this.values[name] as string[] | undefined) ?? []; }
 
-  number(name: string): number | undefined {
+  number(name: string, bounds: Bounds = {}): number | undefined {
     const given = this.text(name);
-    return given === undefined ? undefined : numberOf(name, given);
+    return given === undefined ? undefined : numberOf(name, given, bounds);
   }
 
-  numbers(name: string): readonly number[] { return this.texts(name).map((given) => numberOf(name, given)); }
+  numbers(name: string, bounds: Bounds = {}): readonly number[] { return this.texts(name).map((given) => numberOf(name, given, bounds)); }
 
-  /** An integer of at least `least`. */
+  /** An integer of at least `least` that 32 bits hold. */
   count(name: string, least = 1): number | undefined {
     const value = this.number(name);
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= least)) throw new UsageError(`--${name} is ${this.text(name)}, which is no integer from ${least} on`);
+    if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= MOST)) throw new UsageError(`--${name} is ${this.text(name)}, which is no integer from ${least} to ${MOST}`);
     return value;
   }
 
   choice<const C extends string>(name: string, choices: readonly C[]): C | undefined {
     const given = this.text(name);
-    if (given !== undefined && !(choices as readonly string[]).includes(given)) throw new UsageError(`--${name} is "${given}", which is not one of ${choices.join(", ")}`);
-    return given as C | undefined;
+    return given === undefined ? undefined : oneOf(name, given, choices);
   }
+
+  choices<const C extends string>(name: string, choices: readonly C[]): readonly C[] { return this.texts(name).map((given) => oneOf(name, given, choices)); }
 }
 
-function numberOf(name: string, given: string): number {
+const MOST = 2 ** 32 - 1;
+
+/** A number that was given for an option, or as a part of it. */
+export function numberOf(name: string, given: string, { least, above, most }: Bounds): number {
   const value = given.trim() === "" ? NaN : Number(given);
   if (!Number.isFinite(value)) throw new UsageError(`--${name} is "${given}", which is no number`);
-  return value;
+  if (value >= (least ?? -Infinity) && value > (above ?? -Infinity) && value <= (most ?? Infinity)) return value;
+  const bounds = [least === undefined ? [] : `at least ${least}`, above === undefined ? [] : `above ${above}`, most === undefined ? [] : `at most ${most}`].flat();
+  throw new UsageError(`--${name} is ${given}, but must be ${bounds.join(" and ")}`);
+}
+
+function oneOf<const C extends string>(name: string, given: string, choices: readonly C[]): C {
+  if (!(choices as readonly string[]).includes(given)) throw new UsageError(`--${name} is "${given}", which is not one of ${choices.join(", ")}`);
+  return given as C;
 }
 
 export function parse(command: Command, args: readonly string[]): Arguments {
@@ -69,8 +83,8 @@ export function parse(command: Command, args: readonly string[]): Arguments {
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (thrown) {
-    // Node's messages go on to explain what "--" is for.
-    throw new UsageError((thrown as Error).message.split(". To specify")[0]!);
+    // Node's messages go on to explain what "--" is for, and may have several lines.
+    throw new UsageError((thrown as Error).message.split(". To specify a positional")[0]!.replaceAll("\n", " ").replace(/\.$/, ""));
   }
   const { values, positionals } = parsed;
   const missing = command.positionals[positionals.length];

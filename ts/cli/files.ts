@@ -1,8 +1,8 @@
 /** Files: vectors and indices in, results out, never half written. */
 import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, readFile, rename, unlink, type FileHandle } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { open, readFile, rename, stat, unlink, type FileHandle } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import type { Engine, VectorIndex } from "leastwise";
 import { formatOf, openVectors, type ElementType, type OpenOptions, type Vectors } from "leastwise/vectors";
@@ -50,8 +50,11 @@ async function readAt(file: FileHandle, offset: number, length: number): Promise
 async function optionsOf(path: string, file: FileHandle, args: Arguments): Promise<OpenOptions> {
   const format = args.choice("format", FORMATS) ?? formatOf(path, await readAt(file, 0, 6));
   if (format === undefined) throw new UsageError(`${path}: neither its name nor its first bytes say what it is; give --format (with raw, also --type and --dim)`);
-  if (format !== "raw") return { format };
   const [type, dim] = [args.text("type"), args.count("dim")];
+  if (format !== "raw") {
+    if (type !== undefined || dim !== undefined) throw new UsageError(`${path}: ${type !== undefined ? "--type" : "--dim"} is for --format raw; a ${format} file says itself what is in it`);
+    return { format };
+  }
   if (type === undefined || dim === undefined) throw new UsageError("--format raw needs --type and --dim");
   return { format, type: type as ElementType, dim };
 }
@@ -82,9 +85,39 @@ async function publishedFiles(path: string) {
   return { idx: idx!, anchors: anchors!, assign: assign!, ...(jacobians && { jacobians }), ...(residuals && { residuals }) };
 }
 
+/**
+ * Finds out, before any work, whether files can be written, and refuses those that would replace what is read or each other. What is not
+ * given is not written.
+ */
+export async function mustBeWritable(outputs: readonly (string | undefined)[], inputs: readonly string[]): Promise<void> {
+  const given = outputs.filter((path) => path !== undefined);
+  const twice = given.find((path, k) => given.findIndex((other) => resolve(other) === resolve(path)) < k);
+  if (twice !== undefined) throw new UsageError(`${twice} is to be written twice`);
+  for (const path of given) {
+    const there = await statOf(path);
+    if (there?.isDirectory()) throw new UsageError(`${path} is a folder, where a file is to be written`);
+    for (const input of inputs) {
+      const read = await statOf(input);
+      if (there && read && there.dev === read.dev && there.ino === read.ino) throw new UsageError(`${path} is to be written, but it is ${input === path ? "what is read" : `${input}, which is read`}: give another name`);
+    }
+    const temporary = temporaryBeside(path);
+    await (await open(temporary, "wx").catch((thrown: unknown) => { throw named(path, thrown); })).close();
+    await unlink(temporary);
+  }
+}
+
+async function statOf(path: string) {
+  return stat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+    throw error;
+  });
+}
+
+const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+
 /** Writes a file under another name beside it, and gives it its name once everything is on the disk: readers see all of it or none. */
 export async function writeAtomically(path: string, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = temporaryBeside(path);
   const file = await open(temporary, "wx");
   try {
     try {

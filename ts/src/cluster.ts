@@ -11,7 +11,7 @@ import type { Tasks } from "./tasks.js";
  * What a centroid is of the vectors that are assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
  * either end of their order by distance; `{ huber: δ }` weighs those that are farther than δ by δ over their distance.
  */
-export type Mean = "plain" | { readonly trim: number } | { readonly huber: number };
+export type Mean = "plain" | { readonly trim: number; readonly huber?: never } | { readonly huber: number; readonly trim?: never };
 
 /** Options of every method. */
 export interface ClusterBase extends Reporting {
@@ -140,12 +140,12 @@ export function nativeClusterOptions(options: ClusterOptions): NativeClusterOpti
   mustBeBetween("momentum", rest.momentum, 0, 0.999);
   mustBeOneOf("start", rest.start, ["k-means++", "farthest"]);
   mustBeMean(rest.mean);
-  return { ...(given(rest) as NativeClusterOptions), method };
+  return { ...(given({ ...rest, mean: typeof rest.mean === "object" ? given(rest.mean) : rest.mean }) as NativeClusterOptions), method };
 }
 
 function mustBeMean(mean: Mean | undefined): void {
   if (mean === undefined || mean === "plain") return;
-  const names = typeof mean === "object" && mean !== null ? Object.keys(mean) : [];
+  const names = typeof mean === "object" && mean !== null ? Object.keys(given(mean)) : [];
   if (names.length !== 1 || !(names[0] === "trim" || names[0] === "huber")) {
     throw new LeastwiseError("invalid-option", `mean: ${typeof mean === "string" ? `"${String(mean)}"` : describe(mean)} is not one of "plain", { trim: share }, { huber: distance }`);
   }

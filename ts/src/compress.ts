@@ -19,19 +19,20 @@ interface CompressBase extends Reporting {
 }
 
 /**
- * What is stored of a vector besides its cluster:
+ * What is stored of a vector besides its cluster, `code`:
  * - `"bits"` (the default): its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
  *   4 unless told), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.
  * - `"pq"`: product quantisation, a byte for several components; `bits` a component (up to 8, 2 unless told), or `ratio`.
  * - `"none"`: nothing; then all vectors of a cluster look alike.
  */
-export type CompressOptions =
-  | CompressBase & { readonly code?: "bits"; readonly bits?: number; readonly ratio?: never }
-  | CompressBase & { readonly code?: "bits"; readonly bits?: never; readonly ratio: number }
-  | CompressBase & { readonly code: "pq"; readonly bits?: number; readonly ratio?: never }
-  | CompressBase & { readonly code: "pq"; readonly bits?: never; readonly ratio: number }
-  | CompressBase & { readonly code: "none" | "int8" | "int4"; readonly bits?: never; readonly ratio?: never };
+export type CodeOptions =
+  | { readonly code?: "bits" | "int8" | "int4" | "pq" | "none"; readonly bits?: never; readonly ratio?: never }
+  | { readonly code?: "bits" | "pq"; readonly bits?: number; readonly ratio?: never }
+  | { readonly code?: "bits" | "pq"; readonly bits?: never; readonly ratio?: number };
+
+/** How to compress; sizes for codes that have one already do not compile. */
+export type CompressOptions = CompressBase & CodeOptions;
 
 /** An index in the format of the published compressor, file by file: `.idx`, `.anchors.bin`, `.assign.bin` and, if there are, the others. */
 export interface PublishedFiles {

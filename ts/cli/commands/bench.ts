@@ -1,14 +1,15 @@
 /** `leastwise bench`: what codes cost and find on a file's vectors. */
-import type { CompressOptions, Engine, F32 } from "leastwise";
+import { LeastwiseError, type CodeOptions, type Engine, type F32 } from "leastwise";
 import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
 import { openVectorFile, VECTOR_OPTIONS } from "../files.js";
 import { Progress } from "../progress.js";
 import { percent, row, short, time } from "../text.js";
-import { buildOptions, BUILD_OPTIONS, located } from "./compress.js";
+import { buildOptions, BUILD_OPTIONS, CODES, located, RATIOS } from "./compress.js";
 
-type Code = Pick<CompressOptions, "code" | "ratio">;
 interface Result { code: string; clusters: number; bytesPerVector: number; ratio: number; buildMs: number; recall: number; msSingle: number; msPerQuery: number; exactMsPerQuery: number }
+/** A code that could not be made of these vectors, and why. */
+interface Refused { code: string; reason: string }
 
 const HEAD = ["code", "clusters", "bytes", "of f32", "build", "recall", "one query", "of many", "exact"];
 const WIDTHS = [12, 8, 8, 8, 8, 7, 10, 10, 10];
@@ -23,7 +24,7 @@ export const bench: Command = {
     code: { value: "CODE", multiple: true, help: "bits, int8, int4, pq or none; may be given several times" },
     ratio: { value: "R", multiple: true, help: "code bits, made for this size over that in f32; may be given several times" },
     k: { short: "k", value: "K", help: "recall is that of the K nearest; 10 unless given" },
-    probes: { value: "P", help: "clusters that are looked into; all unless given" },
+    probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },
     limit: { value: "N", help: "the first N vectors only" },
     ...BUILD_OPTIONS,
     ...VECTOR_OPTIONS,
@@ -34,22 +35,25 @@ that are found, without the originals; "one query" is the time of one asked alon
 of an exact search among the originals.`,
 
   async run(args, signal) {
+    const k = args.count("k") ?? 10, probes = args.count("probes"), build = buildOptions(args);
+    const codes: CodeOptions[] = [...args.choices("code", CODES).map((code) => ({ code })), ...args.numbers("ratio", RATIOS).map((ratio) => ({ ratio }))];
     const { points, queries, dim } = await load(args);
-    const k = args.count("k") ?? 10;
-    const codes = [...args.texts("code").map((code) => ({ code })), ...args.numbers("ratio").map((ratio) => ({ ratio }))] as Code[];
+    if (k > points.length / dim) throw new UsageError(`--k is ${k}, but there are ${points.length / dim} vectors to find`);
     if (codes.length === 0) codes.push({ code: "int8" }, { code: "int4" }, { ratio: 0.125 }, { ratio: 0.066 });
     const progress = new Progress({ quiet: args.has("quiet") });
     try {
       await withEngine(args, async (lw) => {
         remark(args, `${points.length / dim} vectors of ${dim} components, ${queries.length / dim} queries, recall of the ${k} nearest; on ${lw.backend} (${lw.adapter}, ${lw.precision})`);
-        const results: Result[] = [];
+        const results: (Result | Refused)[] = [];
         if (!args.has("json")) console.log(row(HEAD, WIDTHS));
         for (const code of codes) {
-          const result = await measure(lw, args, { points, queries, dim, k, code, signal, progress });
+          const result = await measure(lw, args, { points, queries, dim, k, probes, build, code, signal, progress });
           results.push(result);
           if (!args.has("json")) console.log(row(cells(result), WIDTHS));
         }
         if (args.has("json")) console.log(JSON.stringify({ backend: lw.backend, vectors: points.length / dim, dim, queries: queries.length / dim, k, results }, null, 2));
+        const first = results[0]!;
+        if (results.every((each) => "reason" in each) && "reason" in first) throw new Error(`no code could be measured: ${first.reason}`);
       });
     } finally {
       progress.end();
@@ -82,21 +86,32 @@ async function load(args: Arguments): Promise<{ points: F32; queries: F32; dim: 
   }
 }
 
-interface Work { points: F32; queries: F32; dim: number; k: number; code: Code; signal: AbortSignal; progress: Progress }
+interface Work { points: F32; queries: F32; dim: number; k: number; probes: number | undefined; build: ReturnType<typeof buildOptions>; code: CodeOptions; signal: AbortSignal; progress: Progress }
 
-async function measure(lw: Engine, args: Arguments, { points, queries, dim, k, code, signal, progress }: Work): Promise<Result> {
+async function measure(lw: Engine, args: Arguments, { points, queries, dim, k, probes, build, code, signal, progress }: Work): Promise<Result | Refused> {
   const [path] = args.positionals as [string];
-  const probes = args.count("probes");
+  const name = code.ratio === undefined ? code.code! : `bits @ ${code.ratio}`;
   const started = performance.now();
-  const options = { dim, ...code, ...buildOptions(args), signal, onProgress: progress.stage(code.code ?? `ratio ${code.ratio}`) } as CompressOptions;
-  using index = await located(path, 0, () => lw.compress(points, options));
+  const reporting = { signal, onProgress: progress.stage(name) };
+  const made = await located(path, 0, () => lw.compress(points, { dim, ...code, ...build, ...reporting })).catch((thrown: unknown) => {
+    // Each option was found to be right by itself: what is left is a ratio that such vectors cannot have.
+    if (code.ratio !== undefined && thrown instanceof LeastwiseError && thrown.code === "invalid-option") return thrown.message;
+    throw thrown;
+  });
+  if (typeof made === "string") {
+    progress.end();
+    return { code: name, reason: made };
+  }
+  using index = made;
   const buildMs = performance.now() - started;
   progress.end();
   const { recall, msSingle, msPerQuery, exactMsPerQuery } = await index.evaluate(queries, { k, points, signal, ...(probes && { probes }) });
   const { clusters, count, bytes } = index.info;
-  return { code: code.ratio === undefined ? index.info.code : `bits @ ${code.ratio}`, clusters, bytesPerVector: bytes / count, ratio: index.ratio, buildMs, recall, msSingle, msPerQuery, exactMsPerQuery };
+  return { code: name, clusters, bytesPerVector: bytes / count, ratio: index.ratio, buildMs, recall, msSingle, msPerQuery, exactMsPerQuery };
 }
 
-function cells({ code, clusters, bytesPerVector, ratio, buildMs, recall, msSingle, msPerQuery, exactMsPerQuery }: Result): string[] {
+function cells(result: Result | Refused): string[] {
+  if ("reason" in result) return [result.code, ` ${result.reason}`];
+  const { code, clusters, bytesPerVector, ratio, buildMs, recall, msSingle, msPerQuery, exactMsPerQuery } = result;
   return [code, String(clusters), short(bytesPerVector), percent(ratio), time(buildMs), recall.toFixed(4), time(msSingle), time(msPerQuery), time(exactMsPerQuery)];
 }

@@ -1,18 +1,31 @@
 /** `leastwise cluster`: centroids and labels of a file's vectors. */
 import type { ClusterOptions, Mean } from "leastwise";
 import { encodeNpy } from "leastwise/vectors";
-import { UsageError, type Arguments, type Command } from "../arguments.js";
+import { numberOf, UsageError, type Arguments, type Bounds, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, withEngine } from "../engine.js";
-import { openVectorFile, VECTOR_OPTIONS, writeAtomically } from "../files.js";
+import { mustBeWritable, openVectorFile, VECTOR_OPTIONS, writeAtomically } from "../files.js";
 import { Progress } from "../progress.js";
 import { short, time } from "../text.js";
 import { located } from "./compress.js";
 
-/** Options that are numbers, and what the façade calls them. */
-const NUMBERS = {
-  "max-iterations": "maxIterations", tolerance: "tolerance", "min-changes": "minChanges", temperature: "temperature", cooling: "cooling",
-  "learning-rate": "learningRate", momentum: "momentum", "maintenance-interval": "maintenanceInterval", seed: "seed",
-} as const;
+/** Options that are numbers: what the façade calls them, and what they may be. */
+const NUMBERS: { readonly [option: string]: { readonly name: string; readonly integer?: true } & Bounds } = {
+  "max-iterations": { name: "maxIterations", integer: true, least: 1 },
+  tolerance: { name: "tolerance", least: 0 },
+  "min-changes": { name: "minChanges", integer: true, least: 0 },
+  temperature: { name: "temperature", above: 0 },
+  cooling: { name: "cooling", least: 0, most: 0.999 },
+  "learning-rate": { name: "learningRate", above: 0 },
+  momentum: { name: "momentum", least: 0, most: 0.999 },
+  "maintenance-interval": { name: "maintenanceInterval", integer: true, least: 1 },
+  seed: { name: "seed", integer: true, least: 0 },
+};
+
+/** Options that not all methods have. */
+const OF_METHODS: { readonly [option: string]: readonly string[] } = {
+  start: ["lloyd", "vlc"], mean: ["lloyd", "vlc"], "min-changes": ["lloyd", "vlc"], cooling: ["anneal", "vlc"],
+  temperature: ["vlc"], "learning-rate": ["vlc"], momentum: ["vlc"], "maintenance-interval": ["vlc"],
+};
 
 export const cluster: Command = {
   name: "cluster",
@@ -45,12 +58,14 @@ export const cluster: Command = {
     const [path] = args.positionals as [string];
     const clusters = args.count("clusters");
     if (clusters === undefined) throw new UsageError("--clusters is missing");
+    const asked = methodOptions(args);
     const vectors = await openVectorFile(path, args);
     const progress = new Progress({ quiet: args.has("quiet") });
     try {
+      await mustBeWritable([args.text("centroids"), args.text("labels")], [path]);
       const points = await vectors.rows();
       await withEngine(args, async (lw) => {
-        const options = { dim: vectors.dim, clusters, ...methodOptions(args), signal, onProgress: progress.stage("clustering") } as ClusterOptions;
+        const options = { dim: vectors.dim, clusters, ...asked, signal, onProgress: progress.stage("clustering") } as ClusterOptions;
         const found = await located(path, 0, () => lw.cluster(points, options));
         progress.end();
         signal.throwIfAborted();
@@ -69,17 +84,19 @@ export const cluster: Command = {
 
 function methodOptions(args: Arguments): Partial<ClusterOptions> {
   const method = args.choice("method", ["anneal", "lloyd", "vlc"]);
+  for (const [option, methods] of Object.entries(OF_METHODS)) {
+    if (args.text(option) !== undefined && !methods.includes(method ?? "anneal")) throw new UsageError(`--${option} is an option of --method ${methods.join(" and ")}, not of ${method ?? "anneal"}`);
+  }
   const start = args.choice("start", ["k-means++", "farthest"]);
   const mean = meanOf(args.text("mean"));
-  const numbers = Object.entries(NUMBERS).map(([option, name]) => [name, args.number(option)] as const).filter(([, value]) => value !== undefined);
+  const numbers = Object.entries(NUMBERS).map(([option, { name, integer, ...bounds }]) => [name, integer ? args.count(option, bounds.least) : args.number(option, bounds)] as const).filter(([, value]) => value !== undefined);
   return { ...(method && { method }), ...(start && { start }), ...(mean && { mean }), ...Object.fromEntries(numbers) } as Partial<ClusterOptions>;
 }
 
 function meanOf(given: string | undefined): Mean | undefined {
   if (given === undefined || given === "plain") return given;
   const [kind, value] = given.split(":", 2);
-  const number = value?.trim() ? Number(value) : NaN;
-  if (kind === "trim" && Number.isFinite(number)) return { trim: number };
-  if (kind === "huber" && Number.isFinite(number)) return { huber: number };
+  if (kind === "trim" && value) return { trim: numberOf("mean trim", value, { least: 0, most: 0.49 }) };
+  if (kind === "huber" && value) return { huber: numberOf("mean huber", value, { above: 0 }) };
   throw new UsageError(`--mean is "${given}", which is not plain, trim:SHARE or huber:DISTANCE`);
 }

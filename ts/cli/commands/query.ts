@@ -1,14 +1,21 @@
 /** `leastwise query`: the nearest vectors of those in a file. */
+import { once } from "node:events";
 import { encodeNpy } from "leastwise/vectors";
-import type { VectorIndex } from "leastwise";
-import { UsageError, type Command } from "../arguments.js";
+import type { Hits, VectorIndex } from "leastwise";
+import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
-import { named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
+import { mustBeWritable, named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
 import { Progress } from "../progress.js";
-import { time } from "../text.js";
+import { size, time } from "../text.js";
 
-/** Queries that are searched at once. */
-const BATCH = 4096;
+/** Queries that are searched at once, and neighbours of them. */
+const BATCH = 4096, BATCH_HITS = 2 ** 22;
+/** Numbers in a file of results. */
+const MOST_HITS = 2 ** 28;
+/** What stands in files where there are fewer neighbours than wanted. */
+const NONE = 2 ** 32 - 1;
+/** Queries from which on sketches pay: their making takes as long as 64 or so, searched together, take without. */
+const WORTH_SKETCHES = 64;
 
 export const query: Command = {
   name: "query",
@@ -16,7 +23,7 @@ export const query: Command = {
   positionals: ["INDEX", "QUERIES"],
   options: {
     k: { short: "k", value: "K", help: "neighbours wanted of each; 10 unless given" },
-    probes: { value: "P", help: "clusters that are looked into; all unless given" },
+    probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },
     ids: { value: "FILE", help: "write the ids as .npy (uint32, queries × k)" },
     distances: { value: "FILE", help: "write the squared distances as .npy (float32, queries × k)" },
     ...VECTOR_OPTIONS,
@@ -28,31 +35,42 @@ Where there are fewer than k, files have the id 4294967295 and the distance infi
 
   async run(args, signal) {
     const [path, queries] = args.positionals as [string, string];
-    const k = args.count("k") ?? 10, probes = args.count("probes");
+    const wanted = args.count("k") ?? 10, probes = args.count("probes");
+    const files = { ids: args.text("ids"), distances: args.text("distances") };
+    const toFiles = files.ids !== undefined || files.distances !== undefined;
     const asked = await openVectorFile(queries, args);
-    const progress = new Progress({ quiet: args.has("quiet") });
+    // A bar would stand among the lines.
+    const progress = new Progress({ quiet: args.has("quiet") || (!toFiles && process.stdout.isTTY === true) });
     try {
+      await mustBeWritable([files.ids, files.distances], [path, queries]);
       await withEngine(args, async (lw) => {
         using index = await openIndexFile(lw, path);
         const count = countOf(asked, index, queries);
-        const [ids, distances] = [new Uint32Array(count * k), new Float32Array(count * k)];
-        const toFiles = args.text("ids") !== undefined || args.text("distances") !== undefined;
+        if (toFiles && count * wanted > MOST_HITS) throw new UsageError(`--k is ${wanted}: ${count} queries would make files of ${count * wanted} numbers, of which there may be ${MOST_HITS}`);
+        // There are no more than all.
+        const k = Math.min(wanted, Math.max(1, index.count)), step = Math.max(1, Math.min(BATCH, Math.floor(BATCH_HITS / k)));
+        const [ids, distances] = toFiles ? [new Uint32Array(count * wanted).fill(NONE), new Float32Array(count * wanted).fill(Infinity)] : [];
+        index.sketches = count >= WORTH_SKETCHES;
         const move = progress.stage("searching");
         let spent = 0;
-        for (let first = 0; first < count; first += BATCH) {
-          const batch = await (count === asked.count ? asked.rows(first, Math.min(BATCH, count - first)) : asked.rows());
+        for (let first = 0; first < count; first += step) {
+          const rows = Math.min(step, count - first);
+          const batch = await (count === asked.count ? asked.rows(first, rows) : asked.rows());
           const started = performance.now();
           const hits = await index.search(batch, { k, signal, ...(probes && { probes }) }).catch((thrown: unknown) => { throw named(queries, thrown); });
           spent += performance.now() - started;
-          ids.set(hits.ids, first * k);
-          distances.set(hits.distances, first * k);
-          move(Math.min(count, first + BATCH), count);
+          if (!toFiles) await print(hits, first, args);
+          for (let row = 0; toFiles && row < rows; row++) {
+            ids!.set(hits.ids.subarray(row * k, (row + 1) * k), (first + row) * wanted);
+            distances!.set(hits.distances.subarray(row * k, (row + 1) * k), (first + row) * wanted);
+          }
+          move(first + rows, count);
         }
         progress.end();
-        if (args.text("ids") !== undefined) await writeAtomically(args.text("ids")!, [encodeNpy(ids, [count, k])]);
-        if (args.text("distances") !== undefined) await writeAtomically(args.text("distances")!, [encodeNpy(distances, [count, k])]);
-        if (!toFiles) print(ids, distances, k, args.has("json"));
-        remark(args, `${count} queries in ${time(spent)}, ${time(spent / Math.max(1, count))} each, on ${lw.backend}`);
+        if (files.ids !== undefined) await writeAtomically(files.ids, [encodeNpy(ids!, [count, wanted])]);
+        if (files.distances !== undefined) await writeAtomically(files.distances, [encodeNpy(distances!, [count, wanted])]);
+        const { sketchBytes } = index.info;
+        remark(args, `${count} queries in ${time(spent)}, ${time(spent / Math.max(1, count))} each, on ${lw.backend}${sketchBytes > 0 ? ` with sketches of ${size(sketchBytes)}` : ""}`);
       });
     } finally {
       progress.end();
@@ -68,12 +86,14 @@ function countOf(asked: VectorFile, index: VectorIndex, path: string): number {
   throw new UsageError(`${path} has vectors of ${asked.dim} components, those of the index have ${index.dim}`);
 }
 
-function print(ids: Uint32Array, distances: Float32Array, k: number, json: boolean): void {
+/** Lines of a batch of queries, the first of which is number `first`; done when the reader is ready for more. */
+async function print({ ids, distances, k }: Hits, first: number, args: Arguments): Promise<void> {
   const lines: string[] = [];
   for (let at = 0; at < ids.length; at += k) {
-    const found = [...ids.subarray(at, at + k).keys()].map((rank) => ({ id: ids[at + rank]!, distance: distances[at + rank]! })).filter(({ distance }) => distance !== Infinity);
-    if (json) lines.push(JSON.stringify({ query: at / k, ids: found.map(({ id }) => id), distances: found.map(({ distance }) => distance) }));
-    else found.forEach(({ id, distance }, rank) => lines.push(`${at / k}\t${rank}\t${id}\t${distance}`));
+    const query = first + at / k;
+    const found = Array.from({ length: k }, (_, rank) => ({ id: ids[at + rank]!, distance: distances[at + rank]! })).filter(({ distance }) => distance !== Infinity);
+    if (args.has("json")) lines.push(JSON.stringify({ query, ids: found.map(({ id }) => id), distances: found.map(({ distance }) => distance) }));
+    else found.forEach(({ id, distance }, rank) => lines.push(`${query}\t${rank}\t${id}\t${distance}`));
   }
-  if (lines.length) process.stdout.write(`${lines.join("\n")}\n`);
+  if (lines.length && !process.stdout.write(`${lines.join("\n")}\n`)) await once(process.stdout, "drain");
 }
