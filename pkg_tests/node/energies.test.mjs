@@ -94,5 +94,5 @@ test("what is no energy is refused", async (t) => {
   refuses(() => problem.energy("pair", { of: [x] }, ([p]) => p), "shape", /an energy is one scalar, not 2/);
   refuses(() => problem.energy("lossy", { of: [x], loss: {} }, ([p]) => p.x), "invalid-option", 'term "lossy": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy', { term: "lossy" });
   refuses(() => problem.energy("none", { of: [x] }, 3), "no-residual", 'term "none": the energy must be a function, not a number', { term: "none" });
-  refuses(() => problem.energy("plain", { of: [x] }, () => 0), "shape", /./, { term: "plain" });
+  refuses(() => problem.energy("plain", { of: [x] }, () => 0), "no-residual", /plain/, { term: "plain" });
 });
