@@ -6,7 +6,7 @@
 // that needs no change stays as it is, bit by bit, and Cholesky's factor finds most of these without any rotation.
 // A matrix with an entry that is not finite stays, too.
 //
-// words0: width n, 1 for absolute values
+// words0: width n, 1 for absolute values, first column of the blocks
 //
 // limits: ε, and a relative tolerance (a few roundings)
 // map: for every packed entry 0 (it is 0) or its column + 1, with the sign in the highest bit
@@ -29,15 +29,20 @@ fn given(k: u32, i: u32) -> real {
     return select(value, -value, code > 0x7fffffffu);
 }
 
+// Where packed entry k of item i is.
+fn packed_at(k: u32, i: u32) -> u32 {
+    return (params.words0.z + k) * params.count + i;
+}
+
 // Where entry (r, c) of item i is.
 fn at(r: u32, c: u32, i: u32) -> u32 {
     let row = max(r, c);
-    return (row * (row + 1u) / 2u + min(r, c)) * params.count + i;
+    return packed_at(row * (row + 1u) / 2u + min(r, c), i);
 }
 
 fn copy(packed: u32, i: u32) {
     for (var k = 0u; k < packed; k++) {
-        blocks[k * params.count + i] = given(k, i);
+        blocks[packed_at(k, i)] = given(k, i);
     }
 }
 
@@ -142,7 +147,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     var finite = true;
     for (var k = 0u; k < packed; k++) {
         let value = given(k, i);
-        blocks[k * params.count + i] = value;
+        blocks[packed_at(k, i)] = value;
         finite = finite && is_finite(value);
         largest = max(largest, abs(value));
     }

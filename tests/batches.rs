@@ -47,6 +47,7 @@ fn chain(session: &mut Session, n: u32) -> (u32, u32, Vec<u32>) {
             columns: Vec::new(),
             weight: Weight::Shared(1.0 + f64::from(k % 5)),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -134,6 +135,7 @@ fn an_undefined_residual_of_a_batch_is_blamed_on_its_term() {
                 columns: Vec::new(),
                 weight: Weight::Shared(1.0),
                 loss: None,
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[root],
             };
@@ -181,6 +183,7 @@ fn stars_in_any_order_are_one_structure_a_valence() {
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[mean],
         };
@@ -230,6 +233,7 @@ fn numbers_are_data() {
             columns: columns.into_iter().collect(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };

@@ -34,6 +34,7 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
             .collect(),
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[output],
     };

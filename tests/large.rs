@@ -42,6 +42,7 @@ fn term(session: &mut Session, tape: &Tape, outputs: &[u32], tables: &[u32], cou
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs,
     };

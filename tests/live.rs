@@ -28,6 +28,7 @@ fn pull(session: &mut Session, problem: u32, name: &str, table: u32, indices: Ve
         columns: vec![Column { name: "target".into(), width: 1, shared: false, values: Reals::F64(&targets) }],
         weight: Weight::Shared(1.0),
         loss,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[residual],
     };
@@ -201,6 +202,7 @@ fn arm(session: &mut Session) -> (u32, u32) {
         columns: vec![Column { name: "goal".into(), width: 2, shared: false, values: Reals::F64(&[1.5, 1.0]) }],
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[residual],
     };

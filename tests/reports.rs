@@ -35,6 +35,7 @@ fn term(
         columns: vec![Column { name: "data".into(), width: 1, shared: false, values: Reals::F64(data) }],
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[output],
     };

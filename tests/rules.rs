@@ -34,6 +34,7 @@ fn evaluate(session: &mut Session, rule: &Rule, edges: &[Edge]) -> (Vec<f64>, Ve
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[output],
     };

@@ -27,6 +27,7 @@ fn pull(session: &mut Session, problem: u32, table: u32, targets: &[f64]) -> Res
         columns: vec![Column { name: "target".into(), width: 1, shared: false, values: Reals::F64(targets) }],
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[residual],
     };
@@ -190,6 +191,7 @@ fn a_derivative_that_is_not_finite_is_never_convergence() {
             columns: vec![],
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -227,6 +229,7 @@ fn a_step_to_where_the_derivative_is_not_finite_is_rejected() {
                 columns: vec![],
                 weight: Weight::Shared(1.0),
                 loss: None,
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[residual],
             };

@@ -132,6 +132,7 @@ fn make(session: &mut Session, rows: &Rows, shape: Shape, traced: bool) -> Made 
             columns: vec![Column { name: "goal".into(), width: 2, shared: false, values: Reals::F64(values) }],
             weight: Weight::Shared(0.1),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -153,6 +154,7 @@ fn add(session: &mut Session, rows: &Rows, shape: Shape, traced: bool, problem: 
         columns: vec![Column { name: "strength".into(), width: 1, shared: true, values: Reals::F64(&strength) }],
         weight: Weight::Shared(2.0),
         loss: None,
+        objective: Default::default(),
         tape: &words,
         outputs: &outputs,
     };
@@ -368,6 +370,7 @@ fn an_entry_that_is_not_defined_is_blamed_on_its_row() {
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[sum],
         };
@@ -404,6 +407,7 @@ fn tapes_that_do_not_sum_as_they_should_are_refused() {
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[output],
         };
@@ -440,6 +444,7 @@ fn tapes_that_do_not_sum_as_they_should_are_refused() {
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[sum],
     };
@@ -481,6 +486,7 @@ fn random_tapes_are_refused_or_run() {
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[output],
         };

@@ -69,6 +69,7 @@ pub fn problem(session: &mut Session, scene: &Scene) -> u32 {
         columns: vec![Column { name: "seen".into(), width: 2, shared: false, values: Reals::F64(&scene.seen) }],
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[output],
     };

@@ -1,5 +1,5 @@
 // Compiled, never run: what the types must accept, infer and refuse. `run.mjs` says with which compilers.
-import { column, cos, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
+import { column, cos, huber, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
 import type { Bool, Constants, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
 
@@ -46,6 +46,18 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   term.enabled = false;
   const [first] = await term.worst(1);
   return `${report} ${upload.byteLength} ${first?.instance} ${await term.cost()} ${report.time.traceMs} ${report.costByTerm.t}`;
+}
+
+export function energies(lw: Engine, floats: F32) {
+  const p = lw.problem(), x = p.variables("x", { shape: 3, values: floats });
+  const term = p.energy("e", { of: { x }, data: { rest: floats }, weight: 2 }, ({ x }, { rest }) => x.norm().sub(rest).square());
+  term.set({ rest: floats, weight: 3 });
+  // @ts-expect-error an energy is one scalar
+  p.energy("vector", { of: [x] }, ([a]) => a);
+  // @ts-expect-error an energy has no loss
+  p.energy("robust", { of: [x], loss: huber(1) }, ([a]) => a.norm());
+  // @ts-expect-error a plain number is not an energy
+  p.energy("number", { of: [x] }, () => 0);
 }
 
 export function errors(thrown: unknown): ErrorCode | undefined {

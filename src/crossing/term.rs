@@ -2,6 +2,7 @@
 //! a second.
 
 use crate::error::Error;
+use crate::kernel::Objective;
 use crate::problem::{Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
 
 /// What `ts/src/crossing.ts` packs.
@@ -42,7 +43,8 @@ impl<'a> Packed<'a> {
         let mut reals = Cursor { rest: self.reals };
         let mut names = self.columns.split('\0');
         let mut name = || names.next().unwrap_or_default().to_string();
-        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed, loss, loss_reals] = words.take(11)?
+        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed, loss, loss_reals, energy] =
+            words.take(12)?
         else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
         };
@@ -85,7 +87,9 @@ impl<'a> Packed<'a> {
             all.push(Trace { length, tape: words.take(tape)?, outputs: words.take(outputs)? });
         }
         let (tape, outputs) = all.first().map_or((&[][..], &[][..]), |trace| (trace.tape, trace.outputs));
-        let plain = TermSpec { name: self.name.to_string(), count, indices: columns, slots, columns: given, weight, loss, tape, outputs };
+        let objective = if energy != 0 { Objective::Energy } else { Objective::LeastSquares };
+        let name = self.name.to_string();
+        let plain = TermSpec { name, count, indices: columns, slots, columns: given, weight, loss, objective, tape, outputs };
         if rows.is_empty() {
             return Ok(Unpacked::Plain(plain));
         }

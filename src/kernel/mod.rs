@@ -17,6 +17,7 @@ macro_rules! numbered {
 pub(crate) use numbered;
 
 pub mod block;
+mod energy;
 mod fixed;
 mod hessian;
 mod inputs;
@@ -33,6 +34,7 @@ mod summed;
 mod twice;
 pub mod wgsl;
 
+pub use energy::Curvature;
 pub use fixed::Fixed;
 pub use hessian::EnergyPrograms;
 pub use loss::{LossKind, Step, TracedLoss};
@@ -43,6 +45,6 @@ pub use program::*;
 pub use residual::*;
 pub use retraction::Retraction;
 pub use robust::{LEAST_CURVATURE, RobustShape};
-pub use structure::{Layout, SlotKind, Structure};
+pub use structure::{Layout, Objective, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};
 pub use twice::TwiceProgram;

@@ -4,8 +4,8 @@
 //! its sign) is stored once, in a column; a map says which column, with which sign, an entry of a block is. A device
 //! holds so many columns of a chunk at most: where there are more, they are stored in several *passes*.
 
+use super::energy::Normal;
 use super::residual::Columns;
-use super::robust::Weighting;
 use super::{ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store};
 use crate::expr::{Expr, Graph};
 use std::ops::Range;
@@ -57,8 +57,7 @@ impl PairPrograms {
     /// The programs of a residual that was differentiated already, each of which stores `most` columns at most.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, most: u32) -> Self {
         let mut graph = Graph::new();
-        let jacobian = programs.jacobian(&mut graph);
-        let mut weighting = Weighting::new(&mut graph, programs.rows, signature.loss.as_ref());
+        let mut normal = Normal::new(&mut graph, programs, signature);
         let pairs = Pair::all(&programs.inputs);
         let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
         let mut distinct = Columns::new(0);
@@ -68,7 +67,7 @@ impl PairPrograms {
             let mut codes = Vec::with_capacity((pair.rows * pair.columns) as usize);
             for i in a..a + pair.rows as usize {
                 for j in b..b + pair.columns as usize {
-                    let entry = weighting.pair(&mut graph, &jacobian[i], &jacobian[j]);
+                    let entry = normal.entry(&mut graph, i, j);
                     codes.push(distinct.code(&graph, entry));
                 }
             }

@@ -19,6 +19,7 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
+use super::energy::Curvature;
 use super::inputs::Inputs;
 use super::robust::{Weighting, change};
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
@@ -112,7 +113,7 @@ pub struct ResidualPrograms {
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
     /// Columns that the programs store into, those between pieces of large ones included; counted when a device asks.
-    in_pieces: OnceLock<u32>,
+    pub(super) in_pieces: OnceLock<u32>,
     /// What the columns of J stand for: slot, and scalar or degree of freedom.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
@@ -121,6 +122,8 @@ pub struct ResidualPrograms {
     /// (width d(d+1)/2: the lower triangle, row by row). Empty for constants.
     pub gradient_maps: Vec<ColumnMap>,
     pub diagonal_maps: Vec<ColumnMap>,
+    /// Of an energy, what stands in JᵀWJ's place.
+    pub curvature: Option<Curvature>,
 }
 
 /// The state elements that guard the programs: a kernel does nothing while its guard is not 0.
@@ -345,6 +348,7 @@ impl ResidualPrograms {
             entries: known_entries,
             gradient_maps,
             diagonal_maps,
+            curvature: None,
         }
     }
 }
@@ -352,8 +356,10 @@ impl ResidualPrograms {
 impl ResidualPrograms {
     /// Columns of scratch that the programs need; with those between pieces of large ones where a device needs pieces.
     pub fn scratch(&self, in_pieces: bool) -> u32 {
-        let own = self.contributions.max(self.diagonals).max(1);
-        let counted = || self.all().into_iter().map(wgsl::columns).max().unwrap_or(0);
+        let raw = self.curvature.as_ref().map_or(0, |curvature| curvature.columns);
+        let own = self.contributions.max(self.diagonals).max(raw).max(1);
+        let all = || self.all().into_iter().chain(self.curvature.iter().map(|curvature| &curvature.program));
+        let counted = || all().map(wgsl::columns).max().unwrap_or(0);
         if in_pieces { own.max(*self.in_pieces.get_or_init(counted)) } else { own }
     }
 

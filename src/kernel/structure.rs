@@ -17,11 +17,22 @@ pub struct SlotKind {
     pub column: u32,
 }
 
-/// One residual with its loss, up to what stands in its slots and the values of its data, literals and parameters.
+/// What a term's outputs add to the cost.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Objective {
+    /// ½ w ρ(‖r‖²) of rows r.
+    #[default]
+    LeastSquares,
+    /// w E of one scalar E.
+    Energy,
+}
+
+/// One residual with its loss, or one energy, up to what stands in its slots and the values of its data, literals and parameters.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Structure {
     canonical: Canonical,
     pub rows: u32,
+    pub objective: Objective,
     pub slots: Vec<SlotKind>,
     /// For every leaf of `canonical`: its slot and component, or its number among the data.
     leaves: Vec<Leaf>,
@@ -39,8 +50,15 @@ pub struct Layout {
 }
 
 impl Structure {
-    pub fn new(canonical: Canonical, rows: u32, slots: Vec<SlotKind>, leaves: Vec<Leaf>, data: u32, loss: Option<Arc<LossKind>>) -> Self {
-        Self { canonical, rows, slots, leaves, data, loss }
+    pub fn new(
+        canonical: Canonical,
+        (objective, rows): (Objective, u32),
+        slots: Vec<SlotKind>,
+        leaves: Vec<Leaf>,
+        data: u32,
+        loss: Option<Arc<LossKind>>,
+    ) -> Self {
+        Self { canonical, rows, objective, slots, leaves, data, loss }
     }
 
     /// Index columns that lead to the slots.
@@ -75,12 +93,18 @@ impl Structure {
 
     pub fn programs(&self, name: &str, signature: &Signature, guards: Guards) -> ResidualPrograms {
         let (graph, residual) = self.residual();
-        ResidualPrograms::new(name, graph, &residual, signature, guards)
+        match self.objective {
+            Objective::LeastSquares => ResidualPrograms::new(name, graph, &residual, signature, guards),
+            Objective::Energy => ResidualPrograms::of_energy(name, graph, residual[0], signature, guards),
+        }
     }
 
-    /// Those of the energy ½ ρ(‖r‖²).
+    /// Those of the energy, ½ ρ(‖r‖²) of a residual.
     pub fn energy_programs(&self, name: &str, signature: &Signature) -> EnergyPrograms {
         let (graph, residual) = self.residual();
-        EnergyPrograms::of_residual(name, graph, &residual, signature)
+        match self.objective {
+            Objective::LeastSquares => EnergyPrograms::of_residual(name, graph, &residual, signature),
+            Objective::Energy => EnergyPrograms::new(name, graph, residual[0], signature),
+        }
     }
 }

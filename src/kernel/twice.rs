@@ -4,8 +4,8 @@
 //! (Jₐ + J_b)ᵀW(Jₐ + J_b), so JₐᵀWJ_b + J_bᵀWJₐ is to be added. Hardly any problem has such instances, so the program is
 //! only made for those pairs of slots that have.
 
+use super::energy::Normal;
 use super::residual::Columns;
-use super::robust::Weighting;
 use super::{ColumnMap, Entry, Program, ResidualPrograms, Signature};
 use crate::expr::{Expr, Graph, Leaf};
 
@@ -23,8 +23,7 @@ impl TwiceProgram {
     /// The program for these pairs of slots, each of equal degrees of freedom.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, pairs: &[(u32, u32)]) -> Self {
         let mut graph = Graph::new();
-        let jacobian = programs.jacobian(&mut graph);
-        let mut weighting = Weighting::new(&mut graph, programs.rows, signature.loss.as_ref());
+        let mut normal = Normal::new(&mut graph, programs, signature);
         let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
         let mut columns = Columns::new(0);
         let mut map = |&(a, b): &(u32, u32)| {
@@ -32,8 +31,8 @@ impl TwiceProgram {
             let mut codes = Vec::new();
             for i in 0..width as usize {
                 for j in 0..=i {
-                    let one = weighting.pair(&mut graph, &jacobian[a + i], &jacobian[b + j]);
-                    let other = weighting.pair(&mut graph, &jacobian[a + j], &jacobian[b + i]);
+                    let one = normal.entry(&mut graph, a + i, b + j);
+                    let other = normal.entry(&mut graph, a + j, b + i);
                     let sum = graph.add(one, other);
                     codes.push(columns.code(&graph, sum));
                 }

@@ -4,6 +4,7 @@
 //! shared data, literals, weights — becomes a column with a value an instance.
 
 use super::chunk::{self, Besides, Chunk, Frame};
+use super::projection::Projection;
 use super::registry::{Registry, TermKernels, TwiceKernel};
 use super::schedule::{self, Owners, Product, Sizes};
 use super::sum_batch::SumBatch;
@@ -11,7 +12,7 @@ use super::term::{Contents, Part, Values};
 use super::{Table, Term};
 use crate::device::{BufferId, Command, Device, KernelId};
 use crate::error::Error;
-use crate::kernel::{Layout, ResidualPrograms, Signature, TwiceProgram, wgsl};
+use crate::kernel::{Curvature, Layout, ResidualPrograms, Signature, TwiceProgram, wgsl};
 use std::ops::Range;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -40,6 +41,8 @@ pub struct Batch {
     pub twice: Option<KernelId>,
     /// What the residual sums over its rows' entries.
     pub sums: Option<SumBatch>,
+    /// Of an energy, what it takes to make its second derivatives semidefinite.
+    pub projection: Option<Projection>,
     signature: Signature,
     /// Columns of scratch that the kernels store into.
     scratch: u32,
@@ -101,7 +104,9 @@ impl Batch {
         }
         let mut of_chunks = frame(&first.name, &programs, &signature);
         of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
-        let largest = of_chunks.largest_chunk(device, scratch)?;
+        // What projecting takes is the solver's.
+        let projecting = programs.curvature.as_ref().map_or(0, Curvature::work);
+        let largest = of_chunks.largest_chunk(device, scratch.max(projecting))?;
         let ranges = (0..count as usize).step_by(largest as usize).map(|start| start..(start + largest as usize).min(count as usize));
         let ranges: Vec<Range<usize>> = ranges.collect();
         // Sums over entries put a pass before and one after the product's own, between which u must be stored.
@@ -122,6 +127,7 @@ impl Batch {
             chunks: Vec::new(),
             twice: twice.as_ref().map(|twice| twice.kernel),
             sums: None,
+            projection: None,
             scratch,
         };
         let plan = Plan {
@@ -132,6 +138,10 @@ impl Batch {
             twice: twice.as_ref().map(|twice| (&pairs[..], &*twice.program)),
         };
         let filled = batch.fill(device, &plan, &contents, uploads).and_then(|()| {
+            batch.projection = match (&batch.programs.curvature, kernels.curvature) {
+                (Some(curvature), Some(kernels)) => Some(Projection::new(device, kernels, curvature, uploads)?),
+                _ => None,
+            };
             let Some(entries) = &first.entries else { return Ok(()) };
             batch.sums = Some(SumBatch::new(device, &first.name, entries, all_tables, uploads)?);
             Ok(())
@@ -148,6 +158,11 @@ impl Batch {
 
     pub fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// Whether it is residuals, squared, of their own slots alone.
+    pub fn is_plain(&self) -> bool {
+        self.sums.is_none() && self.signature.loss.is_none() && self.programs.curvature.is_none()
     }
 
     pub fn count(&self) -> u32 {
@@ -187,7 +202,8 @@ impl Batch {
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        self.chunks.iter().flat_map(Chunk::buffers).chain(self.sums.iter().flat_map(SumBatch::buffers))
+        let sums = self.sums.iter().flat_map(SumBatch::buffers);
+        self.chunks.iter().flat_map(Chunk::buffers).chain(sums).chain(self.projection.iter().flat_map(Projection::buffers))
     }
 
     /// Destroys its buffers, and forgets what was to be uploaded into them.
@@ -255,7 +271,9 @@ pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Res
     // Of a hundred thousand terms that read the same, one is looked at.
     for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
-        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, compiled.programs.scratch(in_pieces))?;
+        let projecting = compiled.programs.curvature.as_ref().map_or(0, Curvature::work);
+        let scratch = compiled.programs.scratch(in_pieces).max(projecting);
+        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, scratch)?;
         part.reading.fits.store(true, Relaxed);
     }
     Ok(())

@@ -19,6 +19,7 @@ mod incidence;
 mod layout;
 mod loss;
 mod pattern;
+mod projection;
 mod ragged;
 mod registry;
 mod retraction;

@@ -235,6 +235,7 @@ impl RaggedSpec<'_> {
             columns,
             weight: Weight::Shared(1.0),
             loss: self.plain.loss.clone(),
+            objective: self.plain.objective,
             tape: trace.tape,
             outputs: trace.outputs,
         }

@@ -10,8 +10,8 @@ use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
 use crate::kernel::{
-    EnergyPrograms, Layout, LossKind, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind, Structure,
-    TwiceProgram,
+    EnergyPrograms, Fixed, Layout, LossKind, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind,
+    Structure, TwiceProgram,
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -57,6 +57,8 @@ pub struct TermKernels {
     pub change: KernelId,
     pub gradient: KernelId,
     pub diagonal: KernelId,
+    /// Of an energy, what stores its second derivatives, and what makes them semidefinite.
+    pub curvature: Option<[KernelId; 2]>,
 }
 
 /// A structure with one layout of its data: its programs and, once a device has them, its kernels.
@@ -206,7 +208,8 @@ impl Registry {
         if let Some(kind) = robust(spec) {
             kind.write_words(&mut key);
         }
-        key.extend([(key.len() - end) as u32, spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
+        let objective = spec.objective as u32;
+        key.extend([objective, (key.len() - end) as u32, spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
         self.stats.terms += 1;
         let representable = literals.iter().all(|value| value.abs() <= f64::from(f32::MAX));
         let known = self.tapes.get(&key[..]).filter(|_| representable).cloned();
@@ -261,6 +264,10 @@ impl Registry {
         if residual.is_empty() {
             return Err(Error::NoResidual(spec.name.clone()));
         }
+        if spec.objective == Objective::Energy && residual.len() != 1 {
+            let message = format!("an energy is one scalar, not {}: use residuals for ½‖r‖², or add the parts up", residual.len());
+            return Err(Error::Shape { name: spec.name.clone(), message });
+        }
         // A width is at most 1024.
         let canonical = graph.canonical(residual, |leaf| match leaf {
             Leaf::Slot { slot, component } => 1 << 31 | u32::from(table(slot).moving) << 30 | table(slot).width << 12 | component,
@@ -299,12 +306,19 @@ impl Registry {
         if let Some(kind) = loss {
             kind.write_words(&mut key);
         }
-        key.extend([(key.len() - end) as u32, residual.len() as u32]);
+        key.extend([spec.objective as u32, (key.len() - end) as u32, residual.len() as u32]);
         let known = self.structures.get(&key).cloned();
         self.stats.hits += u64::from(known.is_some());
         let structure = known.unwrap_or_else(|| {
             self.stats.structures += 1;
-            let structure = Arc::new(Structure::new(canonical, residual.len() as u32, kinds, leaves, data.len() as u32, loss.cloned()));
+            let structure = Arc::new(Structure::new(
+                canonical,
+                (spec.objective, residual.len() as u32),
+                kinds,
+                leaves,
+                data.len() as u32,
+                loss.cloned(),
+            ));
             self.structures.insert(key, structure.clone());
             structure
         });
@@ -351,8 +365,13 @@ impl Compiled {
         }
         let programs = &self.programs;
         let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.diagonal];
-        let ids = device.kernels(&all.map(KernelSource::of))?;
-        let kernels = TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], diagonal: ids[4] };
+        let mut sources = all.map(KernelSource::of).to_vec();
+        if let Some(curvature) = &programs.curvature {
+            sources.extend([KernelSource::of(&curvature.program), Fixed::ProjectBlocks.source()]);
+        }
+        let ids = device.kernels(&sources)?;
+        let curvature = programs.curvature.as_ref().map(|_| [ids[5], ids[6]]);
+        let kernels = TermKernels { linearize: ids[0], energy: ids[1], change: ids[2], gradient: ids[3], diagonal: ids[4], curvature };
         self.kernels = Some(kernels);
         Ok(kernels)
     }

@@ -2,6 +2,7 @@
 
 use super::{Loss, Reals, Table};
 use crate::error::Error;
+use crate::kernel::Objective;
 
 /// How a term reaches a table: through a column of its index table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,7 @@ pub struct TermSpec<'a> {
     pub weight: Weight<'a>,
     /// ρ in ½ w ρ(‖r‖²); none where it is ‖r‖² itself.
     pub loss: Option<Loss>,
+    pub objective: Objective,
     pub tape: &'a [u32],
     pub outputs: &'a [u32],
 }
@@ -101,6 +103,9 @@ impl TermSpec<'_> {
         let mut reached = self.slots.iter().map(|slot| slot.table).chain(ragged.iter().map(|slot| slot.table));
         if !reached.any(|table| tables.get(table as usize).is_some_and(|table| table.moving)) {
             return Err(shape("no slot is a variable, so there is nothing to solve for".into()));
+        }
+        if self.objective == Objective::Energy && self.loss.is_some() {
+            return Err(shape("an energy has no loss, which is a function of ‖r‖²: make it a part of the energy".into()));
         }
         self.check_indices(tables)?;
         match self.columns.iter().find(|column| column.width == 0 || column.width > 1024) {

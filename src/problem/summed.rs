@@ -14,7 +14,7 @@ use super::{GUARDS, Loss, Reals, Table};
 use crate::error::Error;
 use crate::expr::tape::{self, TapeError};
 use crate::expr::{Expr, Graph, Leaf, Manifold};
-use crate::kernel::{Layout, LossKind, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
+use crate::kernel::{Layout, LossKind, Objective, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -64,6 +64,10 @@ struct Reached {
 impl SummedSpec<'_> {
     fn validate(&self, tables: &[Table]) -> Result<(), Error> {
         self.plain.validate_with(tables, &self.slots)?;
+        if self.plain.objective == Objective::Energy {
+            let message = "an energy can't sum over rows of any length yet: use .rows(…), or a residual".to_string();
+            return Err(Error::Shape { name: self.plain.name.clone(), message });
+        }
         check_rows(&self.plain, &self.offsets, &self.slots, &self.columns, tables)
     }
 
@@ -315,7 +319,7 @@ fn reading(graph: &Graph, roots: &[Expr], slots: &[Reached], loss: Option<&Arc<L
     });
     let kinds: Vec<SlotKind> = kinds.collect();
     let count = data.len() as u32;
-    let structure = Arc::new(Structure::new(canonical, roots.len() as u32, kinds, leaves, count, loss.cloned()));
+    let structure = Arc::new(Structure::new(canonical, (Objective::LeastSquares, roots.len() as u32), kinds, leaves, count, loss.cloned()));
     let slots = slots.iter().map(|slot| slot.number).collect();
     (Reading::new(structure, slots, data), ways)
 }

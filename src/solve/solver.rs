@@ -478,9 +478,7 @@ fn first_knobs(settings: &Settings, precision: Precision) -> Knobs {
 /// Whether the model of the cost is exact.
 fn is_linear(problem: &Problem) -> bool {
     let known = |entry: &Entry| !matches!(entry, Entry::Stored { .. });
-    problem
-        .enabled_batches()
-        .all(|batch| batch.sums.is_none() && batch.signature().loss.is_none() && batch.programs.entries.iter().all(known))
+    problem.enabled_batches().all(|batch| batch.is_plain() && batch.programs.entries.iter().all(known))
 }
 
 fn needs(settings: &Settings) -> Needs {

@@ -8,10 +8,14 @@ use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
 
 impl Workspace {
-    /// r and J where the point moved, the cost, g = JᵀWr and the diagonal blocks of JᵀWJ, without what is fixed.
+    /// r and J (of energies their values, gradients and projected Hessians) where the point moved, the cost, g = JᵀWr and the
+    /// diagonal blocks of JᵀWJ, without what is fixed.
     pub fn differentiate(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let point = problem.arenas()?.0;
-        problem.enabled_batches().for_each(|batch| self.linearize(batch, point, commands));
+        problem.enabled_batches().for_each(|batch| {
+            self.linearize(batch, point, commands);
+            self.curve(batch, point, commands);
+        });
         let sums = self.sum_batches(problem, |batch| batch.kernels.energy, point, commands);
         commands.push(self.reduce(Fixed::Cost, &[sums, self.partial_distance]));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.

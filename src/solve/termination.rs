@@ -42,6 +42,8 @@ impl Tests {
     /// not the model, refused them.
     pub fn judge(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
         let &Scale { model, point_norm, initial_cost, epsilon, is_cut } = scale;
+        // Energies may be negative: it is their size that counts.
+        let (cost, initial_cost) = (step.cost.abs(), initial_cost.abs());
         // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
         let (promised, found) = (model.abs(), step.cost_change.abs());
         let converged = |reason: String| Some((Termination::Converged, reason));
@@ -51,16 +53,16 @@ impl Tests {
         } else {
             self.rejections += 1;
             // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.
-            let rounding = (epsilon.sqrt() * step.cost).max(ROUNDINGS * epsilon * (step.cost * initial_cost).sqrt());
+            let rounding = (epsilon.sqrt() * cost).max(ROUNDINGS * epsilon * (cost * initial_cost).sqrt());
             self.misjudged |= !found.is_finite() || found > rounding;
             // What f32 does not resolve may be more than anyone would call nothing, and is told.
             let unasked = if epsilon < LITTLE { LITTLE } else { 0.0 };
-            let little = tolerances.cost.max(unasked) * step.cost;
+            let little = tolerances.cost.max(unasked) * cost;
             self.spent |= self.rejections == 1 && is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
         }
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
-        let is_noise = promised <= epsilon * step.cost;
-        let relative = model / step.cost;
+        let is_noise = promised <= epsilon * cost;
+        let relative = model / cost;
         if !step.gradient_norm.is_finite() {
             let reason = "the residual is finite, but its derivative is not: guard the expression with select()";
             Some((Termination::NoProgress, reason.into()))
@@ -69,13 +71,13 @@ impl Tests {
         } else if method == Method::GaussNewton && step.step_norm == 0.0 {
             let reason = "JᵀWJ has no curvature along the gradient, so there is no Gauss–Newton step: use method \"lm\"";
             Some((Termination::Singular, reason.into()))
-        } else if step.accepted && !is_cut && found <= tolerances.cost * step.cost {
-            let relative = found / step.cost;
+        } else if step.accepted && !is_cut && found <= tolerances.cost * cost {
+            let relative = found / cost;
             converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost))
         } else if step.accepted && !is_cut && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
             let relative = step.step_norm / point_norm;
             converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", tolerances.step))
-        } else if self.rejections == 1 && !is_cut && promised.max(found) <= tolerances.cost * step.cost {
+        } else if self.rejections == 1 && !is_cut && promised.max(found) <= tolerances.cost * cost {
             // The damping was not raised yet, so the model's promise is that of a full step; what was found instead of
             // it is rounding. (After more rejections a small promise only says that the damping is large.)
             converged(format!(

@@ -2,7 +2,7 @@
 
 use super::state;
 use super::sums::Along;
-use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Profile, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
@@ -42,6 +42,8 @@ pub struct Workspace {
     pub(super) steepest: Option<[Slice; 2]>,
     /// For steps that may go uphill: an arena with the best point, while the accepted one is another.
     pub best: Option<Slice>,
+    /// For energies: eigenvectors of their Hessians.
+    eigenvectors: Option<Slice>,
     /// An arena with the point before the last step that was accepted.
     pub previous: Slice,
     alignment: u32,
@@ -135,6 +137,11 @@ impl Workspace {
         let steepest_product = optional(needs.keeps_solution && bounded, "product of the steepest descent", vector);
         let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
         let active = optional(bounded, "active set", vector);
+        let of_energies = problem.batches().iter().filter_map(|batch| Some((batch.programs.curvature.as_ref()?.work(), batch)));
+        let projecting = of_energies.flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count)).max();
+        // The kernel's twin has working memory of its own.
+        let projecting = projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len });
+        let eigenvectors = optional(projecting.is_some(), "eigenvectors", projecting.unwrap_or(0));
         let mut slices: Vec<Slice> = Vec::new();
         for (label, len) in sizes {
             match device.allocate(Kind::Real, len, label) {
@@ -168,6 +175,7 @@ impl Workspace {
             newton: newton.zip(newton_residual).map(|(step, residual)| [slice(step), slice(residual)]),
             steepest: steepest.zip(steepest_product).map(|(d, q)| [slice(d), slice(q)]),
             best: best.map(slice),
+            eigenvectors: eigenvectors.map(slice),
             alignment: limits.offset_alignment,
             partial_distance,
             reduction,
@@ -202,6 +210,7 @@ impl Workspace {
         .chain(self.newton.into_iter().flatten())
         .chain(self.steepest.into_iter().flatten())
         .chain(self.best)
+        .chain(self.eigenvectors)
         .chain(self.free.filter(|_| self.bounds().is_some()))
         .map(|slice| slice.buffer)
         .collect()
@@ -250,6 +259,24 @@ impl Workspace {
     pub fn generated(&self, kernel: KernelId, chunk: &Chunk, arena: Slice, vector: Slice) -> Command {
         let bindings = [(ARENA, arena), (VECTOR_IN, vector), (VECTOR_OUT, self.scratch), (STATE, self.state)];
         evaluate(kernel, chunk, &bindings)
+    }
+
+    /// The second derivatives of a batch of energies at a point, and the semidefinite matrices nearest to them.
+    pub fn curve(&self, batch: &Batch, point: Slice, commands: &mut Vec<Command>) {
+        let (Some(projection), Some(curvature), Some(work)) = (&batch.projection, &batch.programs.curvature, self.eigenvectors) else {
+            return;
+        };
+        for chunk in &batch.chunks {
+            commands.push(self.generated(projection.curvature, chunk, point, self.step));
+            let bindings = [
+                (ARENA, projection.limits),
+                (INDEX, projection.map),
+                (VECTOR_IN, self.scratch),
+                (VECTOR_OUT, Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len }),
+                (JACOBIAN, work),
+            ];
+            commands.push(dispatch(projection.project, chunk.count, &[curvature.width, 0, curvature.first], &bindings));
+        }
     }
 
     /// A kernel that stores the trial points of a table's instances, in columns.

@@ -110,6 +110,7 @@ fn tables_made_after_a_pin_can_move() {
             columns: Vec::new(),
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[value],
         };

@@ -65,6 +65,7 @@ impl Net {
             columns: vec![column("length", 1, &self.lengths)],
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -87,6 +88,7 @@ impl Net {
             columns: vec![column("goal", 2, &self.goals)],
             weight: Weight::Shared(PULL),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };

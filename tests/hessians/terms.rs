@@ -48,6 +48,7 @@ fn term(session: &mut Session, sample: &Sample, weights: &[f64]) -> (u32, u32) {
         columns: Vec::new(),
         weight: Weight::Each(Reals::F64(weights)),
         loss: None,
+        objective: Default::default(),
         tape: &sample.tape.words,
         outputs: &sample.outputs,
     };
@@ -123,6 +124,7 @@ fn without_residuals_only_gauss_and_newtons_part_is_left_in_every_window() {
             columns: vec![Column { name: "rest".into(), width: 1, shared: false, values: Reals::F64(&lengths) }],
             weight: Weight::Shared(2.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -160,6 +162,7 @@ fn terms_that_share_a_batch_have_their_own_hessians() {
                 columns: Vec::new(),
                 weight: Weight::Shared(1.0 + f64::from(k)),
                 loss: None,
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[residual],
             };
@@ -207,6 +210,7 @@ fn rows_of_different_lengths_have_their_columns_and_zeros_after_them() {
             columns: Vec::new(),
             weight: Weight::Shared(2.0),
             loss: None,
+            objective: Default::default(),
             tape: traces[0].tape,
             outputs: traces[0].outputs,
         };

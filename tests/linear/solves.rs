@@ -85,6 +85,7 @@ fn bundle(session: &mut Session, random: &mut Random, loss: Option<Loss>) -> u32
         tape: &tape.words,
         outputs: &outputs,
         loss,
+        objective: Default::default(),
     };
     session.term(problem, spec).unwrap();
     for (table, name, width, first) in [(camera, "prior of cameras", 6, &first_poses), (point, "prior of points", 3, &first_places)] {
@@ -103,6 +104,7 @@ fn bundle(session: &mut Session, random: &mut Random, loss: Option<Loss>) -> u32
             tape: &tape.words,
             outputs: &[apart],
             loss: None,
+            objective: Default::default(),
         };
         session.term(problem, spec).unwrap();
     }
@@ -133,6 +135,7 @@ fn springs(session: &mut Session) -> u32 {
             tape: &tape.words,
             outputs: &[edge, length],
             loss: None,
+            objective: Default::default(),
         };
         session.term(problem, spec).unwrap();
     }
@@ -324,6 +327,7 @@ fn a_chain_that_leaves_most_of_itself_free_is_solved_by_orthogonal_transformatio
                 columns: Vec::new(),
                 weight: Weight::Shared(1.0),
                 loss: None,
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[output],
             };

@@ -49,6 +49,7 @@ impl Line {
             columns: vec![column("x", &self.x), column("y", &self.y)],
             weight: Weight::Shared(2.0),
             loss,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };
@@ -190,6 +191,7 @@ fn terms_of_one_kind_share_their_kernels() {
                 columns: Vec::new(),
                 weight: Weight::Shared(2.0),
                 loss,
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[a],
             };
@@ -253,6 +255,7 @@ fn rows(session: &mut Session, summed: bool, loss: Option<Loss>) -> (u32, u32, u
         columns: vec![Column { name: "goal".into(), width: 2, shared: false, values: Reals::F64(&goals) }],
         weight: Weight::Shared(1.5),
         loss,
+        objective: Default::default(),
         tape: &traced[0].1.0,
         outputs: &traced[0].1.1,
     };

@@ -51,6 +51,7 @@ fn chase(shapes: &[Shape], held: &[u32], sessions: Vec<(&str, f64, Session)>) {
             slots: vec![Slot { table: x, column: 0 }],
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &[residual],
         };

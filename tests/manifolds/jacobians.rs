@@ -105,6 +105,7 @@ impl Sample {
             columns: vec![Column { name: "p".into(), width: self.points[0].len() as u32, shared: false, values: Reals::F64(&data) }],
             weight: Weight::Shared(1.0),
             loss: None,
+            objective: Default::default(),
             tape: &tape.words,
             outputs: &outputs,
         };
@@ -210,6 +211,7 @@ fn rows_of_entries_are_differentiated_along_the_manifold() {
                 columns: vec![Column { name: "p".into(), width, shared: false, values: Reals::F64(&data) }],
                 weight: Weight::Shared(1.0),
                 loss: None,
+                objective: Default::default(),
                 tape,
                 outputs,
             };

@@ -40,6 +40,7 @@ fn add(session: &mut Session, problem: u32, term: Term, tape: &Tape, outputs: &[
         slots: term.slots,
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs,
     };

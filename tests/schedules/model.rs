@@ -192,6 +192,7 @@ impl Model {
                 columns: Vec::new(),
                 weight: Weight::Shared(*weight),
                 loss: self.loss.clone(),
+                objective: Default::default(),
                 tape: &tape.words,
                 outputs: &[residual],
             });

@@ -1,6 +1,7 @@
 //! What the integration tests share: a tape written by hand, meshes, problems, and ways to run them.
 #![allow(dead_code)]
 
+pub mod classics;
 mod shared;
 
 use leastwise::device::cpu::CpuDevice;
@@ -152,6 +153,7 @@ pub fn arap(session: &mut Session, mesh: &Mesh) -> (u32, u32) {
         columns: Vec::new(),
         weight: Weight::Shared(1.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[residual],
     };
@@ -174,6 +176,7 @@ pub fn arap(session: &mut Session, mesh: &Mesh) -> (u32, u32) {
         columns: vec![Column { name: "target".into(), width: 3, shared: false, values: Reals::F64(&targets) }],
         weight: Weight::Shared(5.0),
         loss: None,
+        objective: Default::default(),
         tape: &tape.words,
         outputs: &[residual],
     };

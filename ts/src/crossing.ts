@@ -23,15 +23,17 @@ export interface TermCrossing {
   readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
   /** Whether the rows are summed over: then there is one trace. */
   readonly summed: boolean;
+  /** Whether it is a scalar that is minimised as it is, not a residual. */
+  readonly energy: boolean;
 }
 
 /** Packs all of a term but its traces, which follow. @internal */
 export function writeTerm(words: Words, term: TermCrossing, traces: number): void {
-  const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed } = term;
+  const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed, energy } = term;
   words.push3(count, indices.length, slots.length);
   words.push3(columns.length, typeof weight === "object" ? weight.length + 1 : 0, ragged.length);
   words.push3(entries.length, traces, summed ? 1 : 0);
-  words.push2(loss ? loss.words.length : 0, loss ? loss.reals.length : 0);
+  words.push3(loss ? loss.words.length : 0, loss ? loss.reals.length : 0, energy ? 1 : 0);
   if (loss) words.append(loss.words);
   for (const slot of slots) words.push2(slot.table, slot.column);
   for (const { plain } of columns) words.push3(plain.form.width, plain.shared ? 1 : 0, plain.values.length);

@@ -33,7 +33,7 @@ export type { Solver, SolveOptions } from "./solver.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
-export type { Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
+export type { EnergyOptions, Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";

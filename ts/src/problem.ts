@@ -6,12 +6,13 @@ import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
+import type { Scalar } from "./scalar.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
-import { TermOf, type Term, type TermOptions } from "./term.js";
+import { TermOf, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
 /** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
@@ -22,7 +23,7 @@ function checkName(of: string, name: unknown): void {
   if (name === "") throw new LeastwiseError("invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
 }
 
-/** A least-squares problem: minimise ½ Σ w ρ(‖r‖²) over the variables, where ρ(s) = s unless a term has a loss. */
+/** A problem: minimise Σ ½ w ρ(‖r‖²) + Σ w E over the variables, for residuals r, where ρ(s) = s unless a term has a loss, and energies E. */
 export interface Problem extends Disposable {
   /**
    * Unknowns: instances of a {@link Shape}, which begin at `values` (flat: instance by instance, a record's fields one after
@@ -33,6 +34,14 @@ export interface Problem extends Disposable {
   constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
   /** Adds `Σᵢ ½ wᵢ ρ(‖r(…)‖²)`. The function is traced once, on expressions, and differentiated; it must not keep state. */
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D>;
+  /**
+   * Adds `Σᵢ wᵢ E(…)` for an energy E, one scalar that is minimised as it is; it may be negative, and is undefined (√−1, ln of 0)
+   * where the variables may not go: no step leads there. Traced and differentiated once, as residuals are. Where a residual has
+   * JᵀJ in a step's linear system, an energy has its Hessian, of every instance the positive semidefinite matrix nearest to it
+   * (projected Newton: Teran, Sifakis, Irving & Fedkiw 2005), so all methods and linear solvers take both. What is a sum of squares
+   * is better given as a residual: ½‖r‖² is known to be one, and its differences are exact to more digits.
+   */
+  energy<const O extends Slots, const D extends Columns = {}>(name: string, options: EnergyOptions<O, D>, energy: (of: Args<O>, data: Row<D, O>) => Scalar): Term<D>;
   /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
@@ -83,6 +92,14 @@ export class ProblemOf implements Problem {
   }
 
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D> {
+    return this.#term(name, options, residual as never, false);
+  }
+
+  energy<const O extends Slots, const D extends Columns = {}>(name: string, options: EnergyOptions<O, D>, energy: (of: Args<O>, data: Row<D, O>) => Scalar): Term<D> {
+    return this.#term(name, options, energy as never, true);
+  }
+
+  #term<D>(name: string, options: unknown, run: never, energy: boolean): Term<D> {
     const started = performance.now();
     const problem = this.#alive();
     checkName("a term", name);
@@ -91,7 +108,7 @@ export class ProblemOf implements Problem {
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const words = Words.take();
     try {
-      const term = trace(words, name, options as TermOptions<Slots, Columns>, residual as never, this);
+      const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, energy);
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
       this.#terms.add(name);

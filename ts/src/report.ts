@@ -5,7 +5,7 @@ import type { Schedule } from "./tuning.js";
 /** One step of a solve, accepted or not. */
 export interface Iteration {
   readonly index: number;
-  /** ½ Σ w ‖r‖² after the step if it was accepted, else before it. */
+  /** Σ ½ w ρ(‖r‖²) + Σ w E after the step if it was accepted, else before it. */
   readonly cost: number;
   /** Cost at the trial point minus the cost before it. */
   readonly costChange: number;
@@ -64,9 +64,9 @@ export interface Report {
   readonly converged: boolean;
   /** The termination in a sentence, with its numbers. */
   readonly reason: string;
-  /** ½ Σ w ‖r‖² at the start. */
+  /** Σ ½ w ρ(‖r‖²) + Σ w E at the start. */
   readonly initialCost: number;
-  /** ½ Σ w ‖r‖² at the end. */
+  /** Σ ½ w ρ(‖r‖²) + Σ w E at the end. */
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };

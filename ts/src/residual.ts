@@ -1,5 +1,5 @@
 /**
- * Residual functions: from what a caller gives (slots, data, a function) to what the engine takes. The function runs
+ * Residual functions (and energies): from what a caller gives (slots, data, a function) to what the engine takes. The function runs
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { floats, isArrayLike, type Floats } from "./arrays.js";
@@ -27,13 +27,14 @@ type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 const NONE: readonly never[] = [];
 
 /** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
-export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object): TermCrossing {
+export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, energy = false): TermCrossing {
+  const what = energy ? "energy" : "residual";
   const where = { term: name };
   if (typeof options !== "object" || options === null || typeof options.of !== "object" || options.of === null) {
-    throw new LeastwiseError("invalid-option", `term "${name}": \`of\` must list the variables and constants that the residual takes`, where);
+    throw new LeastwiseError("invalid-option", `term "${name}": \`of\` must list the variables and constants that the ${what} takes`, where);
   }
   if (typeof residual !== "function") {
-    throw new LeastwiseError("no-residual", `term "${name}": the residual must be a function, not ${describe(residual)}`, where);
+    throw new LeastwiseError("no-residual", `term "${name}": the ${what} must be a function, not ${describe(residual)}`, where);
   }
   const { over, data } = options;
   const keys = Array.isArray(options.of) ? undefined : Object.keys(options.of);
@@ -52,6 +53,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
   }
   const weight = plainWeight(name, options.weight);
+  if (energy && options.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
   const loss = packedLoss(name, options.loss);
   const summed = ragged !== undefined && ragged.some((slot) => slot instanceof EachOf);
   if (summed && ragged!.some((slot) => slot instanceof RowsOf)) {
@@ -63,7 +65,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed };
+  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, energy };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   writeTerm(words, term, lengths.length);

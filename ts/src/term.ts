@@ -26,17 +26,17 @@ export interface Term<D> extends Disposable {
    * that the term was made with: all that is given, or nothing if any of it is refused.
    */
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void;
-  /** Its cost ½ Σ w ρ(‖r‖²) at the accepted values. */
+  /** Its cost ½ Σ w ρ(‖r‖²) at the accepted values; of an energy, Σ w E. */
   cost(): Promise<number>;
   /** The `count` instances that cost most, the worst first. */
   worst(count: number): Promise<{ instance: number; cost: number }[]>;
   /**
    * r and J of every instance at the accepted values, as the device computes them: to look at, or for a method of your
    * own; of a ragged term whose rows of r differ in number, shorter ones end with 0. Columns of J are the scalars (on a {@link Manifold}, the degrees of freedom) of the term's variables, slot by slot (of ragged slots, entry by entry; of slots
-   * of `each`, none: J is the whole derivative with respect to the row's own).
+   * of `each`, none: J is the whole derivative with respect to the row's own). Of an energy r is the one scalar E, and J its gradient.
    */
   evaluate(): Promise<Evaluation>;
-  /** With the Hessian of every instance's ½ w ρ(‖r‖²), too. r and J are those of the residual itself, without its loss. */
+  /** With the Hessian of every instance's ½ w ρ(‖r‖²) (of an energy's w E), too. r and J are those of the residual itself, without its loss. */
   evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
   evaluate(options: { hessian?: HessianForm | undefined }): Promise<Evaluation & Partial<HessianEvaluation>>;
   /** Compares J with differences of r in f64 (Richardson's extrapolation), at the accepted values, and gives the worst entry. A loss has no part in either. */
@@ -87,11 +87,14 @@ export interface TermOptions<O, D> {
   over?: number | IndexTable;
   of: O;
   data?: D;
-  /** w in ½ w ρ(‖r‖²): one for all, or one an instance. Not negative. */
+  /** w in ½ w ρ(‖r‖²), and in w E of an energy: one for all, or one an instance. Not negative. */
   weight?: number | Floats;
   /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual; without one it is ‖r‖². */
   loss?: Loss | undefined;
 }
+
+/** What an energy's term is made of: the same, but for a loss. */
+export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss">;
 
 /** @internal */
 export class TermOf<D> implements Term<D> {

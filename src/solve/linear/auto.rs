@@ -50,13 +50,13 @@ impl Default for Thresholds {
     }
 }
 
-/// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, and no loss bends W.
+/// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, no loss bends W, and
+/// nothing is an energy.
 pub fn has_rows(problem: &Problem) -> bool {
     let rows: u64 = problem.enabled_batches().map(|batch| u64::from(batch.count()) * u64::from(batch.programs.rows)).sum();
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let thresholds = Thresholds::default();
-    let plain = |batch: &Batch| batch.sums.is_none() && batch.signature().loss.is_none();
-    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(plain)
+    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(Batch::is_plain)
 }
 
 /// The tables to eliminate, by their numbers in the pattern: those that were given, else those that are found.

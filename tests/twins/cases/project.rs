@@ -33,7 +33,8 @@ fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &
         map[k] = (column as u32 + 1) | if random.below(2) == 0 { NEGATIVE } else { 0 };
     }
     let mut columns = vec![0.0; order.len() * count];
-    case.poisoned(VECTOR_OUT, packed.len() * count);
+    let first = random.below(3) as usize;
+    case.poisoned(VECTOR_OUT, (first + packed.len()) * count);
     for i in 0..count {
         let given = symmetric(width, split, random);
         for (k, &(r, c)) in packed.iter().enumerate().filter(|(k, _)| there[*k]) {
@@ -49,14 +50,14 @@ fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &
         let above = product(&shifted, &sign(&shifted));
         for (k, &(r, c)) in packed.iter().enumerate() {
             let raised = (shifted[r][c] + above[r][c]) / 2.0 + if r == c { epsilon } else { 0.0 };
-            case.expect(VECTOR_OUT, k * count + i, Value { value: raised, size: 2.0 });
+            case.expect(VECTOR_OUT, (first + k) * count + i, Value { value: raised, size: 2.0 });
         }
     }
     case.reals(VECTOR_IN, columns);
     case.scratch(JACOBIAN, (width + 1) * width * count);
     case.indices(map);
     case.reals(ARENA, vec![epsilon, TOLERANCE]);
-    case.dispatch(count as u32, &[width as u32, u32::from(absolute)]);
+    case.dispatch(count as u32, &[width as u32, u32::from(absolute), first as u32]);
     case
 }
 

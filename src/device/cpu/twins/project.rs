@@ -10,8 +10,8 @@ const SWEEPS: usize = 16;
 
 /// Eigenvalues λ of packed symmetric matrices become max(λ, ε) or max(|λ|, ε).
 pub fn project_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [width, absolute, ..] = work.params.words;
-    let (width, count) = (width as usize, work.params.count as usize);
+    let [width, absolute, first, ..] = work.params.words;
+    let (width, first, count) = (width as usize, first as usize, work.params.count as usize);
     let limits: &[R] = bindings.read(ARENA);
     let (epsilon, tolerance) = (limits[0], limits[1]);
     let (map, columns, blocks) = (bindings.index(), bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
@@ -42,7 +42,7 @@ pub fn project_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
                 }
             }
         }
-        given.iter().enumerate().for_each(|(k, value)| blocks[k * count + i] = *value);
+        given.iter().enumerate().for_each(|(k, value)| blocks[(first + k) * count + i] = *value);
     }
 }
 

@@ -1,0 +1,98 @@
+// Energies: scalars that are minimised as they are, beside residuals, on every backend.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { column, exp, log } from "leastwise";
+import { BACKENDS, closeTo, open, refuses } from "./support.mjs";
+
+const SIDE = 15;
+
+/** A hilly patch: points, triangles, and every triangle laid flat, as [F⁻¹ of its edges] and area. */
+function patch() {
+  const points = Array.from({ length: SIDE * SIDE }, (_, i) => {
+    const [u, v] = [(i % SIDE) / (SIDE - 1), Math.floor(i / SIDE) / (SIDE - 1)];
+    return [u, v, 0.25 * Math.sin(3 * u) * Math.cos(4 * v)];
+  });
+  const triangles = [], inverses = [], areas = [];
+  for (let i = 0; i < SIDE * (SIDE - 1); i++) {
+    if (i % SIDE === SIDE - 1) continue;
+    for (const triangle of [[i, i + 1, i + SIDE + 1], [i, i + SIDE + 1, i + SIDE]]) {
+      const [a, b, c] = triangle.map((k) => points[k]);
+      const [ab, ac] = [b, c].map((p) => p.map((x, k) => x - a[k]));
+      const dot = (p, q) => p.reduce((sum, x, k) => sum + x * q[k], 0);
+      const along = Math.sqrt(dot(ab, ab)), x = dot(ab, ac) / along, y = Math.sqrt(dot(ac, ac) - x * x);
+      triangles.push(...triangle);
+      inverses.push(1 / along, -x / (along * y), 0, 1 / y);
+      areas.push((along * y) / 2);
+    }
+  }
+  return { points, triangles: Uint32Array.from(triangles), inverses: Float64Array.from(inverses), areas: Float64Array.from(areas) };
+}
+
+/** A(‖F‖² + ‖F⁻¹‖²), undefined where a triangle is turned over. */
+const symmetricDirichlet = ([a, b, c], { inverse }) => {
+  const [p, q] = [b.sub(a), c.sub(a)];
+  const [f, g] = [p.mul(inverse.x), p.mul(inverse.y).add(q.mul(inverse.w))];
+  const squared = f.normSq().add(g.normSq());
+  return squared.mul(exp(log(f.cross(g)).mul(-2)).add(1));
+};
+
+for (const backend of BACKENDS) {
+  test(`${backend}: a patch is laid flat without turning a triangle over`, async (t) => {
+    const lw = await open(t, { backend });
+    const { points, triangles, inverses, areas } = patch();
+    const problem = lw.problem();
+    const uv = problem.variables("uv", { shape: 2, values: points.flatMap(([u, v]) => [0.5 * u, 0.5 * v]) });
+    const term = problem.energy("symmetric Dirichlet", { over: triangles, of: [uv, uv, uv], data: { inverse: column(inverses, 4) }, weight: areas }, symmetricDirichlet);
+    // One corner stays: a residual beside the energy.
+    problem.residuals("corner", { of: [uv.at([0])] }, ([p]) => p);
+    const least = 4 * areas.reduce((sum, area) => sum + area, 0);
+    const report = await problem.solve({ linear: "pcg", maxIterations: 100, costTolerance: 1e-6 });
+    assert.ok(report.converged, report.reason);
+    assert.ok(report.initialCost > 1.5 * least, `${report.initialCost} and ${least}`);
+    assert.ok(report.cost > least && report.cost < 1.03 * least, `${report.cost} is far from ${least}`);
+    closeTo(report.costByTerm["symmetric Dirichlet"], report.cost, 1e-3, "the energy's part");
+    closeTo(await term.cost(), report.costByTerm["symmetric Dirichlet"], 1e-6, "its cost");
+    const flat = await uv.read(new Float64Array(2 * points.length));
+    for (let k = 0; k < triangles.length; k += 3) {
+      const [a, b, c] = [0, 1, 2].map((i) => flat.subarray(2 * triangles[k + i]));
+      assert.ok((b[0] - a[0]) * (c[1] - a[1]) > (b[1] - a[1]) * (c[0] - a[0]), `triangle ${k / 3} is turned over`);
+    }
+    // At a minimum the gradients of all triangles cancel.
+    const { rows, columns, residuals, jacobian } = await term.evaluate();
+    assert.deepEqual([rows, columns, residuals.length], [1, 6, areas.length]);
+    const gradient = new Float64Array(flat.length);
+    jacobian.forEach((slope, at) => {
+      const [instance, input] = [Math.floor(at / 6), at % 6];
+      gradient[2 * triangles[3 * instance + (input >> 1)] + (input & 1)] += areas[instance] * slope;
+    });
+    assert.ok(gradient.every((slope) => Math.abs(slope) < 1e-2), `a slope of ${Math.max(...gradient.map(Math.abs))}`);
+    const { error } = await term.checkGradients();
+    assert.ok(error < 1e-3, `derivatives are wrong by ${error}`);
+  });
+
+  test(`${backend}: Rosenbrock's valley as an energy, live and by steps`, async (t) => {
+    const lw = await open(t, { backend });
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 2, values: [-1.2, 1] });
+    problem.energy("valley", { of: { x } }, ({ x }) => x.y.sub(x.x.mul(x.x)).square().mul(100).add(x.x.sub(1).square()));
+    const report = await problem.solve({ maxIterations: 200 });
+    assert.ok(report.cost < 1e-5, `${report.cost}: ${report.reason}`);
+    assert.equal(report.method, "lm");
+    x.write([-1.2, 1]);
+    const solver = problem.solver({ linear: "pcg" });
+    t.after(() => solver.dispose());
+    for (let frame = 0; frame < 100; frame++) solver.advance({ iterations: 1 });
+    const live = await solver.report();
+    assert.ok(live.cost < 1e-2, `${live.cost}`);
+  });
+}
+
+test("what is no energy is refused", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [1, 2] });
+  refuses(() => problem.energy("pair", { of: [x] }, ([p]) => p), "shape", /an energy is one scalar, not 2/);
+  refuses(() => problem.energy("lossy", { of: [x], loss: {} }, ([p]) => p.x), "invalid-option", 'term "lossy": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy', { term: "lossy" });
+  refuses(() => problem.energy("none", { of: [x] }, 3), "no-residual", 'term "none": the energy must be a function, not a number', { term: "none" });
+  refuses(() => problem.energy("plain", { of: [x] }, () => 0), "no-residual", /plain/, { term: "plain" });
+});

@@ -1,0 +1,41 @@
+//! What a batch of energies has besides: the kernels of its second derivatives, and what they read.
+
+use crate::device::{BufferId, Command, Device, KernelId, Kind, Precision, Slice};
+use crate::error::Error;
+use crate::kernel::Curvature;
+
+pub struct Projection {
+    /// Stores the distinct entries of the Hessians.
+    pub curvature: KernelId,
+    /// Makes semidefinite matrices of them.
+    pub project: KernelId,
+    /// Where the entries of a packed matrix are among those stored.
+    pub map: Slice,
+    /// The least eigenvalue that is kept, and what counts as rounding.
+    pub limits: Slice,
+}
+
+/// Eight roundings.
+const TOLERANCE: [f64; 2] = [1.8e-15, 9.5e-7];
+
+impl Projection {
+    pub(super) fn new(
+        device: &mut Device,
+        [curvature, project]: [KernelId; 2],
+        of: &Curvature,
+        uploads: &mut Vec<Command>,
+    ) -> Result<Self, Error> {
+        let codes = of.entries.codes.clone();
+        let map =
+            Slice { buffer: device.allocate(Kind::Index, codes.len() as u32, "entries of a Hessian")?, offset: 0, len: codes.len() as u32 };
+        let limits = device.allocate(Kind::Real, 2, "least eigenvalue and tolerance").inspect_err(|_| device.free(map.buffer))?;
+        let tolerance = TOLERANCE[usize::from(device.precision() == Precision::F32)];
+        uploads.push(Command::UploadIndices { buffer: map.buffer, offset: 0, data: codes });
+        uploads.push(Command::UploadReals { buffer: limits, offset: 0, data: vec![0.0, tolerance] });
+        Ok(Self { curvature, project, map, limits: Slice { buffer: limits, offset: 0, len: 2 } })
+    }
+
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        [self.map.buffer, self.limits.buffer].into_iter()
+    }
+}
