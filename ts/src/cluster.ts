@@ -19,7 +19,7 @@ export interface ClusterBase extends Reporting {
   readonly dim: number;
   /** How many centroids are wanted; it comes to fewer where there are fewer different vectors. */
   readonly clusters: number;
-  /** Iterations of assignment and means at most: 600 of `"anneal"` (up to half of them between moves of centroids; its soft ones are not counted), 300 of `"lloyd"`, 1000 of `"vlc"`, unless told. */
+  /** Iterations of assignment and means at most: 800 of `"anneal"` (up to half of them between moves of centroids; its soft ones are not counted), 300 of `"lloyd"`, 1000 of `"vlc"`, unless told. */
   readonly maxIterations?: number;
   /** Converged when an iteration changes the energy by less than this part of the points' variance, 1e-5 unless told; of `"vlc"` than this, 1e-4 unless told. */
   readonly tolerance?: number;

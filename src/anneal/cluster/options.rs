@@ -131,7 +131,7 @@ impl Options {
             start: self.start.unwrap_or(if published { Start::Farthest } else { Start::PlusPlus }),
             mean: self.mean.unwrap_or(if published { Mean::Trim(0.1) } else { Mean::Plain }),
             max_iterations: self.max_iterations.unwrap_or(match method {
-                Method::Anneal => 600,
+                Method::Anneal => 800,
                 Method::Lloyd => 300,
                 Method::Vlc => 1000,
             }),
