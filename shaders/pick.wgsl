@@ -15,7 +15,7 @@
 
 // Lanes go together in bundles, for a barrier is dearer than a few additions.
 const bundle: u32 = 16u;
-const bundles: u32 = group_size / bundle;
+const bundles: u32 = (group_size + bundle - 1u) / bundle;
 var<workgroup> scratch: array<real, group_size>;
 var<workgroup> places: array<u32, group_size>;
 var<workgroup> bundled: array<real, bundles>;

@@ -3,7 +3,7 @@
 
 const share: u32 = 8u;
 // Rows that a workgroup's lanes have at a time.
-const slots: u32 = group_size / share;
+const slots: u32 = (group_size + share - 1u) / share;
 
 struct Rows {
     start: u32,
