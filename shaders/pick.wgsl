@@ -1,119 +1,92 @@
 // The point that becomes the next anchor: the farthest from those that there are, of equals the last; or one at random, as probable
-// as its squared distance (Arthur & Vassilvitskii 2007): the first up to which the sums exceed u of the whole. One workgroup.
+// as its squared distance (Arthur & Vassilvitskii 2007): the first up to which the sums exceed u of the whole. Every workgroup picks
+// one, with a u of its own, and the next row starts there where all points are at hand.
 //
 // words0: workgroups' runs in a chunk, points of a chunk, points in all, 1 for at random
-// words1: the number of the anchor, whose u there is; the table's place of the choice
+// words1: where the first u is, the table's place of the first choice, dimensions, the first row
+// words2: 1 where all points are at hand
 
+@group(0) @binding(1) var<storage, read> points: array<real>;
 @group(0) @binding(2) var<storage, read> uniforms: array<real>;
 @group(0) @binding(3) var<storage, read_write> table: array<u32>;
 @group(0) @binding(4) var<storage, read> nearest: array<real>;
+@group(0) @binding(5) var<storage, read_write> rows: array<real>;
 @group(0) @binding(8) var<storage, read> partials: array<real>;
 
+// Lanes go together in bundles, for a barrier is dearer than a few additions.
+const bundle: u32 = 16u;
+const bundles: u32 = (group_size + bundle - 1u) / bundle;
 var<workgroup> scratch: array<real, group_size>;
 var<workgroup> places: array<u32, group_size>;
+var<workgroup> bundled: array<real, bundles>;
 var<workgroup> chosen: u32;
+var<workgroup> picked: u32;
 var<workgroup> rest: real;
 
-struct Run {
-    start: u32,
-    end: u32,
+// The points of a run of any chunk.
+fn run_at(number: u32) -> Rows {
+    let begin = number / params.words0.x * params.words0.y;
+    let rows = min(params.words0.y, params.words0.z - begin);
+    let run = rows_of(number % params.words0.x, params.words0.x, rows, slots);
+    return Rows(begin + run.start, begin + run.end);
 }
 
-// The points of a run, as `run_of` cuts a chunk.
-fn run_at(number: u32) -> Run {
-    let chunk = number / params.words0.x;
-    let begin = chunk * params.words0.y;
-    let elements = min(params.words0.y, params.words0.z - begin);
-    let length = (elements + params.words0.x - 1u) / params.words0.x;
-    // Whole rounds of lanes.
-    let rounds = (length + group_size - 1u) / group_size * group_size;
-    let start = min((number % params.words0.x) * rounds, elements);
-    return Run(begin + start, begin + min(start + rounds, elements));
-}
-
-@compute @workgroup_size(group_size)
-fn main(@builtin(local_invocation_index) lane: u32) {
-    let chunks = (params.words0.z + params.words0.y - 1u) / params.words0.y;
-    let runs = chunks * params.words0.x;
-    if (params.words0.w == 0u) {
-        var peak: real = -1.0;
-        var where_it_is = 0u;
-        for (var i = lane; i < runs; i += group_size) {
-            if (partials[2u * i] >= peak) {
-                peak = partials[2u * i];
-                where_it_is = i;
-            }
-        }
-        scratch[lane] = peak;
-        places[lane] = where_it_is;
-        for (var half = group_size / 2u; half > 0u; half /= 2u) {
-            workgroupBarrier();
-            if (lane < half) {
-                let other = scratch[lane + half];
-                if (other > scratch[lane] || (other == scratch[lane] && places[lane + half] > places[lane])) {
-                    scratch[lane] = other;
-                    places[lane] = places[lane + half];
+// The largest of the lanes' values, of equals the last place.
+fn last_of_largest(lane: u32, value: real, place: u32) -> u32 {
+    workgroupBarrier();
+    scratch[lane] = value;
+    places[lane] = place;
+    for (var width = bundle; width / bundle < group_size; width *= bundle) {
+        let step = width / bundle;
+        workgroupBarrier();
+        if (lane % width == 0u) {
+            for (var other = lane + step; other < min(lane + width, group_size); other += step) {
+                if (scratch[other] > scratch[lane] || (scratch[other] == scratch[lane] && places[other] > places[lane])) {
+                    scratch[lane] = scratch[other];
+                    places[lane] = places[other];
                 }
             }
         }
-        workgroupBarrier();
-        let run = run_at(places[0]);
-        let largest = scratch[0];
-        var last = run.start;
-        for (var i = run.start + lane; i < run.end; i += group_size) {
-            if (nearest[i] >= largest) {
-                last = i;
-            }
-        }
-        workgroupBarrier();
-        places[lane] = last;
-        for (var half = group_size / 2u; half > 0u; half /= 2u) {
-            workgroupBarrier();
-            if (lane < half) {
-                places[lane] = max(places[lane], places[lane + half]);
-            }
-        }
-        if (lane == 0u) {
-            table[params.words1.y] = places[0];
-        }
-        return;
-    }
-    if (lane == 0u) {
-        var total: real = 0.0;
-        for (var i = 0u; i < runs; i++) {
-            total += partials[2u * i + 1u];
-        }
-        var left = total * uniforms[params.words1.x];
-        var at = 0u;
-        for (var i = 0u; i < runs; i++) {
-            let sum = partials[2u * i + 1u];
-            if (sum > 0.0) {
-                at = i;
-                if (left < sum) {
-                    break;
-                }
-                left -= sum;
-            }
-        }
-        chosen = at;
-        rest = left;
     }
     workgroupBarrier();
-    let run = run_at(chosen);
-    // Lanes add up pieces of the run, then the piece is searched.
-    let piece = (run.end - run.start + group_size - 1u) / group_size;
-    let begin = min(run.start + lane * piece, run.end);
-    let end = min(begin + piece, run.end);
-    var sum: real = 0.0;
-    for (var i = begin; i < end; i++) {
-        sum += nearest[i];
-    }
+    return places[0];
+}
+
+// Which lane has the place where sums exceed what is left of them, or u of the whole where `part` says so; what is left then is less
+// by the lanes before.
+fn lane_of(lane: u32, sum: real, part: bool) -> u32 {
     scratch[lane] = sum;
+    workgroupBarrier();
+    if (lane % bundle == 0u) {
+        var total: real = 0.0;
+        for (var i = 0u; i < bundle; i++) {
+            total += scratch[lane + i];
+        }
+        bundled[lane / bundle] = total;
+    }
     workgroupBarrier();
     if (lane == 0u) {
         var left = rest;
+        if (part) {
+            var total: real = 0.0;
+            for (var i = 0u; i < bundles; i++) {
+                total += bundled[i];
+            }
+            left *= total;
+        }
         var at = 0u;
-        for (var i = 0u; i < group_size; i++) {
+        for (var i = 0u; i < bundles; i++) {
+            if (bundled[i] > 0.0) {
+                at = i;
+                if (left < bundled[i]) {
+                    break;
+                }
+                left -= bundled[i];
+            }
+        }
+        let first = at * bundle;
+        at = first;
+        for (var i = first; i < first + bundle; i++) {
             if (scratch[i] > 0.0) {
                 at = i;
                 if (left < scratch[i]) {
@@ -122,16 +95,115 @@ fn main(@builtin(local_invocation_index) lane: u32) {
                 left -= scratch[i];
             }
         }
-        var number = min(run.start + at * piece, run.end - 1u);
-        for (var i = number; i < min(run.start + (at + 1u) * piece, run.end); i++) {
+        chosen = at;
+        rest = left;
+    }
+    workgroupBarrier();
+    return chosen;
+}
+
+// A lane's piece of so many.
+fn piece_of(lane: u32, count: u32) -> Rows {
+    let length = (count + group_size - 1u) / group_size;
+    return Rows(min(lane * length, count), min((lane + 1u) * length, count));
+}
+
+fn farthest_point(lane: u32, runs: u32) -> u32 {
+    var peak: real = -1.0;
+    var which = 0u;
+    for (var i = lane; i < runs; i += group_size) {
+        if (partials[2u * i] >= peak) {
+            peak = partials[2u * i];
+            which = i;
+        }
+    }
+    let run = run_at(last_of_largest(lane, peak, which));
+    var largest: real = -1.0;
+    var last = run.start;
+    for (var i = run.start + lane; i < run.end; i += group_size) {
+        if (nearest[i] >= largest) {
+            largest = nearest[i];
+            last = i;
+        }
+    }
+    return last_of_largest(lane, largest, last);
+}
+
+fn random_point(lane: u32, runs: u32, u: real) -> u32 {
+    var piece = piece_of(lane, runs);
+    var sum: real = 0.0;
+    for (var i = piece.start; i < piece.end; i++) {
+        sum += partials[2u * i + 1u];
+    }
+    if (lane == 0u) {
+        rest = u;
+    }
+    piece = piece_of(lane_of(lane, sum, true), runs);
+    if (lane == 0u) {
+        var left = rest;
+        var at = min(piece.start, runs - 1u);
+        for (var i = piece.start; i < piece.end; i++) {
+            let of_run = partials[2u * i + 1u];
+            if (of_run > 0.0) {
+                at = i;
+                if (left < of_run) {
+                    break;
+                }
+                left -= of_run;
+            }
+        }
+        picked = at;
+        rest = left;
+    }
+    workgroupBarrier();
+    let run = run_at(picked);
+    piece = piece_of(lane, run.end - run.start);
+    sum = 0.0;
+    for (var i = run.start + piece.start; i < run.start + piece.end; i++) {
+        sum += nearest[i];
+    }
+    piece = piece_of(lane_of(lane, sum, false), run.end - run.start);
+    if (lane == 0u) {
+        var left = rest;
+        var at = min(run.start + piece.start, run.end - 1u);
+        for (var i = run.start + piece.start; i < run.start + piece.end; i++) {
             if (nearest[i] > 0.0) {
-                number = i;
+                at = i;
                 if (left < nearest[i]) {
                     break;
                 }
                 left -= nearest[i];
             }
         }
-        table[params.words1.y] = number;
+        picked = at;
+    }
+    workgroupBarrier();
+    return picked;
+}
+
+@compute @workgroup_size(group_size)
+fn main(
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+) {
+    let g = group_index(group);
+    if (g >= params.group_count) {
+        return;
+    }
+    let runs = (params.words0.z + params.words0.y - 1u) / params.words0.y * params.words0.x;
+    var point = 0u;
+    if (params.words0.w == 0u) {
+        point = farthest_point(lane, runs);
+    } else {
+        point = random_point(lane, runs, uniforms[params.words1.x + g]);
+    }
+    if (lane == 0u) {
+        table[params.words1.y + g] = point;
+    }
+    if (params.words2.x != 0u) {
+        let dimensions = params.words1.z;
+        for (var k = lane; k < dimensions; k += group_size) {
+            rows[(params.words1.w + g) * dimensions + k] = points[point * dimensions + k];
+        }
     }
 }

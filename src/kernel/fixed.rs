@@ -95,8 +95,10 @@ fixed! {
     Distances = distances [ARENA: R, DATA: R, INDEX: R, VECTOR_OUT: W, STATE: R];
     Converge = converge [STATE: W, PARTIALS: R];
     Farthest = farthest [ARENA: R, DATA: R, VECTOR_OUT: W, PARTIALS: W];
-    Pick = pick [DATA: R, INDEX: W, VECTOR_IN: R, PARTIALS: R];
+    Pick = pick [ARENA: R, DATA: R, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, PARTIALS: R];
     Adopt = adopt [ARENA: R, INDEX: R, VECTOR_OUT: W];
+    Potentials = potentials [ARENA: R, DATA: R, VECTOR_IN: R, PARTIALS: W];
+    Elect = elect [DATA: R, VECTOR_OUT: W, PARTIALS: R];
     Seed = seed [ARENA: R, INDEX: R, VECTOR_OUT: W];
     Merge = merge [INDEX: W, VECTOR_OUT: W, JACOBIAN: W, STATE: W];
     Relabel = relabel [INDEX: W, PARTIALS: W];
@@ -151,6 +153,7 @@ impl Fixed {
             ("multiply_tile", shader!("../../shaders/tile.wgsl")),
             ("rank_of", shader!("../../shaders/rank.wgsl")),
             ("row_distance", shader!("../../shaders/row_distance.wgsl")),
+            ("rows_of", shader!("../../shaders/share_rows.wgsl")),
         ];
         let common: String = common.into_iter().filter(|(function, _)| text.contains(function)).map(|(_, text)| text).collect();
         let functions: Vec<&str> = library(self.calls()).collect();
@@ -160,7 +163,7 @@ impl Fixed {
     /// Whether an item is more than a few operations.
     pub fn is_heavy(self) -> bool {
         use Fixed::*;
-        matches!(self, Assign | CentroidSums | Distances | Farthest | Divide | Scores | Soften | Blend | Pairwise | Estimate)
+        matches!(self, Assign | CentroidSums | Distances | Farthest | Potentials | Divide | Scores | Soften | Blend | Pairwise | Estimate)
     }
 
     /// The functions of `shaders/functions/` that its text calls.

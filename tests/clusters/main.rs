@@ -5,4 +5,5 @@
 mod corners;
 mod methods;
 mod published;
+mod start;
 mod support;

@@ -45,7 +45,10 @@ export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "
 /** Lloyd's iteration: assign to the nearest centroid, move every centroid to the mean of its vectors. */
 export interface LloydOptions extends ClusterBase, Without<"temperature" | "cooling" | "learningRate" | "momentum" | "maintenanceInterval"> {
   readonly method: "lloyd";
-  /** `"k-means++"` (the default) draws starting centroids with probabilities ∝ d²; `"farthest"` takes the farthest vector each time. */
+  /**
+   * `"k-means++"` (the default) draws a few candidates for every starting centroid, with probabilities ∝ d², and takes the one that leaves the
+   * least energy (Arthur & Vassilvitskii 2007, section 5); `"farthest"` takes the farthest vector each time.
+   */
   readonly start?: "k-means++" | "farthest";
   readonly mean?: Mean;
   /** Also converged when fewer assignments than these change. */
@@ -59,6 +62,7 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
  */
 export interface VlcOptions extends ClusterBase {
   readonly method: "vlc";
+  /** `"farthest"` (the default) as published, beginning with the first vector; `"k-means++"` as for `"lloyd"`. */
   readonly start?: "k-means++" | "farthest";
   /** `{ trim: 0.1 }` unless told; `"plain"` is what the published GPU kernels do. */
   readonly mean?: Mean;

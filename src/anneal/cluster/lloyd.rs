@@ -78,20 +78,31 @@ pub fn prepare(script: &mut Script, settings: &Settings, points: &Points) {
     }
 }
 
-/// Chooses where anchors start.
+/// Chooses where anchors start: one after the other, at the farthest point or, of a few at random, at the one that leaves the least sum
+/// of squared distances (Arthur & Vassilvitskii 2007, section 5: greedy k-means++).
 pub fn start(script: &mut Script, settings: &Settings, points: &Points) {
     let mut random = Random::new(settings.seed);
-    let at_random = settings.start == Start::PlusPlus;
-    let first = if at_random { (random.next() * f64::from(points.count())) as u32 } else { 0 };
-    let uniforms: Vec<f64> = (0..settings.clusters).map(|_| random.next()).collect();
+    let trials = if settings.start == Start::PlusPlus { script.work.trials(settings.clusters) } else { 0 };
+    let first = if trials > 0 { (random.next() * f64::from(points.count())) as u32 } else { 0 };
+    let uniforms: Vec<f64> = (0..trials * settings.clusters).map(|_| random.next()).collect();
     script.push(Command::UploadReals { buffer: script.work.uniforms.buffer, offset: 0, data: uniforms });
     script.push(Command::UploadIndices { buffer: script.work.table.buffer, offset: script.work.places.choice, data: vec![first] });
     for anchor in 0..settings.clusters {
+        let chooses = trials > 1 && anchor > 0;
+        let Some(rows) = script.work.starts(anchor, chooses) else { return };
         if anchor > 0 {
             script.each_chunk(|work, chunk, commands| work.farthest(chunk, anchor - 1, commands));
-            script.with(|work, commands| work.pick(anchor, at_random, commands));
+            let at_random = (trials > 0).then_some((trials * anchor, trials));
+            script.with(|work, commands| work.pick(rows, at_random, commands));
         }
-        script.each_chunk(|work, chunk, commands| work.adopt(chunk, anchor, commands));
+        if anchor == 0 || script.work.chunks.len() > 1 {
+            let picks = if chooses { trials } else { 1 };
+            script.each_chunk(|work, chunk, commands| work.adopt(chunk, rows, picks, commands));
+        }
+        if chooses {
+            script.each_chunk(|work, chunk, commands| work.potentials(chunk, trials, commands));
+            script.with(|work, commands| work.elect(anchor, trials, commands));
+        }
     }
 }
 

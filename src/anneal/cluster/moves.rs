@@ -27,9 +27,9 @@ const ROUNDS: u32 = 60;
 /// After so many failures, moves are tried one by one, each another.
 const PATIENCE: u32 = 2;
 /// Where an iteration is little, it is tried again from k-means++, so often at most and while there are fewer iterations than ten
-/// restarts would have had.
+/// restarts would have had, each with a start that takes as long as fifteen.
 const ATTEMPTS: [u32; 2] = [1, 10];
-const RESTARTS: u32 = 250;
+const RESTARTS: u32 = 400;
 /// Of so many anchors that help least, and clusters that need another most.
 const CANDIDATES: usize = 8;
 /// A batch that lowers the energy by less than this part of it has not helped.

@@ -18,7 +18,8 @@ pub enum Method {
 /// Where anchors start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Start {
-    /// At random, as probable as the squared distance from those before (Arthur & Vassilvitskii 2007).
+    /// Of a few candidates at random, as probable as their squared distances from those before, the one that leaves the least energy
+    /// (Arthur & Vassilvitskii 2007, section 5).
     #[serde(rename = "k-means++")]
     PlusPlus,
     /// Each where the point is that is farthest from those before; the first at the first point.

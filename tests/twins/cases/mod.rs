@@ -88,6 +88,8 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Converge => clusters::converge(size, random),
         Fixed::Farthest => clusters::farthest(size, group, random),
         Fixed::Pick => clusters::pick(size, group, random),
+        Fixed::Potentials => clusters::potentials(size, group, random),
+        Fixed::Elect => clusters::elect(size, random),
         Fixed::Seed => clusters::seed(size, random),
         Fixed::Adopt => clusters::adopt(size, random),
         Fixed::Merge => clusters::merge(size, group, random),

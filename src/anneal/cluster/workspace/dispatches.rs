@@ -2,8 +2,8 @@
 
 use super::super::points::Points;
 use super::super::state;
-use super::{Chunk, Piece, RUNS, Workspace};
-use crate::device::cpu::twins::tile;
+use super::{Chunk, Piece, RUNS, Workspace, trials_for};
+use crate::device::cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for, tile};
 use crate::device::{Command, Dispatch, KernelId, PARAM_WORDS, Slice, binding::*};
 use crate::kernel::Fixed;
 
@@ -298,34 +298,82 @@ impl Workspace {
         commands.push(self.groups(Fixed::Totals, clusters, &words, &[(INDEX, self.table), (VECTOR_IN, numbers), (VECTOR_OUT, totals)]));
     }
 
-    fn runs_of_chunk(&self) -> u32 {
-        let largest = self.chunks.first().map_or(1, |chunk| chunk.count);
-        RUNS.min(largest.div_ceil(self.limits.group_size)).max(1)
+    /// Workgroups of what goes over a chunk's rows to choose where anchors start, which have so many rows at a time.
+    fn runs_of_chunk(&self, abreast: u32) -> u32 {
+        runs_for(self.chunks.first().map_or(1, |chunk| chunk.count), abreast * self.limits.group_size / SHARE)
+    }
+
+    fn number_of(&self, chunk: Chunk) -> u32 {
+        chunk.first / self.chunks[0].count
     }
 
     /// How far the points of a chunk are from the anchors so far, of which this one came last.
     pub fn farthest(&self, chunk: Chunk, anchor: u32, commands: &mut Vec<Command>) {
         let Some((piece, row)) = self.row(anchor) else { return };
-        let runs = self.runs_of_chunk();
-        let partial = chunk.first / self.chunks[0].count * 2 * runs;
+        let runs = self.runs_of_chunk(1);
+        let partial = self.number_of(chunk) * 2 * runs;
         let words = [chunk.count, self.dimensions, row, chunk.first, u32::from(anchor == 0), partial];
         let bound = [(ARENA, chunk.points), (DATA, piece.anchors), (VECTOR_OUT, self.nearest), (PARTIALS, self.partials)];
         commands.push(self.groups(Fixed::Farthest, runs, &words, &bound));
     }
 
-    /// Chooses where the anchor starts.
-    pub fn pick(&self, anchor: u32, at_random: bool, commands: &mut Vec<Command>) {
-        let words = [self.runs_of_chunk(), self.chunks[0].count, self.count, u32::from(at_random), anchor, self.places.choice];
-        let bound = [(DATA, self.uniforms), (INDEX, self.table), (VECTOR_IN, self.nearest), (PARTIALS, self.partials)];
-        commands.push(self.single(Fixed::Pick, &words, &bound));
+    /// Candidates that an anchor is chosen from, where they are at random.
+    pub fn trials(&self, clusters: u32) -> u32 {
+        trials_for(clusters).min(self.candidates.len / self.dimensions).min(self.uniforms.len / clusters.max(1)).max(1)
     }
 
-    /// Has an anchor start where the choice is, if that is in this chunk.
-    pub fn adopt(&self, chunk: Chunk, anchor: u32, commands: &mut Vec<Command>) {
-        let Some((piece, row)) = self.row(anchor) else { return };
+    /// Where an anchor starts: itself, or its candidates.
+    pub fn starts(&self, anchor: u32, candidates: bool) -> Option<(Slice, u32)> {
+        if candidates { Some((self.candidates, 0)) } else { self.row(anchor).map(|(piece, row)| (piece.anchors, row)) }
+    }
+
+    /// Chooses points that rows start at: the farthest without numbers at random, else one for each of so many of these. Rows start
+    /// there, if all points are in one chunk.
+    pub fn pick(&self, (rows, row): (Slice, u32), at_random: Option<(u32, u32)>, commands: &mut Vec<Command>) {
+        let (uniform, picks) = at_random.unwrap_or((0, 1));
+        let words = [
+            self.runs_of_chunk(1),
+            self.chunks[0].count,
+            self.count,
+            u32::from(at_random.is_some()),
+            uniform,
+            self.places.choice,
+            self.dimensions,
+            row,
+            u32::from(self.chunks.len() == 1),
+        ];
+        let bound = [
+            (ARENA, self.chunks[0].points),
+            (DATA, self.uniforms),
+            (INDEX, self.table),
+            (VECTOR_IN, self.nearest),
+            (VECTOR_OUT, rows),
+            (PARTIALS, self.partials),
+        ];
+        commands.push(self.groups(Fixed::Pick, picks, &words, &bound));
+    }
+
+    /// Has rows start where the choices are that are in this chunk.
+    pub fn adopt(&self, chunk: Chunk, (rows, row): (Slice, u32), picks: u32, commands: &mut Vec<Command>) {
         let words = [chunk.first, chunk.count, self.dimensions, row, self.places.choice];
-        let bound = [(ARENA, chunk.points), (INDEX, self.table), (VECTOR_OUT, piece.anchors)];
-        commands.push(self.over(Fixed::Adopt, self.dimensions, &words, &bound));
+        let bound = [(ARENA, chunk.points), (INDEX, self.table), (VECTOR_OUT, rows)];
+        commands.push(self.over(Fixed::Adopt, picks * self.dimensions, &words, &bound));
+    }
+
+    /// What candidates would leave of a chunk's distances.
+    pub fn potentials(&self, chunk: Chunk, trials: u32, commands: &mut Vec<Command>) {
+        let runs = self.runs_of_chunk(POTENTIALS_ABREAST);
+        let words = [chunk.count, self.dimensions, trials, chunk.first, self.number_of(chunk) * runs * trials];
+        let bound = [(ARENA, chunk.points), (DATA, self.candidates), (VECTOR_IN, self.nearest), (PARTIALS, self.partials)];
+        commands.push(self.groups(Fixed::Potentials, runs, &words, &bound));
+    }
+
+    /// The candidate that leaves least becomes the anchor.
+    pub fn elect(&self, anchor: u32, trials: u32, commands: &mut Vec<Command>) {
+        let Some((piece, row)) = self.row(anchor) else { return };
+        let runs = self.runs_of_chunk(POTENTIALS_ABREAST) * self.chunks.len() as u32;
+        let bound = [(DATA, self.candidates), (VECTOR_OUT, piece.anchors), (PARTIALS, self.partials)];
+        commands.push(self.single(Fixed::Elect, &[runs, trials, self.dimensions, row, 0], &bound));
     }
 
     fn row(&self, anchor: u32) -> Option<(Piece, u32)> {

@@ -7,6 +7,7 @@ pub use dispatches::{Soft, Sort, Sums};
 use super::points::Points;
 use super::{Mean, Settings, state};
 use crate::anneal::buffers::Buffers;
+use crate::device::cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for};
 use crate::device::{BufferId, Command, Device, KernelId, Limits, Profile, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
@@ -43,6 +44,7 @@ pub struct Places {
     pub counts: u32,
     pub begins: u32,
     pub map: u32,
+    /// Points that were picked.
     pub choice: u32,
     /// Counts of blocks.
     pub blocks: u32,
@@ -97,6 +99,11 @@ const BLOCK: u32 = 256;
 const BLOCK_COUNTS: u32 = 1 << 21;
 /// Workgroups of what goes over all points in runs.
 const RUNS: u32 = 256;
+
+/// Candidates of k-means++ for an anchor of so many: twice as many as Arthur & Vassilvitskii's greedy variant has in scikit-learn.
+fn trials_for(clusters: u32) -> u32 {
+    2 * (2 + libm::log(clusters.max(1).into()) as u32)
+}
 
 impl Workspace {
     /// Buffers for these points, and for as many anchors.
@@ -168,7 +175,8 @@ impl Workspace {
         }
         let keys = (2 * capacity).max(256);
         // Counts of blocks get what labels and members leave.
-        let others = 5 * u64::from(count) + 3 * u64::from(keys) + 3;
+        let trials = trials_for(capacity);
+        let others = 5 * u64::from(count) + 3 * u64::from(keys) + 2 + u64::from(trials);
         if others + u64::from(keys) > u64::from(most) {
             return Err(too_large("the table of labels and members", others + u64::from(keys)));
         }
@@ -190,15 +198,18 @@ impl Workspace {
             counts: place(keys),
             begins: place(keys + 1),
             map: place(keys + 1),
-            choice: place(1),
+            choice: place(trials),
             blocks: place(blocks * keys),
         };
         let share_rows = (2 * in_piece).max(shares_of(buffers.device.profile(), in_piece, count) * in_piece);
         let sums = u64::from(share_rows) * u64::from(dimensions + 1);
         let sums = sums.min(u64::from(most)) as u32;
         let group = limits.group_size;
-        let of_chunks = 2 * u64::from(RUNS.max(count.div_ceil(group))) * (chunks.len() as u64).max(1);
-        let partials = of_chunks + u64::from(4 * RUNS) + 2 * u64::from(capacity);
+        // Of each run when anchors are chosen the farthest point and a sum, or the candidates' potentials; else sums of runs and tiles.
+        let slots = group / SHARE;
+        let of_start = (2 * runs_for(rows, slots)).max(trials * runs_for(rows, POTENTIALS_ABREAST * slots));
+        let of_start = u64::from(of_start) * chunks.len() as u64;
+        let partials = of_start.max(2 * u64::from(count.div_ceil(group)) + u64::from(4 * RUNS) + 2 * u64::from(capacity));
         if partials > most.into() {
             return Err(too_large("partial sums of so many chunks of points (allow more deviceBytes)", partials));
         }
@@ -217,7 +228,7 @@ impl Workspace {
             pieces,
             kept: buffers.real(in_piece * dimensions, "best anchors")?,
             elite: buffers.real(in_piece * dimensions, "best anchors of all attempts")?,
-            candidates: buffers.real((2 * in_piece * dimensions).min(most), "candidates")?,
+            candidates: buffers.real((2 * in_piece).max(trials).min(most / dimensions) * dimensions, "candidates")?,
             sums: buffers.real(sums, "sums of clusters")?,
             table: buffers.index(end, "labels and members")?,
             places,
@@ -226,7 +237,7 @@ impl Workspace {
             squares: buffers.real(count.max(1), "norms of points")?,
             weights: buffers.real(if settings.mean == Mean::Plain { 1 } else { count.max(1) }, "weights")?,
             totals: buffers.real(2 * limits.align(2 * capacity), "totals of clusters")?,
-            uniforms: buffers.real(2 * capacity.max(1), "random numbers")?,
+            uniforms: buffers.real((trials.max(2) * capacity.max(1)).min(most), "random numbers")?,
             state: buffers.real(state::STATE_LEN, "state of a clustering")?,
             partials: buffers.real(partials, "partial sums")?,
             extra: Vec::new(),

@@ -6,7 +6,7 @@
 mod blocks;
 mod bounds;
 mod clusters;
-pub use clusters::{single, tile};
+pub use clusters::{POTENTIALS_ABREAST, SHARE, runs_for, single, tile};
 mod copy;
 mod damping;
 mod dogleg;
@@ -21,8 +21,8 @@ mod search;
 pub use blocks::invert_blocks;
 pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
 pub use clusters::{
-    adopt, assign, blend, centroid_sums, converge, distances, divide, farthest, keys, merge, norms, offsets, pairs, pick, relabel, scatter,
-    scores, seed, soften, spread, tally, totals, update, weigh,
+    adopt, assign, blend, centroid_sums, converge, distances, divide, elect, farthest, keys, merge, norms, offsets, pairs, pick,
+    potentials, relabel, scatter, scores, seed, soften, spread, tally, totals, update, weigh,
 };
 pub use copy::copy;
 pub use damping::{damping, extent, peak, reach};

@@ -28,10 +28,12 @@ pub fn group_max<R: Real>(values: &Lanes<R>, group_size: usize) -> R {
     group_fold(&values[..group_size], larger)
 }
 
+#[inline(always)]
 pub fn larger<R: Real>(a: R, b: R) -> R {
     if b > a { b } else { a }
 }
 
+#[inline(always)]
 pub fn smaller<R: Real>(a: R, b: R) -> R {
     if b < a { b } else { a }
 }

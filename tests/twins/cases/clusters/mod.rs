@@ -15,7 +15,7 @@ pub use means::{centroid_sums, distances, norms, update, weigh};
 pub use pairs::pairs;
 pub use soft::{blend, converge, scores, soften};
 pub use sort::{keys, offsets, scatter, spread, tally};
-pub use start::{adopt, farthest, pick, seed};
+pub use start::{adopt, elect, farthest, pick, potentials, seed};
 
 use crate::harness::{Case, POISONED_WORD, poison, random_state};
 use crate::value::{Random, Value};

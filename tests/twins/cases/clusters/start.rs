@@ -1,11 +1,36 @@
 //! Where anchors start.
 
-use super::super::Spread;
-use super::{Members, Shape, Table, bound_of_sum, only, row, squared_distance, words};
+use super::{DIMENSIONS, Members, Shape, Table, bound_of_sum, only, row, squared_distance, words};
 use crate::harness::Case;
 use crate::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, PARTIALS, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
+
+/// Lanes that have a row together (`shaders/share_rows.wgsl`).
+const SHARE: usize = 8;
+/// Rows that a lane of `potentials` has at a time.
+const ABREAST: usize = 4;
+
+/// Runs of whole rounds of rows, as many as workgroups.
+#[derive(Clone, Copy)]
+struct Runs {
+    rows: usize,
+    groups: usize,
+    round: usize,
+}
+
+impl Runs {
+    /// One workgroup, a few, or so many that the last ones have nothing to do; small limits allow no more than 256 in a row.
+    fn new(rows: usize, round: usize, random: &mut Random) -> Self {
+        let groups = [1, 3, rows.div_ceil(3 * round), rows.div_ceil(round) + 2][random.below(4) as usize];
+        Self { rows, groups: groups.clamp(1, 256), round }
+    }
+
+    fn each(self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
+        let length = self.rows.div_ceil(self.groups * self.round) * self.round;
+        (0..self.groups).map(move |run| (run, (run * length).min(self.rows)..((run + 1) * length).min(self.rows)))
+    }
+}
 
 pub fn farthest(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |is_first: bool| {
@@ -13,19 +38,19 @@ pub fn farthest(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let Shape { before, all, dimensions, clusters, .. } = shape;
         let (points, anchors) = (random.vector(size * dimensions), random.vector(clusters * dimensions));
         let anchor = random.below(clusters as u32) as usize;
-        let spread = Spread::new(size, group, random);
-        let mut case = Case::new(Fixed::Farthest, format!("{}, first {is_first}", shape.name()));
+        let runs = Runs::new(size, group / SHARE, random);
+        let mut case = Case::new(Fixed::Farthest, format!("{}, first {is_first}, {} groups", shape.name(), runs.groups));
         case.bound = bound_of_sum(size + dimensions);
         let partial = 5;
-        case.dispatch(spread.lanes(), &words(&[size, dimensions, anchor, before, is_first.into(), partial]));
+        case.dispatch((runs.groups * group) as u32, &words(&[size, dimensions, anchor, before, is_first.into(), partial]));
         if is_first {
             case.poisoned(VECTOR_OUT, all);
         } else {
             let nearest: Vec<f64> = (0..size).map(|_| random.within(0.0, dimensions as f64)).collect();
             case.reals(VECTOR_OUT, only(all, shape.chunk(), &nearest));
         }
-        case.poisoned(PARTIALS, partial + 2 * spread.groups + 3);
-        for (number, run) in spread.each() {
+        case.poisoned(PARTIALS, partial + 2 * runs.groups + 3);
+        for (number, run) in runs.each() {
             let (mut peak, mut sum) = (Value::from(-1.0), Value::default());
             for i in run {
                 let distance = squared_distance(row(&points, i, dimensions), row(&anchors, anchor, dimensions));
@@ -48,18 +73,19 @@ pub fn farthest(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
 /// Distances are whole numbers, so that all sums are exact; of 0 there are many.
 pub fn pick(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let size = size.max(1);
-    let case = |(most, at_random): (u32, bool)| {
+    let case = |(most, at_random, at_hand): (u32, bool, bool)| {
         let nearest: Vec<u32> = (0..size).map(|_| random.below(most + 1).saturating_sub(random.below(3))).collect();
-        let chunk_points = [size, size.div_ceil(2), size.div_ceil(3)][random.below(3) as usize];
-        // The workgroups of a chunk: as `farthest` spreads them, whatever they are.
-        let groups = [1, 3, chunk_points.div_ceil(group), 40][random.below(4) as usize];
-        let mut case =
-            Case::of_one_group(Fixed::Pick, format!("up to {most}, at random {at_random}, chunks of {chunk_points}, {groups} groups"));
+        // All points are at hand where they are in one chunk.
+        let chunk_points = if at_hand { size } else { [size, size.div_ceil(2), size.div_ceil(3)][random.below(3) as usize] };
+        // As `farthest` cuts a chunk.
+        let round = group / SHARE;
+        let groups = Runs::new(chunk_points, round, random).groups;
+        let name = format!("up to {most}, at random {at_random}, chunks of {chunk_points}, {groups} groups, at hand {at_hand}");
+        let mut case = Case::new(Fixed::Pick, name);
         let mut partials = Vec::new();
         for chunk in nearest.chunks(chunk_points) {
-            let length = chunk.len().div_ceil(groups * group) * group;
-            for run in 0..groups {
-                let of = &chunk[(run * length).min(chunk.len())..((run + 1) * length).min(chunk.len())];
+            for (_, run) in (Runs { rows: chunk.len(), groups, round }).each() {
+                let of = &chunk[run];
                 partials.push(of.iter().max().map_or(-1.0, |largest| f64::from(*largest)));
                 partials.push(f64::from(of.iter().sum::<u32>()));
             }
@@ -81,42 +107,128 @@ pub fn pick(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let mut uniforms: Vec<f64> =
             units.iter().map(|unit| f64::from(((f64::from(*unit) + 0.5) / f64::from(total.max(1))) as f32)).collect();
         uniforms.push(0.0);
+        // All at once, or without the first two; the farthest alone.
+        let (skipped, picks) = match random.below(2) {
+            _ if !at_random => (0, 1),
+            0 => (0, uniforms.len()),
+            _ => (2, uniforms.len() - 2),
+        };
+        let dimensions = [1, 3, group + 3][random.below(3) as usize].min(200_000 / size).max(1);
+        let (points, first_row) = (random.vector(size * dimensions), random.below(3) as usize);
         let mut table = Table::new(random);
-        let choices: Vec<usize> = uniforms.iter().map(|_| table.unwritten(1)).collect();
+        let choice = table.unwritten(picks);
         case.indices(table.0);
-        for (number, (u, choice)) in uniforms.iter().zip(choices).enumerate() {
-            case.dispatch(1, &words(&[groups, chunk_points, size, at_random.into(), number, choice]));
-            case.expect_index(choice, expected(*u) as u32);
+        let all = [groups, chunk_points, size, at_random.into(), skipped, choice, dimensions, first_row, at_hand.into()];
+        case.dispatch((picks * group) as u32, &words(&all));
+        case.poisoned(VECTOR_OUT, (first_row + picks + 1) * dimensions);
+        for (number, u) in uniforms[skipped..skipped + picks].iter().enumerate() {
+            let point = expected(*u);
+            case.expect_index(choice + number, point as u32);
+            for (k, x) in row(&points, point, dimensions).iter().enumerate().filter(|_| at_hand) {
+                case.expect(VECTOR_OUT, (first_row + number) * dimensions + k, *x);
+            }
         }
+        case.reals(ARENA, points);
         case.reals(DATA, uniforms);
         case.reals(VECTOR_IN, nearest.iter().map(|distance| f64::from(*distance)).collect());
         case.reals(PARTIALS, partials);
         case
     };
-    [(7, false), (0, false), (7, true), (0, true)].map(case).into()
+    [(7, false, true), (7, false, false), (0, false, true), (7, true, true), (7, true, false), (0, true, false)].map(case).into()
 }
 
-/// The point is in the chunk or in another one; `size` is the number of components.
+/// Points are in the chunk or in another one; `size` is the number of components.
 pub fn adopt(size: usize, random: &mut Random) -> Vec<Case> {
-    let case = |inside: bool| {
-        let (first, count, anchor) = (random.below(50) as usize + 1, 7, random.below(4) as usize);
-        let point = if inside { random.below(count as u32) as usize } else { count + random.below(2) as usize * 1000 };
-        // Before the chunk, too.
-        let number = if !inside && random.below(2) == 0 { first - 1 } else { first + point };
+    let case = |picks: usize| {
+        let picks = picks.min(200_000 / size.max(1)).max(1);
+        let (first, count, first_row) = (random.below(50) as usize + 1, 7, random.below(4) as usize);
+        // The first is in the chunk; others are before it, in it or behind it.
+        let inside = first + random.below(count as u32) as usize;
+        let number = |pick: usize| match random.below(3) {
+            _ if pick == 0 => inside,
+            0 => first - 1,
+            1 => first + random.below(count as u32) as usize,
+            _ => first + count + random.below(2) as usize * 1000,
+        };
+        let numbers: Vec<usize> = (0..picks).map(number).collect();
         let points = random.vector(count * size);
         let mut table = Table::new(random);
-        let choice = table.part([number as u32]);
-        let mut case = Case::new(Fixed::Adopt, format!("point {number} of {count} from {first} on"));
-        case.dispatch(size as u32, &words(&[first, count, size, anchor, choice]));
+        let choice = table.part(numbers.iter().map(|number| *number as u32));
+        let mut case = Case::new(Fixed::Adopt, format!("points {numbers:?} of {count} from {first} on"));
+        case.dispatch((picks * size) as u32, &words(&[first, count, size, first_row, choice]));
         case.indices(table.0);
-        case.poisoned(VECTOR_OUT, 5 * size);
-        if inside {
-            (0..size).for_each(|k| case.expect(VECTOR_OUT, anchor * size + k, points[point * size + k]));
+        case.poisoned(VECTOR_OUT, (first_row + picks + 1) * size);
+        for (pick, number) in numbers.into_iter().enumerate().filter(|(_, number)| (first..first + count).contains(number)) {
+            (0..size).for_each(|k| case.expect(VECTOR_OUT, (first_row + pick) * size + k, points[(number - first) * size + k]));
         }
         case.reals(ARENA, points);
         case
     };
-    [false, true].map(case).into()
+    [1, 6].map(case).into()
+}
+
+/// Candidates are any, where points are, or all at one place from which no point is farther than 0.
+pub fn potentials(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |what: u32| {
+        let shape = Shape::new(size, group, random);
+        let Shape { before, all, dimensions, .. } = shape;
+        // Fewer than share a row, as many, and more.
+        let several = [1, 5, SHARE, 14, 33][random.below(5) as usize];
+        let mut points = random.vector(size * dimensions);
+        let mut candidates = random.vector(several * dimensions);
+        for (number, candidate) in candidates.chunks_mut(dimensions).enumerate().filter(|_| what > 0 && size > 0) {
+            candidate.copy_from_slice(row(&points, number * 7 % size, dimensions));
+        }
+        if what == 2 {
+            points = points[..dimensions.min(points.len())].repeat(size);
+            candidates = if points.is_empty() { candidates } else { points[..dimensions].repeat(several) };
+        }
+        let runs = Runs::new(size, ABREAST * group / SHARE, random);
+        let name = format!("{}, {several} candidates, {}, {} groups", shape.name(), ["any", "points", "alike"][what as usize], runs.groups);
+        let mut case = Case::new(Fixed::Potentials, name);
+        case.bound = bound_of_sum(size + dimensions);
+        let partial = 5;
+        case.dispatch((runs.groups * group) as u32, &words(&[size, dimensions, several, before, partial]));
+        let nearest: Vec<f64> = (0..size).map(|_| random.within(0.0, dimensions as f64)).collect();
+        case.poisoned(PARTIALS, partial + several * runs.groups + 3);
+        for (number, run) in runs.each() {
+            for candidate in 0..several {
+                let least = |i: usize| {
+                    let distance = squared_distance(row(&points, i, dimensions), row(&candidates, candidate, dimensions));
+                    if nearest[i] <= distance.value { nearest[i].into() } else { distance }
+                };
+                case.expect(PARTIALS, partial + number * several + candidate, run.clone().map(least).sum::<Value>());
+            }
+        }
+        case.reals(VECTOR_IN, only(all, shape.chunk(), &nearest));
+        case.reals(ARENA, points);
+        case.reals(DATA, candidates);
+        case
+    };
+    [0, 1, 2].map(case).into()
+}
+
+/// `size` is the number of runs. Potentials are whole numbers, so that sums are exact; some are equal.
+pub fn elect(size: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(most, several): (u32, usize)| {
+        let runs = size.min(200_000 / several);
+        let dimensions = DIMENSIONS[random.below(5) as usize];
+        let (candidates, anchor) = (random.vector(several * dimensions), random.below(4) as usize);
+        let potentials: Vec<u32> = (0..runs * several).map(|_| random.below(most + 1)).collect();
+        let total = |candidate: usize| potentials.iter().skip(candidate).step_by(several).sum::<u32>();
+        let elected = (0..several).min_by_key(|candidate| total(*candidate)).expect("several");
+        let partial = 3;
+        let mut case = Case::of_one_group(Fixed::Elect, format!("up to {most}, {several} candidates, dimension {dimensions}"));
+        case.dispatch(1, &words(&[runs, several, dimensions, anchor, partial]));
+        case.reals(PARTIALS, [0.0; 3].into_iter().chain(potentials.iter().map(|potential| f64::from(*potential))).collect());
+        case.poisoned(VECTOR_OUT, (anchor + 2) * dimensions);
+        for (k, x) in row(&candidates, elected, dimensions).iter().enumerate() {
+            case.expect(VECTOR_OUT, anchor * dimensions + k, *x);
+        }
+        case.reals(DATA, candidates);
+        case
+    };
+    [(40, 1), (40, 14), (1, 33), (0, 6)].map(case).into()
 }
 
 /// The size is the number of points; not all are in the chunk.

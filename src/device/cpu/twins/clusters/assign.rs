@@ -1,6 +1,7 @@
 //! The twin of `assign`.
 
-use super::multiply::{Panels, Sum};
+use super::super::reduce::{larger, smaller};
+use super::multiply::{PANEL, Panels, ROWS, Sum};
 use super::{tile, two};
 use crate::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::device::cpu::threads::{self, Pieces};
@@ -24,6 +25,42 @@ impl<R: Real> Candidate<R> {
     }
 }
 
+/// The same of every column of a panel, so that a panel's scores are judged side by side.
+#[derive(Clone, Copy)]
+struct Lanes<R> {
+    best: [R; PANEL],
+    second: [R; PANEL],
+    /// First columns of their panels.
+    which: [u32; PANEL],
+}
+
+impl<R: Real> Lanes<R> {
+    fn new(far: R) -> Self {
+        Self { best: [far; PANEL], second: [far; PANEL], which: [0; PANEL] }
+    }
+
+    /// Takes a panel's scores; of equals the first stays. Loops are apart, and read what was before: so they become vector instructions.
+    #[inline(always)]
+    fn take(&mut self, column: u32, scores: &[R; PANEL]) {
+        let Self { best, second, which } = *self;
+        for lane in 0..PANEL {
+            self.best[lane] = smaller(best[lane], scores[lane]);
+        }
+        for lane in 0..PANEL {
+            self.second[lane] = smaller(second[lane], larger(scores[lane], best[lane]));
+        }
+        for lane in 0..PANEL {
+            self.which[lane] = if scores[lane] < best[lane] { column } else { which[lane] };
+        }
+    }
+
+    fn best(&self) -> Candidate<R> {
+        // Where no score is less than any number, it is the first anchor's.
+        let of = |lane: usize| Candidate { best: self.best[lane], second: self.second[lane], which: self.which[lane] + lane as u32 };
+        (1..PANEL).fold(of(0), |found, lane| found.or(of(lane)))
+    }
+}
+
 /// The nearest anchor of every point, and how far it and the second nearest are.
 pub fn assign<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [count, dimensions, anchors_here, first_anchor, first_point, labels, candidates, flags, guard, partial, all, _] =
@@ -39,6 +76,9 @@ pub fn assign<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         1 => Sum::Differences,
         _ => Sum::DifferencesByFours,
     };
+    // As long as whole panels.
+    let mut padded = norms[..if flags & 1 == 0 { anchors_here } else { 0 }].to_vec();
+    padded.resize(anchors_here.next_multiple_of(PANEL), R::ZERO);
     let panels = Panels::new(anchors_here, dimensions, |anchor, k| anchors[anchor * dimensions + k]);
     let (tile, _) = tile(work.group_size);
     let of_group = |group: u32| {
@@ -59,20 +99,27 @@ pub fn assign<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let changed = threads::map(tasks, elements, |(of, best, second, labels, candidates)| {
         let far = R::from_f64(3e38);
         let mut found = vec![Candidate { best: far, second: far, which: 0 }; of.len()];
+        let mut lanes = [Lanes::new(far); ROWS];
         let row = |i: usize| &points[(of.start + i) * dimensions..(of.start + i + 1) * dimensions];
         panels.multiply(sum, of.len(), row, |first, column, sums| {
-            let here = panels.columns.min(column + sums[0].len()) - column;
-            for (found, sums) in found[first..].iter_mut().zip(sums) {
-                for (lane, sum) in sums[..here].iter().enumerate() {
-                    let score = if flags & 1 != 0 { *sum } else { norms[column + lane] - (*sum + *sum) };
-                    if score < found.second {
-                        if score < found.best {
-                            *found = Candidate { best: score, second: found.best, which: (column + lane) as u32 };
-                        } else {
-                            found.second = score;
-                        }
+            if column == 0 {
+                lanes = [Lanes::new(far); ROWS];
+            }
+            let here = panels.columns.min(column + PANEL) - column;
+            for (lanes, sums) in lanes.iter_mut().zip(sums) {
+                let mut scores = *sums;
+                if flags & 1 == 0 {
+                    for (score, norm) in scores.iter_mut().zip(&padded[column..column + PANEL]) {
+                        *score = *norm - (*score + *score);
                     }
                 }
+                if here < PANEL {
+                    scores[here..].fill(far);
+                }
+                lanes.take(column as u32, &scores);
+            }
+            if column + PANEL >= panels.columns {
+                found[first..].iter_mut().zip(&lanes).for_each(|(found, lanes)| *found = lanes.best());
             }
         });
         let mut changed = 0;

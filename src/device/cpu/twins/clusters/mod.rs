@@ -17,7 +17,7 @@ pub use merge::merge;
 pub use pairs::pairs;
 pub use soften::{blend, converge, scores, soften};
 pub use sort::{keys, offsets, scatter, spread, tally};
-pub use start::{adopt, farthest, pick, seed};
+pub use start::{POTENTIALS_ABREAST, SHARE, adopt, elect, farthest, pick, potentials, runs_for, seed};
 
 use crate::device::cpu::{Bindings, Work};
 use crate::real::Real;
