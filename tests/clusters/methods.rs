@@ -166,13 +166,14 @@ fn stopped_after(points: &[f32], options: &Options, recordings: usize) -> (Resul
 fn a_stop_is_heeded_wherever_a_clustering_is() {
     let mut random = Gaussian::new("stops");
     let points = random.mixture(20, 5, 2000, 0.2);
-    let of = |method: Method| Options { max_iterations: Some(60), device_bytes: Some(2e4), ..options(5, 24, method, 1) };
+    let of =
+        |method: Method| Options { max_iterations: Some(60), tolerance: Some(0.0), device_bytes: Some(2e4), ..options(5, 24, method, 1) };
     let resident = |method: Method| Options { device_bytes: None, ..of(method) };
     for options in [Method::Anneal, Method::Lloyd, Method::Vlc].into_iter().flat_map(|method| [of(method), resident(method)]) {
         let (whole, all) = stopped_after(&points, &options, usize::MAX);
         assert_ne!(whole.expect("an outcome").termination, Termination::Stopped);
         let (mut voids, mut books) = (0, 0);
-        for recordings in [0, 1, 2, 3, all / 8, all / 4, all / 2, 3 * all / 4].into_iter().filter(|recordings| *recordings < all - 8) {
+        for recordings in [0, 1, 2, 3, all / 4, all / 2, 3 * all / 4].into_iter().filter(|recordings| recordings + 3 < all) {
             let what = format!("{:?}, stopped after {recordings} of {all}", options.method);
             match stopped_after(&points, &options, recordings) {
                 (Ok(outcome), played) => {
@@ -193,7 +194,11 @@ fn a_stop_is_heeded_wherever_a_clustering_is() {
                 (Err(error), _) => panic!("{what}: {error}"),
             }
         }
-        assert!(voids > 0 && (books > 0 || options.method == Some(Method::Vlc)), "{:?}: {voids} voids, {books} codebooks", options.method);
+        assert!(
+            voids > 0 && (books > 0 || options.method != Some(Method::Anneal)),
+            "{:?}: {voids} voids, {books} codebooks",
+            options.method
+        );
     }
 }
 
