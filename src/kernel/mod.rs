@@ -42,7 +42,7 @@ pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
 pub use residual::*;
 pub use retraction::Retraction;
-pub use robust::{LEAST_CURVATURE, RobustShape};
+pub use robust::{Curvature, LEAST_CURVATURE, RobustShape};
 pub use structure::{Layout, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};
 pub use twice::TwiceProgram;

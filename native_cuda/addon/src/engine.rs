@@ -209,6 +209,24 @@ impl Engine {
         self.session.post(move |session| session.free_solver(solver));
     }
 
+    /// A task: the covariance of a problem's variables.
+    #[napi]
+    pub fn covariance(&self, env: &Env, problem: u32, options: Unknown) -> Result<u32> {
+        let options = from_js(options).map_err(|error| leastwise::Error::InvalidOption(error.reason.clone()));
+        self.call(env, |session| session.covariance(problem, &options?))
+    }
+
+    /// A task: blocks of a covariance.
+    #[napi]
+    pub fn covariance_blocks(&self, env: &Env, covariance: u32, of: &[u32], others: Words, form: String, lifted: bool) -> Result<u32> {
+        self.call(env, |session| session.covariance_blocks(covariance, of, others.as_deref(), &form, lifted))
+    }
+
+    #[napi]
+    pub fn free_covariance(&self, covariance: u32) {
+        self.session.post(move |session| session.free_covariance(covariance));
+    }
+
     #[napi]
     pub fn measure(&self, env: &Env, solver: u32, what: String, repeats: u32) -> Result<u32> {
         self.call(env, |session| session.measure(solver, crossing::measured(&what), repeats))
@@ -242,6 +260,7 @@ impl Engine {
                 let (key, value) = answered(env, answer)?;
                 with(env, State::Done { report: None }, key, value)
             }
+            Progress::Covariance(made) => with(env, State::Done { report: None }, "covariance", to_js(env, &made)?),
             Progress::Clustering(outcome) => {
                 let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
                 object.set_named_property("centroids", Float32ArraySlice::from_data(env, outcome.centroids)?)?;
