@@ -102,6 +102,13 @@ export function covarianceOptions(options: CovarianceOptions & Space, more: read
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
+/** What blocks are with respect to. @internal */
+export function spaceOf(what: string, options: Space): "tangent" | "values" {
+  const { space = "tangent" } = options;
+  if (space !== "tangent" && space !== "values") throw new LeastwiseError("invalid-option", `${what}: space must be "tangent" or "values", not ${describe(space)}`);
+  return space;
+}
+
 /** @internal */
 export class MarginalsOf implements Marginals {
   #disposed = false;
@@ -156,8 +163,7 @@ export class MarginalsOf implements Marginals {
     mustBeObject(options, `${form}: options`);
     const unknown = Object.keys(options).find((key) => key !== "space");
     if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: space)`);
-    const { space = "tangent" } = options;
-    if (space !== "tangent" && space !== "values") throw new LeastwiseError("invalid-option", `space must be "tangent" or "values", not ${describe(space)}`);
+    const space = spaceOf(form, options);
     this.problem();
     if (this.#disposed) throw new LeastwiseError("disposed", "this covariance was disposed: it can't be used any more");
     const task = this.tasks.call((native) => native.covarianceBlocks(this.made.handle, of, others, form, space === "values"));

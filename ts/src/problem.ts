@@ -1,6 +1,6 @@
 /** Problems: variables, constants and terms. */
 import { floats, type F64, type Indices, type Mask } from "./arrays.js";
-import { covarianceOptions, MarginalsOf, type CovarianceOptions, type Marginals, type Space } from "./covariance.js";
+import { covarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type Space } from "./covariance.js";
 import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
@@ -135,11 +135,12 @@ export class ProblemOf implements Problem {
 
   async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & Space = {}): Promise<F64> {
     const given = covarianceOptions(options, ["space"]);
+    const space = spaceOf("covariance", options);
     // What is asked for wrongly is refused before anything is computed.
     this.#own(of, "covariance(of): of").instances("covariance", which);
     const marginals = await this.#marginals(given);
     try {
-      return await marginals.covariance(of, which, options.space === undefined ? {} : { space: options.space });
+      return await marginals.covariance(of, which, { space });
     } finally {
       marginals.dispose();
     }

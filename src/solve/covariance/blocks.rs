@@ -37,8 +37,8 @@ pub struct Blocks {
     form: Form,
     /// With respect to stored scalars, not to degrees of freedom.
     lifted: bool,
-    /// The pairs in the order of their columns; and how many are done.
-    order: Vec<u32>,
+    /// The pairs by their columns' numbers, in this order; and how many are done.
+    order: Vec<(u32, u32)>,
     done: usize,
     blocks: Vec<Vec<f64>>,
     /// The column that was solved for last.
@@ -80,7 +80,7 @@ impl Blocks {
         }
         let size = |variable: &Variable| covariance.width(variable.0, lifted) as u64;
         let values: u64 = if form.is_joint() {
-            of.iter().map(size).sum::<u64>().pow(2)
+            of.iter().map(size).sum::<u64>().saturating_pow(2)
         } else {
             of.iter().zip(others.as_ref().unwrap_or(&of)).map(|(row, column)| size(row) * size(column)).sum()
         };
@@ -96,15 +96,16 @@ impl Blocks {
             }
             None => of.iter().map(|&variable| Pair { row: variable, column: variable }).collect(),
         };
-        let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
-        order.sort_by_key(|&pair| pairs[pair as usize].column);
+        let number = |pair: &Pair| covariance.pattern.tables[pair.column.0].first + pair.column.1;
+        let mut order: Vec<(u32, u32)> = pairs.iter().map(number).zip(0..).collect();
+        order.sort_unstable();
         covariance.prepare(&pairs, &order);
         Ok(Self { blocks: vec![Vec::new(); pairs.len()], pairs, form, lifted, order, done: 0, solved: None })
     }
 
     /// One block more; whether all are there.
     pub fn advance(&mut self, covariance: &mut Covariance) -> bool {
-        let Some(&number) = self.order.get(self.done) else { return true };
+        let Some(&(_, number)) = self.order.get(self.done) else { return true };
         let pair = self.pairs[number as usize];
         self.blocks[number as usize] = covariance.block(pair, self.lifted, &mut self.solved);
         self.done += 1;
@@ -185,13 +186,12 @@ impl Covariance {
     }
 
     /// Has many blocks made together, where that is less work than to solve for their columns.
-    fn prepare(&mut self, pairs: &[Pair], order: &[u32]) {
+    fn prepare(&mut self, pairs: &[Pair], order: &[(u32, u32)]) {
         let Inverse::Sparse(sparse) = &mut self.inverse else { return };
-        let mut columns = 0;
-        let mut last = None;
-        for column in order.iter().map(|&pair| pairs[pair as usize].column) {
-            if last.replace(column) != Some(column) {
-                columns += self.pattern.tables[column.0].width;
+        let (mut columns, mut last) = (0, None);
+        for &(variable, pair) in order {
+            if last.replace(variable) != Some(variable) {
+                columns += self.pattern.tables[pairs[pair as usize].column.0].width;
             }
         }
         let (solve, subset) = sparse.work();
