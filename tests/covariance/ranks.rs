@@ -105,6 +105,23 @@ fn a_truss_that_nothing_holds_moves_as_a_whole() {
     }
 }
 
+/// In a ring, next to nothing is filled in: blocks of all are those that the factor has places for, of one it is solved.
+#[test]
+fn blocks_are_the_same_alone_and_together() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x) = truss(&mut session, 400, 3, 5);
+    for options in [pseudo_inverse(), known()] {
+        let together = covariance(&mut session, problem, &options).unwrap();
+        let expected = blocks(&mut session, &together, &all(&[(x, 400)]), None, "covariance");
+        let alone = covariance(&mut session, problem, &options).unwrap();
+        for instance in [0, 1, 2, 57, 399] {
+            let block = blocks(&mut session, &alone, &[(x, instance)], None, "covariance");
+            close(&format!("block {instance}"), &block, &expected[9 * instance as usize..][..9], 1e-8);
+        }
+        session.fix_table(problem, x, Some(&[0, 1, 2]), None).unwrap();
+    }
+}
+
 #[test]
 fn the_pseudo_inverse_is_moores_and_penroses() {
     for (count, method) in [(14, "dense"), (75, "sparse")] {

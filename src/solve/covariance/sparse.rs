@@ -86,8 +86,11 @@ impl Sparse {
     /// Operations of a solve with one vector, and of a subset, about.
     pub fn work(&self) -> (f64, f64) {
         let factor = self.cholesky.factorization();
-        let subset = factor.panels().iter().map(|panel| panel.columns.len() as f64 * (factor.rows(panel).len() as f64).powi(2));
-        (4.0 * factor.values().len() as f64, 4.0 * subset.sum::<f64>())
+        let subset = factor.panels().iter().map(|panel| {
+            let (width, height) = (panel.columns.len() as f64, factor.rows(panel).len() as f64);
+            2.0 * width * ((height - width).powi(2) + width * height)
+        });
+        (4.0 * factor.values().len() as f64, subset.sum())
     }
 
     /// Has all blocks that the factor has places for.
