@@ -197,7 +197,7 @@ for (const backend of BACKENDS) {
     await rejects(problem.covariance(x, undefined, { space: "world" }), "invalid-option", /space must be "tangent" or "values"/);
     await rejects(problem.marginals({ variance: -1 }), "invalid-option", 'variance must be a positive number or "estimated", not -1');
     await rejects(problem.marginals({ variance: "known" }), "invalid-option", /variance must be a positive number or "estimated"/);
-    await rejects(problem.marginals({ deficient: "ignore" }), "invalid-option", /deficient "ignore" is not/);
+    await rejects(problem.marginals({ deficient: "ignore" }), "invalid-option", /deficient must be "error" or "pseudo-inverse", not "ignore"/);
     await rejects(problem.covariance(x), "invalid-option", /4 rows of residuals leave nothing over for 4 unknowns/);
     assert.deepEqual([...await problem.covariance(x, new Uint8Array([0, 1]), { variance: 1 })].map((value) => Number(value.toFixed(9))), [1, 0, 0, 16]);
     const marginals = await problem.marginals({ variance: 1 });

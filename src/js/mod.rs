@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
 use crate::session::{Progress, Session};
 use crate::solve::Options;
+use crate::solve::covariance::CovarianceOptions;
 use values::{Numbers, reals, refuse, to_js, words};
 use wasm_bindgen::prelude::*;
 
@@ -257,9 +258,14 @@ impl Engine {
     }
 
     /// A task: the covariance of a problem's variables.
-    pub fn covariance(&mut self, problem: u32, options: JsValue) -> Result<u32, JsValue> {
-        let options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
-        self.session.covariance(problem, &options).map_err(refuse)
+    pub fn covariance(
+        &mut self,
+        problem: u32,
+        variance: Option<f64>,
+        pseudo_inverse: bool,
+        rank_tolerance: Option<f64>,
+    ) -> Result<u32, JsValue> {
+        self.session.covariance(problem, CovarianceOptions { variance, pseudo_inverse, rank_tolerance }).map_err(refuse)
     }
 
     /// A task: blocks of a covariance.

@@ -53,7 +53,7 @@ pub struct Covaried {
 
 impl Session {
     /// A task: the covariance of a problem's variables at the accepted values.
-    pub fn covariance(&mut self, problem: u32, options: &CovarianceOptions) -> Result<u32, Error> {
+    pub fn covariance(&mut self, problem: u32, options: CovarianceOptions) -> Result<u32, Error> {
         options.validate()?;
         let (entry, device, registry) = self.idle(problem)?;
         entry.problem.lay_out(device, registry)?;
@@ -63,7 +63,7 @@ impl Session {
         let mut recording = Recording { commands: entry.problem.take_uploads() };
         recording.push(Command::Read { slice: entry.problem.arenas()?.0 });
         let stage = Some(Stage::Reading(device.start(recording)));
-        self.start_task(problem, Task::Covariance(CovarianceTask { problem, options: options.clone(), stage }))
+        self.start_task(problem, Task::Covariance(CovarianceTask { problem, options, stage }))
     }
 
     /// A task: blocks of a covariance, of instances that are given as table and instance one after the other; with

@@ -28,7 +28,7 @@ fn known() -> CovarianceOptions {
 }
 
 fn pseudo_inverse() -> CovarianceOptions {
-    CovarianceOptions { deficient: Some("pseudo-inverse".into()), ..known() }
+    CovarianceOptions { pseudo_inverse: true, ..known() }
 }
 
 /// Runs a task in slices as short as can be.
@@ -43,7 +43,7 @@ fn ended(session: &mut Session, task: u32) -> Result<Progress, leastwise::Error>
 }
 
 fn covariance(session: &mut Session, problem: u32, options: &CovarianceOptions) -> Result<Covaried, leastwise::Error> {
-    let task = session.covariance(problem, options)?;
+    let task = session.covariance(problem, *options)?;
     let Progress::Covariance(made) = ended(session, task)? else { panic!("no covariance") };
     Ok(*made)
 }

@@ -2,7 +2,7 @@
 import type { F64, Indices, Mask } from "./arrays.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
-import type { NativeCovariance, NativeCovarianceOptions, NativeUnseen } from "./native.js";
+import type { NativeCovariance, NativeUnseen } from "./native.js";
 import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
@@ -86,8 +86,8 @@ type TableOfProblem = (variables: unknown, what: string) => TableOf<unknown, boo
 
 const OPTIONS = ["variance", "deficient", "rankTolerance"];
 
-/** Options as the engine takes them. @internal */
-export function covarianceOptions(options: CovarianceOptions & Space, more: readonly string[] = []): NativeCovarianceOptions {
+/** Refuses options that are none; `more` there are besides. @internal */
+export function checkCovarianceOptions(options: CovarianceOptions, more: readonly string[] = []): void {
   mustBeObject(options, "covariance options");
   const known = [...OPTIONS, ...more];
   const unknown = Object.keys(options).find((key) => !known.includes(key));
@@ -96,10 +96,8 @@ export function covarianceOptions(options: CovarianceOptions & Space, more: read
   if (variance !== undefined && variance !== "estimated" && typeof variance !== "number") {
     throw new LeastwiseError("invalid-option", `variance must be a positive number or "estimated", not ${describe(variance)}`);
   }
-  if (deficient !== undefined && typeof deficient !== "string") throw new LeastwiseError("invalid-option", `deficient must be "error" or "pseudo-inverse", not ${describe(deficient)}`);
+  if (deficient !== undefined && deficient !== "error" && deficient !== "pseudo-inverse") throw new LeastwiseError("invalid-option", `deficient must be "error" or "pseudo-inverse", not ${describe(deficient)}`);
   if (rankTolerance !== undefined && typeof rankTolerance !== "number") throw new LeastwiseError("invalid-option", `rankTolerance must be a number, not ${describe(rankTolerance)}`);
-  const given = { variance: variance === "estimated" ? undefined : variance, deficient, rankTolerance };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 /** What blocks are with respect to. @internal */

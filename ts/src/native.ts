@@ -64,9 +64,6 @@ export interface NativeOptions {
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 
-/** How a covariance is made; what is not there is the engine's default. */
-export interface NativeCovarianceOptions { readonly variance?: number; readonly deficient?: string; readonly rankTolerance?: number }
-
 /** What can move without any residual changing, to first order. */
 export interface NativeUnseen {
   readonly variable: string;
@@ -176,7 +173,7 @@ export interface NativeEngine {
   freeSolver(solver: number): void;
 
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
-  covariance(problem: number, options: NativeCovarianceOptions): number;
+  covariance(problem: number, variance: number | undefined, pseudoInverse: boolean, rankTolerance: number | undefined): number;
   /**
    * A task: blocks of a covariance. `of` is table and instance, one after the other; `others` likewise, to be paired with them.
    * `form`: "covariance", "errors", "correlation", "joint" or "joint-correlation". `lifted`: of stored scalars.

@@ -1,11 +1,10 @@
 /** Problems: variables, constants and terms. */
 import { floats, type F64, type Indices, type Mask } from "./arrays.js";
-import { covarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type Space } from "./covariance.js";
+import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type Space } from "./covariance.js";
 import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
-import type { NativeCovarianceOptions } from "./native.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
@@ -134,11 +133,11 @@ export class ProblemOf implements Problem {
   };
 
   async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & Space = {}): Promise<F64> {
-    const given = covarianceOptions(options, ["space"]);
+    checkCovarianceOptions(options, ["space"]);
     const space = spaceOf("covariance", options);
     // What is asked for wrongly is refused before anything is computed.
     this.#own(of, "covariance(of): of").instances("covariance", which);
-    const marginals = await this.#marginals(given);
+    const marginals = await this.#marginals(options);
     try {
       return await marginals.covariance(of, which, { space });
     } finally {
@@ -147,11 +146,13 @@ export class ProblemOf implements Problem {
   }
 
   async marginals(options: CovarianceOptions = {}): Promise<Marginals> {
-    return this.#marginals(covarianceOptions(options));
+    checkCovarianceOptions(options);
+    return this.#marginals(options);
   }
 
-  async #marginals(options: NativeCovarianceOptions): Promise<Marginals> {
-    const task = this.tasks.call((native) => native.covariance(this.#alive(), options));
+  async #marginals({ variance, deficient, rankTolerance }: CovarianceOptions): Promise<Marginals> {
+    const known = variance === "estimated" ? undefined : variance;
+    const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
     const { covariance } = await this.tasks.run(task);
     if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);

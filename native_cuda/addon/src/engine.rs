@@ -7,6 +7,7 @@ use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
 use leastwise::session::{Progress, Session, Threaded};
 use leastwise::solve::Options;
+use leastwise::solve::covariance::CovarianceOptions;
 use napi::bindgen_prelude::{
     Env, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, Object, Result, ToNapiValue, Uint32ArraySlice, Unknown,
 };
@@ -211,9 +212,16 @@ impl Engine {
 
     /// A task: the covariance of a problem's variables.
     #[napi]
-    pub fn covariance(&self, env: &Env, problem: u32, options: Unknown) -> Result<u32> {
-        let options = from_js(options).map_err(|error| leastwise::Error::InvalidOption(error.reason.clone()));
-        self.call(env, |session| session.covariance(problem, &options?))
+    pub fn covariance(
+        &self,
+        env: &Env,
+        problem: u32,
+        variance: Option<f64>,
+        pseudo_inverse: bool,
+        rank_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        let options = CovarianceOptions { variance, pseudo_inverse, rank_tolerance };
+        self.call(env, |session| session.covariance(problem, options))
     }
 
     /// A task: blocks of a covariance.

@@ -28,12 +28,14 @@ pub enum Form {
     JointCorrelations,
 }
 
-/// Scalars of a joint matrix, and of all that is asked for at once.
-const MOST_VALUES: u64 = 1 << 27;
+/// Values that may be asked for at once.
+const MOST_VALUES: u64 = 1 << 26;
 
 /// Blocks on their way.
 pub struct Blocks {
     pairs: Vec<Pair>,
+    /// Instances that were asked for.
+    count: usize,
     form: Form,
     /// With respect to stored scalars, not to degrees of freedom.
     lifted: bool,
@@ -78,29 +80,27 @@ impl Blocks {
             let message = format!("pairs of instances are as many of the one as of the other, not {} and {}", of.len(), others.len());
             return Err(Error::InvalidOption(message));
         }
-        let size = |variable: &Variable| covariance.width(variable.0, lifted) as u64;
-        let values: u64 = if form.is_joint() {
-            of.iter().map(size).sum::<u64>().saturating_pow(2)
-        } else {
-            of.iter().zip(others.as_ref().unwrap_or(&of)).map(|(row, column)| size(row) * size(column)).sum()
-        };
+        let mut pairs = Vec::new();
+        for (place, &column) in of.iter().enumerate() {
+            match &others {
+                Some(others) => pairs.push(Pair { row: column, column: others[place] }),
+                None if form.is_joint() => pairs.extend(of[place..].iter().map(|&row| Pair { row, column })),
+                None => pairs.push(Pair { row: column, column }),
+            }
+        }
+        let (mut order, mut values) = (Vec::new(), 0);
+        for (number, pair) in (0..).zip(&pairs) {
+            order.push((covariance.pattern.tables[pair.column.0].first + pair.column.1, number));
+            values += covariance.width(pair.row.0, lifted) as u64 * covariance.width(pair.column.0, lifted) as u64;
+        }
+        order.sort_unstable();
         if values > MOST_VALUES {
             return Err(Error::Limits(format!(
                 "covariance: {values} values are asked for at once, but {MOST_VALUES} can be: ask for fewer instances"
             )));
         }
-        let pairs: Vec<Pair> = match &others {
-            Some(others) => of.iter().zip(others).map(|(&row, &column)| Pair { row, column }).collect(),
-            None if form.is_joint() => {
-                (0..of.len()).flat_map(|j| (j..of.len()).map(move |i| (i, j))).map(|(i, j)| Pair { row: of[i], column: of[j] }).collect()
-            }
-            None => of.iter().map(|&variable| Pair { row: variable, column: variable }).collect(),
-        };
-        let number = |pair: &Pair| covariance.pattern.tables[pair.column.0].first + pair.column.1;
-        let mut order: Vec<(u32, u32)> = pairs.iter().map(number).zip(0..).collect();
-        order.sort_unstable();
         covariance.prepare(&pairs, &order);
-        Ok(Self { blocks: vec![Vec::new(); pairs.len()], pairs, form, lifted, order, done: 0, solved: None })
+        Ok(Self { blocks: vec![Vec::new(); pairs.len()], count: of.len(), pairs, form, lifted, order, done: 0, solved: None })
     }
 
     /// One block more; whether all are there.
@@ -113,42 +113,56 @@ impl Blocks {
     }
 
     /// What was asked for.
-    pub fn finish(self, covariance: &Covariance) -> Vec<f64> {
-        let width = |variable: Variable| covariance.width(variable.0, self.lifted);
+    pub fn finish(mut self, covariance: &Covariance) -> Vec<f64> {
         match self.form {
-            Form::Blocks => self.blocks.concat(),
-            Form::Errors => {
-                let errors = |block: &Vec<f64>, n: usize| (0..n).map(|k| block[k * (n + 1)].max(0.0).sqrt()).collect::<Vec<f64>>();
-                self.blocks.iter().zip(&self.pairs).flat_map(|(block, pair)| errors(block, width(pair.row))).collect()
-            }
-            Form::Correlations => {
-                let blocks = self.blocks.into_iter().zip(&self.pairs);
-                blocks.flat_map(|(block, pair)| correlations(block, width(pair.row))).collect()
-            }
+            Form::Blocks => {}
+            Form::Errors => self.blocks.iter_mut().for_each(|block| *block = errors(block)),
+            Form::Correlations => self.blocks.iter_mut().for_each(|block| correlate(block)),
             Form::Joint | Form::JointCorrelations => {
-                // As many instances as the first column has blocks.
-                let count = ((8.0 * self.pairs.len() as f64 + 1.0).sqrt() as usize).saturating_sub(1) / 2;
-                let sizes: Vec<usize> = self.pairs[..count].iter().map(|pair| width(pair.row)).collect();
-                let firsts: Vec<usize> = sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + size))).collect();
-                let n: usize = sizes.iter().sum();
-                let mut joint = vec![0.0; n * n];
-                let places = (0..count).flat_map(|j| (j..count).map(move |i| (i, j)));
-                for ((i, j), block) in places.zip(&self.blocks) {
-                    for (place, &value) in block.iter().enumerate() {
-                        let (row, column) = (firsts[i] + place / sizes[j], firsts[j] + place % sizes[j]);
-                        joint[row * n + column] = value;
-                        joint[column * n + row] = value;
-                    }
+                let mut joint = self.joint(covariance);
+                if self.form == Form::JointCorrelations {
+                    correlate(&mut joint);
                 }
-                if self.form == Form::Joint { joint } else { correlations(joint, n) }
+                return joint;
             }
         }
+        self.blocks.concat()
+    }
+
+    /// All blocks in one matrix.
+    fn joint(&self, covariance: &Covariance) -> Vec<f64> {
+        // The first instance is paired with all.
+        let mut firsts = vec![0];
+        for pair in &self.pairs[..self.count] {
+            firsts.push(firsts[firsts.len() - 1] + covariance.width(pair.row.0, self.lifted));
+        }
+        let n = firsts[self.count];
+        let mut joint = vec![0.0; n * n];
+        let mut blocks = self.blocks.iter();
+        for j in 0..self.count {
+            for (i, block) in (j..self.count).zip(&mut blocks) {
+                let width = firsts[j + 1] - firsts[j];
+                for (place, &value) in block.iter().enumerate() {
+                    let (row, column) = (firsts[i] + place / width, firsts[j] + place % width);
+                    joint[row * n + column] = value;
+                    joint[column * n + row] = value;
+                }
+            }
+        }
+        joint
     }
 }
 
-/// A matrix divided by the roots of its diagonal. What does not move goes along with nothing but itself.
-fn correlations(mut block: Vec<f64>, n: usize) -> Vec<f64> {
-    let errors: Vec<f64> = (0..n).map(|k| block[k * (n + 1)].max(0.0).sqrt()).collect();
+/// The roots of a square matrix's diagonal.
+fn errors(block: &[f64]) -> Vec<f64> {
+    let n = (block.len() as f64).sqrt() as usize;
+    block.iter().step_by(n + 1).map(|value| value.max(0.0).sqrt()).collect()
+}
+
+/// Divides a matrix by the roots of its diagonal. What does not move goes along with nothing but itself.
+fn correlate(block: &mut [f64]) {
+    let errors = errors(block);
+    let n = errors.len();
     for (place, value) in block.iter_mut().enumerate() {
         let (row, column) = (place / n, place % n);
         let size = errors[row] * errors[column];
@@ -160,7 +174,6 @@ fn correlations(mut block: Vec<f64>, n: usize) -> Vec<f64> {
             0.0
         };
     }
-    block
 }
 
 impl Covariance {
@@ -202,51 +215,51 @@ impl Covariance {
 
     /// A block of σ²(JᵀWJ)⁺.
     fn block(&mut self, pair: Pair, lifted: bool, solved: &mut Option<(Variable, Vec<Vec<f64>>)>) -> Vec<f64> {
-        let scalars = |(table, instance): Variable| {
-            let rows = &self.pattern.tables[table];
-            let first = (rows.scalar + instance * rows.width) as usize;
-            first..first + rows.width as usize
-        };
+        let scalars = |(table, instance): Variable| self.pattern.tables[table].scalars_of(instance);
         let (rows, columns) = (scalars(pair.row), scalars(pair.column));
-        let places = || rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
-        let block: Vec<f64> = match &mut self.inverse {
-            Inverse::Dense(dense) => places().map(|(row, column)| dense.at(row, column)).collect(),
-            Inverse::Sparse(sparse) => {
-                let known: Option<Vec<f64>> = places().map(|(row, column)| sparse.known(row, column)).collect();
-                let entries = known.unwrap_or_else(|| {
-                    if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
-                        *solved = Some((pair.column, columns.clone().map(|column| sparse.column(column)).collect()));
+        let mut block = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
+            for column in columns.clone() {
+                let entry = match &mut self.inverse {
+                    Inverse::Dense(dense) => dense.at(row, column),
+                    Inverse::Sparse(sparse) => {
+                        let entry = sparse.known(row, column).unwrap_or_else(|| {
+                            if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
+                                *solved = Some((pair.column, columns.clone().map(|column| sparse.column(column)).collect()));
+                            }
+                            solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
+                        });
+                        entry + sparse.correction(row, column)
                     }
-                    let of = &solved.as_ref().expect("just solved").1;
-                    places().map(|(row, column)| of[column - columns.start][row]).collect()
-                });
-                places().zip(entries).map(|((row, column), entry)| entry + sparse.correction(row, column)).collect()
+                };
+                block.push(self.summary.variance * entry);
             }
-        };
-        let scaled: Vec<f64> = block.iter().map(|value| self.summary.variance * value).collect();
-        if lifted { self.lift(pair, scaled) } else { scaled }
+        }
+        if lifted {
+            let [p, q] = [pair.row, pair.column].map(|variable| self.slopes(variable));
+            block = turned(&q, &turned(&p, &block));
+        }
+        block
     }
 
-    /// P C Pᵀ, with respect to the scalars that are stored.
-    fn lift(&self, pair: Pair, block: Vec<f64>) -> Vec<f64> {
-        let slopes = |(table, instance): Variable| {
-            let (manifold, values) = self.tangents[table].as_ref()?;
-            Some(manifold.slopes(&values[instance as usize * self.widths[table]..][..self.widths[table]]))
-        };
-        let [height, width] = [pair.row, pair.column].map(|variable| self.pattern.tables[variable.0].width as usize);
-        let block = match slopes(pair.row) {
-            None => block,
-            Some(p) => p
-                .chunks_exact(height)
-                .flat_map(|row| (0..width).map(|c| (0..height).map(|k| row[k] * block[k * width + c]).sum()).collect::<Vec<f64>>())
-                .collect(),
-        };
-        match slopes(pair.column) {
-            None => block,
-            Some(p) => block
-                .chunks_exact(width)
-                .flat_map(|row| p.chunks_exact(width).map(|of| super::jacobi::dot(row, of)).collect::<Vec<f64>>())
-                .collect(),
+    /// P of an instance, row by row; and its degrees of freedom.
+    fn slopes(&self, (table, instance): Variable) -> (Vec<f64>, usize) {
+        let tangent = self.pattern.tables[table].width as usize;
+        match &self.tangents[table] {
+            None => ((0..tangent * tangent).map(|k| f64::from(u8::from(k % (tangent + 1) == 0))).collect(), tangent),
+            Some((manifold, values)) => (manifold.slopes(&values[instance as usize * self.widths[table]..][..self.widths[table]]), tangent),
         }
     }
+}
+
+/// (P C)ᵀ, row by row. Twice, it is P C Qᵀ: C with respect to the scalars that are stored.
+fn turned((p, tangent): &(Vec<f64>, usize), block: &[f64]) -> Vec<f64> {
+    let width = block.len() / tangent;
+    let mut product = Vec::with_capacity(width * p.len() / tangent);
+    for column in 0..width {
+        for row in p.chunks_exact(*tangent) {
+            product.push(row.iter().enumerate().map(|(k, p)| p * block[k * width + column]).sum());
+        }
+    }
+    product
 }

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::expr::Manifold;
 use crate::problem::{Pattern, Problem};
 use dense::Dense;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sparse::{Refused, Sparse};
 use std::sync::Arc;
 use unseen::Points;
@@ -30,14 +30,13 @@ use unseen::Points;
 /// Singular values of √W J, its columns brought to length 1, that count as 0 next to the largest.
 const RANK_TOLERANCE: f64 = 1e-10;
 
-/// How a covariance is made.
-#[derive(Deserialize, Clone, Debug, Default)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+/// How a covariance is made; what is not there is the default.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CovarianceOptions {
     /// σ², the variance of a residual of weight 1; estimated where it is not given.
     pub variance: Option<f64>,
-    /// `"error"` or `"pseudo-inverse"`.
-    pub deficient: Option<String>,
+    /// Whether what no residual sees is left out, and not refused.
+    pub pseudo_inverse: bool,
     pub rank_tolerance: Option<f64>,
 }
 
@@ -116,9 +115,6 @@ impl CovarianceOptions {
         if let Some(variance) = self.variance.filter(|variance| !(variance.is_finite() && *variance > 0.0)) {
             return refuse(format!("variance must be a positive number or \"estimated\", not {variance}"));
         }
-        if let Some(other) = self.deficient.as_deref().filter(|name| !["error", "pseudo-inverse"].contains(name)) {
-            return refuse(format!("deficient \"{other}\" is not \"error\" or \"pseudo-inverse\""));
-        }
         match self.rank_tolerance.filter(|tolerance| !(0.0..1.0).contains(tolerance)) {
             Some(tolerance) => refuse(format!("rankTolerance must be at least 0 and less than 1, not {tolerance}")),
             None => Ok(()),
@@ -135,17 +131,12 @@ impl Covariance {
         }
         let tolerance = options.rank_tolerance.unwrap_or(RANK_TOLERANCE);
         let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
+        let dense = |(dense, null): (Dense, Vec<Vec<f64>>)| (Inverse::Dense(dense), null);
         let (inverse, null) = match derivatives {
-            Derivatives::Triangle(columns) => {
-                let (dense, null) = Dense::of_triangle(columns, &free, tolerance);
-                (Inverse::Dense(dense), null)
-            }
-            Derivatives::Whole(columns) => {
-                let (dense, null) = Dense::of_matrix(columns, &free, tolerance);
-                (Inverse::Dense(dense), null)
-            }
+            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance)),
+            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance)),
             Derivatives::Blocks(matrix) => {
-                let (sparse, null) = Sparse::new(&matrix, &free, tolerance).map_err(refused)?;
+                let (sparse, null) = Sparse::new(matrix, &free, tolerance).map_err(refused)?;
                 (Inverse::Sparse(Box::new(sparse)), null)
             }
         };
@@ -156,7 +147,7 @@ impl Covariance {
             Inverse::Sparse(_) => null.len() as u32 + of_nothing,
         };
         let unseen = unseen::describe(&pattern, &null, &untouched, &values.points);
-        if deficiency > 0 && options.deficient.as_deref() != Some("pseudo-inverse") {
+        if deficiency > 0 && !options.pseudo_inverse {
             return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
         }
         let left = rows as f64 - f64::from(unknowns - deficiency);

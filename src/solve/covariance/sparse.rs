@@ -9,7 +9,7 @@
 use super::super::linear::left_looking::LeftLooking;
 use super::super::linear::matrix::{BlockMatrix, Singular, System, packed};
 use super::super::linear::sparse::{SparseCholesky, TooLarge};
-use super::jacobi::{dot, length, orthogonalise, orthonormal};
+use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
 
 /// Directions that are looked for at first, and at most; and rounds of inverse iteration.
@@ -52,23 +52,24 @@ impl From<TooLarge> for Refused {
 
 impl Sparse {
     /// Of a matrix; and an orthonormal basis of what no residual sees, of what some residual touches.
-    pub fn new(matrix: &BlockMatrix, free: &[bool], tolerance: f64) -> Result<(Self, Vec<Vec<f64>>), Refused> {
-        let mut inverse: Vec<f64> = diagonal(matrix).into_iter().map(|value| if value > 0.0 { 1.0 / value.sqrt() } else { 0.0 }).collect();
-        inverse.iter_mut().zip(free).filter(|(_, free)| !**free).for_each(|(value, _)| *value = 0.0);
-        let mut scaled = matrix.clone();
-        scale(&mut scaled, &inverse);
+    pub fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64) -> Result<(Self, Vec<Vec<f64>>), Refused> {
+        let mut inverse = diagonal(&matrix);
+        for (value, &free) in inverse.iter_mut().zip(free) {
+            *value = if free && *value > 0.0 { 1.0 / value.sqrt() } else { 0.0 };
+        }
+        rescale(&mut matrix, &inverse);
         let mut cholesky = SparseCholesky::<LeftLooking>::new(&matrix.pattern)?;
-        let unseen = null_space(&scaled, &inverse, &mut cholesky, tolerance)?;
+        let unseen = null_space(&matrix, &inverse, &mut cholesky, tolerance)?;
         // Ĥ n̂ = 0 of Ĥ = D⁻¹HD⁻¹ is Hn = 0 of n = D⁻¹n̂.
-        let unscaled = unseen.iter().map(|direction| direction.iter().zip(&inverse).map(|(n, scale)| n * scale).collect());
-        let null = orthonormal(unscaled.collect());
-        for held in told_apart(&unseen) {
+        let mut null = unseen.clone();
+        null.iter_mut().for_each(|direction| scale(direction, &inverse));
+        let null = orthonormal(null);
+        for held in told_apart(unseen) {
             inverse[held] = 0.0;
         }
-        let mask: Vec<f64> = inverse.iter().map(|&value| f64::from(u8::from(value > 0.0))).collect();
-        scaled.mask(&mask);
+        hold(&mut matrix, &inverse);
         let none = vec![0.0; inverse.len()];
-        cholesky.factorize(&System { matrix: &scaled, damping: &none, right: &none })?;
+        cholesky.factorize(&System { matrix: &matrix, damping: &none, right: &none })?;
         let mut sparse = Self { cholesky, inverse, subset: None, across: Vec::new(), along: Vec::new(), null: null.clone() };
         sparse.across = null.iter().map(|direction| sparse.solved(direction.clone())).collect();
         sparse.along = null.iter().map(|n| sparse.across.iter().map(|gn| dot(n, gn)).collect()).collect();
@@ -77,9 +78,9 @@ impl Sparse {
 
     /// G x.
     fn solved(&mut self, mut x: Vec<f64>) -> Vec<f64> {
-        x.iter_mut().zip(&self.inverse).for_each(|(x, scale)| *x *= scale);
+        scale(&mut x, &self.inverse);
         self.cholesky.solve(&mut x);
-        x.iter_mut().zip(&self.inverse).for_each(|(x, scale)| *x *= scale);
+        scale(&mut x, &self.inverse);
         x
     }
 
@@ -102,9 +103,7 @@ impl Sparse {
 
     /// A column of G.
     pub fn column(&mut self, column: usize) -> Vec<f64> {
-        let mut unit = vec![0.0; self.inverse.len()];
-        unit[column] = 1.0;
-        self.solved(unit)
+        self.solved(unit(self.inverse.len(), column))
     }
 
     /// An entry of G, if it is among those that are known.
@@ -126,13 +125,24 @@ impl Sparse {
 
 /// The diagonal, scalar by scalar.
 pub fn diagonal(matrix: &BlockMatrix) -> Vec<f64> {
-    let tables = matrix.pattern.tables.iter();
-    let of_table = tables.flat_map(|table| (0..table.count).map(move |variable| (table, variable)));
-    of_table.flat_map(|(table, variable)| (0..table.width as usize).map(move |k| matrix.diagonal(table, variable)[packed(k, k)])).collect()
+    let mut diagonal = Vec::with_capacity(matrix.pattern.scalars as usize);
+    for table in &matrix.pattern.tables {
+        for variable in 0..table.count {
+            let block = matrix.diagonal(table, variable);
+            diagonal.extend((0..table.width as usize).map(|k| block[packed(k, k)]));
+        }
+    }
+    diagonal
+}
+
+/// Rows and columns where D⁻¹ is 0 become those of the identity.
+fn hold(matrix: &mut BlockMatrix, inverse: &[f64]) {
+    let mask: Vec<f64> = inverse.iter().map(|&value| f64::from(u8::from(value > 0.0))).collect();
+    matrix.mask(&mask);
 }
 
 /// H becomes D⁻¹HD⁻¹, and the identity where D⁻¹ is 0.
-fn scale(matrix: &mut BlockMatrix, inverse: &[f64]) {
+fn rescale(matrix: &mut BlockMatrix, inverse: &[f64]) {
     let BlockMatrix { pattern, diagonal, lower } = matrix;
     for table in &pattern.tables {
         let width = table.width as usize;
@@ -158,8 +168,7 @@ fn scale(matrix: &mut BlockMatrix, inverse: &[f64]) {
             }
         }
     }
-    let mask: Vec<f64> = inverse.iter().map(|&value| f64::from(u8::from(value > 0.0))).collect();
-    matrix.mask(&mask);
+    hold(matrix, inverse);
 }
 
 /// Orthonormal directions n of the scaled matrix with nᵀHn next to 0.
@@ -172,56 +181,53 @@ fn null_space(
     let movable = inverse.iter().filter(|scale| **scale > 0.0).count();
     // The same numbers in every run (Park & Miller 1988).
     let mut state = 1u64;
-    let mut vector = || -> Vec<f64> {
-        let mut next = || {
+    let mut vector = || {
+        let mut x = vec![0.0; inverse.len()];
+        for (x, _) in x.iter_mut().zip(inverse).filter(|(_, scale)| **scale > 0.0) {
             state = state * 48_271 % 2_147_483_647;
-            state as f64 / 2_147_483_647.0 - 0.5
-        };
-        inverse.iter().map(|&scale| if scale > 0.0 { next() } else { 0.0 }).collect()
+            *x = state as f64 / 2_147_483_647.0 - 0.5;
+        }
+        x
     };
-    let product = |x: &[f64]| {
-        let mut y = vec![0.0; x.len()];
-        matrix.multiply(x, &mut y);
-        y
-    };
-    let mut largest = 1.0;
-    let mut x = vector();
+    let mut y = vec![0.0; inverse.len()];
+    let (mut x, mut largest) = (vector(), 1.0f64);
     for _ in 0..10 {
         let size = length(&x).max(f64::MIN_POSITIVE);
         x.iter_mut().for_each(|x| *x /= size);
-        x = product(&x);
+        matrix.multiply(&x, &mut y);
+        std::mem::swap(&mut x, &mut y);
         largest = length(&x).max(1.0);
     }
-    let none = vec![0.0; inverse.len()];
-    let shifted = [1e-12, 1e-10, 1e-8].into_iter().any(|shift| {
-        let damping = vec![shift * largest; inverse.len()];
-        cholesky.factorize(&System { matrix, damping: &damping, right: &none }).is_ok()
-    });
-    if !shifted {
-        return Err(Refused::Singular);
+    let mut shift = 1e-12 * largest;
+    while cholesky.factorize(&System { matrix, damping: &vec![shift; inverse.len()], right: &y }).is_err() {
+        shift *= 100.0;
+        if shift >= 1e-6 * largest {
+            return Err(Refused::Singular);
+        }
     }
     let unseen = largest * (tolerance * tolerance).max(32.0 * f64::EPSILON);
     let mut count = FIRST;
     loop {
         let mut basis = orthonormal((0..count.min(movable)).map(|_| vector()).collect());
         for _ in 0..ROUNDS {
-            basis.iter_mut().for_each(|x| {
+            for x in &mut basis {
                 cholesky.solve(x);
                 x.iter_mut().zip(inverse).filter(|(_, scale)| **scale == 0.0).for_each(|(x, _)| *x = 0.0);
-            });
+            }
             basis = orthonormal(basis);
         }
-        let products: Vec<Vec<f64>> = basis.iter().map(|x| product(x)).collect();
-        let mut projected: Vec<Vec<f64>> = products.iter().map(|y| basis.iter().map(|x| dot(x, y)).collect()).collect();
-        let turn = orthogonalise(&mut projected);
-        let flat = turn.iter().zip(&projected).filter(|(_, column)| length(column) <= unseen).map(|(turn, _)| {
+        let mut projected: Vec<Vec<f64>> = Vec::new();
+        for x in &basis {
+            matrix.multiply(x, &mut y);
+            projected.push(basis.iter().map(|x| dot(x, &y)).collect());
+        }
+        let right = orthogonalise(&mut projected);
+        let mut flat = Vec::new();
+        for (turn, _) in right.iter().zip(&projected).filter(|(_, column)| length(column) <= unseen) {
             let mut direction = vec![0.0; inverse.len()];
-            for (x, by) in basis.iter().zip(turn) {
-                direction.iter_mut().zip(x).for_each(|(sum, x)| *sum += by * x);
-            }
-            direction
-        });
-        let flat: Vec<Vec<f64>> = flat.collect();
+            basis.iter().zip(turn).for_each(|(x, by)| add(&mut direction, *by, x));
+            flat.push(direction);
+        }
         if flat.len() < count || count >= movable {
             return Ok(flat);
         }
@@ -234,19 +240,23 @@ fn null_space(
 
 /// As many unknowns as there are directions, such that holding them leaves none of these: by elimination, largest entries
 /// first.
-fn told_apart(directions: &[Vec<f64>]) -> Vec<usize> {
-    let mut left = directions.to_vec();
+fn told_apart(mut left: Vec<Vec<f64>>) -> Vec<usize> {
     let mut held = Vec::new();
     while !left.is_empty() {
-        let entries =
-            left.iter().enumerate().flat_map(|(k, direction)| direction.iter().enumerate().map(move |(row, value)| (k, row, value.abs())));
-        let (k, row, _) = entries.fold((0, 0, -1.0), |best, entry| if entry.2 > best.2 { entry } else { best });
-        let pivot = left.swap_remove(k);
-        for other in &mut left {
-            let by = other[row] / pivot[row];
-            other.iter_mut().zip(&pivot).for_each(|(value, pivot)| *value -= by * pivot);
+        let (mut best, mut place) = (0, 0);
+        for (k, direction) in left.iter().enumerate() {
+            for (row, value) in direction.iter().enumerate() {
+                if value.abs() > left[best][place].abs() {
+                    (best, place) = (k, row);
+                }
+            }
         }
-        held.push(row);
+        let pivot = left.swap_remove(best);
+        for other in &mut left {
+            let by = -other[place] / pivot[place];
+            add(other, by, &pivot);
+        }
+        held.push(place);
     }
     held
 }

@@ -7,6 +7,7 @@
 //! many operations as the factor, for all diagonal blocks and those of all variables that meet in a residual.
 
 use super::super::linear::left_looking::LeftLooking;
+use super::jacobi::{add, dot};
 
 /// Z, in the places of the factor's entries.
 pub struct Subset {
@@ -46,15 +47,14 @@ impl Subset {
             let target = &mut values[panel.values()];
             for (k, y_k) in y.chunks_exact(count.max(1)).take(width).enumerate() {
                 let z = &mut target[k * height + width..][..count];
-                for (c, factor) in y_k.iter().enumerate() {
-                    z.iter_mut().zip(&together[c * count..]).for_each(|(z, entry)| *z -= entry * factor);
+                for (column, by) in together.chunks_exact(count.max(1)).zip(y_k) {
+                    add(z, -by, column);
                 }
             }
             for k in 0..width {
                 for row in k..width {
-                    // Columns of L⁻¹ begin at their diagonal.
-                    let own: f64 = (row..width).map(|j| inverse[row * width + j] * inverse[k * width + j]).sum();
-                    let through: f64 = (0..count).map(|j| y[row * count + j] * target[k * height + width + j]).sum();
+                    let own = dot(&inverse[row * width..(row + 1) * width], &inverse[k * width..(k + 1) * width]);
+                    let through = dot(&y[row * count..(row + 1) * count], &target[k * height + width..(k + 1) * height]);
                     target[k * height + row] = own - through;
                 }
             }
@@ -77,7 +77,7 @@ fn below_over_diagonal(panel: &[f64], width: usize, height: usize) -> Vec<f64> {
         target.copy_from_slice(&panel[k * height + width..][..count]);
         for (j, known) in (k + 1..width).zip(after.chunks_exact(count.max(1))) {
             let entry = panel[k * height + j];
-            target.iter_mut().zip(known).for_each(|(y, known)| *y -= entry * known);
+            add(target, -entry, known);
         }
         let pivot = panel[k * height + k];
         target.iter_mut().for_each(|y| *y /= pivot);

@@ -43,36 +43,34 @@ pub struct Points {
 
 /// What these orthonormal directions do, and unknowns that nothing touches.
 pub fn describe(pattern: &Pattern, directions: &[Vec<f64>], untouched: &[bool], points: &[Points]) -> Vec<Unseen> {
-    let size = |table: &BlockRows, instance: u32| {
-        let first = (table.scalar + instance * table.width) as usize;
-        let own = first..first + table.width as usize;
-        directions.iter().map(|direction| dot(&direction[own.clone()], &direction[own.clone()])).sum::<f64>().sqrt()
-    };
-    let all = |table: &BlockRows| (0..table.count).map(|instance| size(table, instance)).collect::<Vec<f64>>();
-    let sizes: Vec<Vec<f64>> = pattern.tables.iter().map(all).collect();
-    let largest = sizes.iter().flatten().fold(0.0, |top: f64, size| top.max(*size));
+    // How far each instance is moved, and whether something of it is untouched.
+    let mut sizes = Vec::new();
+    for table in &pattern.tables {
+        for instance in 0..table.count {
+            let own = table.scalars_of(instance);
+            let moved: f64 = directions.iter().map(|direction| dot(&direction[own.clone()], &direction[own.clone()])).sum();
+            sizes.push((moved.sqrt(), untouched[own].contains(&true)));
+        }
+    }
+    let largest = sizes.iter().fold(0.0, |top: f64, size| top.max(size.0));
     let mut described = Vec::new();
     for (number, table) in pattern.tables.iter().enumerate() {
-        let is_untouched = |instance: &u32| {
-            let first = (table.scalar + instance * table.width) as usize;
-            untouched[first..first + table.width as usize].contains(&true)
-        };
-        let moves = |instance: &u32| is_untouched(instance) || largest > 0.0 && sizes[number][*instance as usize] > STILL * largest;
-        let moving: Vec<u32> = (0..table.count).filter(moves).collect();
-        if moving.is_empty() {
-            continue;
+        let mut unseen = Unseen { variable: table.name.clone(), ..Unseen::default() };
+        for (instance, &(size, is_untouched)) in (0..).zip(&sizes[table.first as usize..][..table.count as usize]) {
+            unseen.untouched += u32::from(is_untouched);
+            if is_untouched || size > STILL * largest {
+                unseen.instances += 1;
+                if unseen.listed.len() < LISTED {
+                    unseen.listed.push(instance);
+                }
+            }
         }
-        let [translations, rotations, scalings] =
-            points.iter().find(|points| points.table == number).map_or([0; 3], |points| points.moved(table, directions));
-        described.push(Unseen {
-            variable: table.name.clone(),
-            instances: moving.len() as u32,
-            untouched: (0..table.count).filter(is_untouched).count() as u32,
-            listed: moving.into_iter().take(LISTED).collect(),
-            translations,
-            rotations,
-            scalings,
-        });
+        if unseen.instances > 0 {
+            if let Some(points) = points.iter().find(|points| points.table == number) {
+                [unseen.translations, unseen.rotations, unseen.scalings] = points.moved(table, directions);
+            }
+            described.push(unseen);
+        }
     }
     described
 }
@@ -80,49 +78,54 @@ pub fn describe(pattern: &Pattern, directions: &[Vec<f64>], untouched: &[bool], 
 impl Points {
     /// Independent translations, rotations and scalings among the directions.
     fn moved(&self, table: &BlockRows, directions: &[Vec<f64>]) -> [u32; 3] {
-        let d = self.dimensions;
+        let (d, width) = (self.dimensions, table.width as usize);
         let count = self.places.len() / d;
-        let width = table.width as usize;
-        let of_points = |direction: &Vec<f64>| -> Vec<f64> {
-            let own = &direction[table.scalar as usize..][..count * width];
-            let Some(slopes) = &self.slopes else { return own.to_vec() };
-            let instances = slopes.chunks_exact(d * width).zip(own.chunks_exact(width));
-            instances.flat_map(|(slopes, step)| slopes.chunks_exact(width).map(|row| dot(row, step))).collect()
-        };
-        let found = orthonormal(directions.iter().map(of_points).filter(|direction| length(direction) > STILL).collect());
-        let centre: Vec<f64> = (0..d).map(|axis| self.places.iter().skip(axis).step_by(d).sum::<f64>() / count as f64).collect();
-        let field = |of: &dyn Fn(&[f64]) -> Vec<f64>| -> Vec<f64> {
-            let around = |place: &[f64]| place.iter().zip(&centre).map(|(x, c)| x - c).collect::<Vec<f64>>();
-            self.places.chunks_exact(d).flat_map(|place| of(&around(place))).collect()
-        };
-        let mut spaces = vec![Vec::new(), Vec::new(), Vec::new()];
-        for axis in 0..d {
-            spaces[0].push(field(&|_| (0..d).map(|k| f64::from(u8::from(k == axis))).collect()));
-            for other in 0..axis {
-                spaces[1].push(field(&|x| {
-                    let mut turned = vec![0.0; d];
-                    (turned[axis], turned[other]) = (x[other], -x[axis]);
-                    turned
-                }));
+        // What the directions do to the places.
+        let mut found = Vec::new();
+        for direction in directions {
+            let mut moved = direction[table.scalar as usize..][..count * width].to_vec();
+            if let Some(slopes) = &self.slopes {
+                moved =
+                    slopes.chunks_exact(width).enumerate().map(|(row, slopes)| dot(slopes, &moved[row / d * width..][..width])).collect();
+            }
+            if length(&moved) > STILL {
+                found.push(moved);
             }
         }
-        spaces[2].push(field(&|x| x.to_vec()));
-        // Points in one place, or on a line, turn less than others.
-        let reach = length(&spaces[2][0]);
-        let mut known: Vec<Vec<f64>> = Vec::new();
-        let mut before = 0;
-        let counted = spaces.into_iter().map(|space| {
-            known.extend(space.into_iter().filter(|field| length(field) > STILL * reach));
-            known = orthonormal(std::mem::take(&mut known));
+        let found = orthonormal(found);
+        // The places about their centre, which scaling moves along themselves.
+        let mut around = self.places.clone();
+        for axis in 0..d {
+            let centre = self.places.iter().skip(axis).step_by(d).sum::<f64>() / count as f64;
+            around.iter_mut().skip(axis).step_by(d).for_each(|x| *x -= centre);
+        }
+        let reach = length(&around);
+        let (mut known, mut counted, mut before) = (Vec::new(), [0; 3], 0);
+        for (kind, counted) in counted.iter_mut().enumerate() {
+            let mut fields = Vec::new();
+            match kind {
+                0 => fields.extend((0..d).map(|axis| (0..d * count).map(|k| f64::from(u8::from(k % d == axis))).collect())),
+                1 => {
+                    for (a, b) in [(0, 1), (0, 2), (1, 2)].into_iter().filter(|(_, b)| *b < d) {
+                        let mut turned = vec![0.0; d * count];
+                        for place in (0..d * count).step_by(d) {
+                            (turned[place + a], turned[place + b]) = (-around[place + b], around[place + a]);
+                        }
+                        fields.push(turned);
+                    }
+                }
+                _ => fields.push(around.clone()),
+            }
+            // Points in one place, or on a line, turn less than others.
+            known.extend(fields.into_iter().filter(|field: &Vec<f64>| length(field) > STILL * reach));
+            known = orthonormal(known);
             let mut products: Vec<Vec<f64>> = found.iter().map(|a| known.iter().map(|b| dot(a, b)).collect()).collect();
             orthogonalise(&mut products);
             let common = products.iter().filter(|product| length(product) > 1.0 - COMMON).count() as u32;
-            let more = common.saturating_sub(before);
-            before = common.max(before);
-            more
-        });
-        let counted: Vec<u32> = counted.collect();
-        [counted[0], counted[1], counted[2]]
+            *counted = common.saturating_sub(before);
+            before = common;
+        }
+        counted
     }
 }
 
@@ -135,11 +138,12 @@ impl std::fmt::Display for Unseen {
         if *untouched > 0 {
             write!(f, "; no residual touches {untouched} of them")?;
         }
-        let plural = |count: u32, what: &str| (count > 0).then(|| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
-        let motions = [(self.translations, "translation"), (self.rotations, "rotation"), (self.scalings, "scaling")];
-        let motions: Vec<String> = motions.into_iter().filter_map(|(count, what)| plural(count, what)).collect();
-        if !motions.is_empty() {
-            write!(f, "; as a whole: {}", motions.join(", "))?;
+        let mut told = "; as a whole: ";
+        for (count, what) in [(self.translations, "translation"), (self.rotations, "rotation"), (self.scalings, "scaling")] {
+            if count > 0 {
+                write!(f, "{told}{count} {what}{}", if count == 1 { "" } else { "s" })?;
+                told = ", ";
+            }
         }
         write!(f, ")")
     }
