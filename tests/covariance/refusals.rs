@@ -104,6 +104,8 @@ fn only_what_is_there_is_given() {
     assert_eq!(ask(&[x, 0], Some(&[x, 0, x, 1]), "covariance"), Err(("invalid-option", None)));
     assert_eq!(ask(&[x, 0], None, "nonsense"), Err(("invalid-option", None)));
     assert!(ask(&[], None, "covariance").is_ok() && ask(&[], None, "joint").is_ok());
+    let many: Vec<u32> = (0..20_000).flat_map(|k| [x, k % 2]).collect();
+    assert_eq!(ask(&many, None, "joint"), Err(("limits", None)));
     let task = ask(&[x, 0, x, 1], None, "errors").unwrap();
     session.free_covariance(made.handle);
     assert!(matches!(ended(&mut session, task), Err(Error::Disposed("covariance"))));

@@ -39,8 +39,8 @@ pub struct Blocks {
     form: Form,
     /// With respect to stored scalars, not to degrees of freedom.
     lifted: bool,
-    /// The pairs by their columns' numbers, in this order; and how many are done.
-    order: Vec<(u32, u32)>,
+    /// The pairs in the order of their columns; and how many are done.
+    order: Vec<u32>,
     done: usize,
     blocks: Vec<Vec<f64>>,
     /// The column that was solved for last.
@@ -80,6 +80,17 @@ impl Blocks {
             let message = format!("pairs of instances are as many of the one as of the other, not {} and {}", of.len(), others.len());
             return Err(Error::InvalidOption(message));
         }
+        let width = |variable: Variable| covariance.width(variable.0, lifted) as u64;
+        let values: u64 = match &others {
+            None if form.is_joint() => of.iter().map(|&one| width(one)).sum::<u64>().saturating_pow(2),
+            Some(others) => of.iter().zip(others).map(|(&row, &column)| width(row) * width(column)).sum(),
+            None => of.iter().map(|&one| width(one).pow(2)).sum(),
+        };
+        if values > MOST_VALUES {
+            return Err(Error::Limits(format!(
+                "covariance: {values} values are asked for at once, but {MOST_VALUES} can be: ask for fewer instances"
+            )));
+        }
         let mut pairs = Vec::new();
         for (place, &column) in of.iter().enumerate() {
             match &others {
@@ -88,24 +99,30 @@ impl Blocks {
                 None => pairs.push(Pair { row: column, column }),
             }
         }
-        let (mut order, mut values) = (Vec::new(), 0);
+        // Those of a column together.
+        let mut next = vec![0u32; covariance.pattern.variables() as usize + 1];
+        let mut columns = 0;
+        for pair in &pairs {
+            let count = &mut next[covariance.number(pair.column) + 1];
+            columns += if *count == 0 { covariance.pattern.tables[pair.column.0].width } else { 0 };
+            *count += 1;
+        }
+        for variable in 1..next.len() {
+            next[variable] += next[variable - 1];
+        }
+        covariance.prepare(columns);
+        let mut order = vec![0; pairs.len()];
         for (number, pair) in (0..).zip(&pairs) {
-            order.push((covariance.pattern.tables[pair.column.0].first + pair.column.1, number));
-            values += covariance.width(pair.row.0, lifted) as u64 * covariance.width(pair.column.0, lifted) as u64;
+            let place = &mut next[covariance.number(pair.column)];
+            order[*place as usize] = number;
+            *place += 1;
         }
-        order.sort_unstable();
-        if values > MOST_VALUES {
-            return Err(Error::Limits(format!(
-                "covariance: {values} values are asked for at once, but {MOST_VALUES} can be: ask for fewer instances"
-            )));
-        }
-        covariance.prepare(&pairs, &order);
         Ok(Self { blocks: vec![Vec::new(); pairs.len()], count: of.len(), pairs, form, lifted, order, done: 0, solved: None })
     }
 
     /// One block more; whether all are there.
     pub fn advance(&mut self, covariance: &mut Covariance) -> bool {
-        let Some(&(_, number)) = self.order.get(self.done) else { return true };
+        let Some(&number) = self.order.get(self.done) else { return true };
         let pair = self.pairs[number as usize];
         self.blocks[number as usize] = covariance.block(pair, self.lifted, &mut self.solved);
         self.done += 1;
@@ -198,15 +215,14 @@ impl Covariance {
         if lifted { self.widths[table] } else { self.pattern.tables[table].width as usize }
     }
 
-    /// Has many blocks made together, where that is less work than to solve for their columns.
-    fn prepare(&mut self, pairs: &[Pair], order: &[(u32, u32)]) {
+    /// An instance's number among all variables.
+    fn number(&self, (table, instance): Variable) -> usize {
+        (self.pattern.tables[table].first + instance) as usize
+    }
+
+    /// Has all blocks made together, where that is less work than to solve for so many columns.
+    fn prepare(&mut self, columns: u32) {
         let Inverse::Sparse(sparse) = &mut self.inverse else { return };
-        let (mut columns, mut last) = (0, None);
-        for &(variable, pair) in order {
-            if last.replace(variable) != Some(variable) {
-                columns += self.pattern.tables[pairs[pair as usize].column.0].width;
-            }
-        }
         let (solve, subset) = sparse.work();
         if f64::from(columns) * solve > subset {
             sparse.make_subset();

@@ -8,7 +8,7 @@
 
 use super::super::linear::left_looking::LeftLooking;
 use super::super::linear::matrix::{BlockMatrix, Singular, System, packed};
-use super::super::linear::sparse::{SparseCholesky, TooLarge};
+use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
 
@@ -16,6 +16,9 @@ use super::subset::Subset;
 const FIRST: usize = 8;
 pub const MOST: usize = 64;
 const ROUNDS: usize = 4;
+
+/// Entries of a factor at most: in a page memory ends early.
+const MOST_ENTRIES: f64 = if cfg!(target_arch = "wasm32") { 1e8 } else { 2e9 };
 
 pub struct Sparse {
     cholesky: SparseCholesky<LeftLooking>,
@@ -53,6 +56,9 @@ impl From<TooLarge> for Refused {
 impl Sparse {
     /// Of a matrix; and an orthonormal basis of what no residual sees, of what some residual touches.
     pub fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64) -> Result<(Self, Vec<Vec<f64>>), Refused> {
+        if Ordering::new(&matrix.pattern)?.fill > MOST_ENTRIES {
+            return Err(Refused::TooLarge);
+        }
         let mut inverse = diagonal(&matrix);
         for (value, &free) in inverse.iter_mut().zip(free) {
             *value = if free && *value > 0.0 { 1.0 / value.sqrt() } else { 0.0 };
