@@ -78,15 +78,13 @@ impl Session {
     ) -> Result<u32, Error> {
         let pairs = |words: &[u32]| words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<(u32, u32)>>();
         let others = others.map(pairs);
-        let entry = self.covariances.get_mut(covariance as usize).and_then(Option::as_mut).ok_or(Error::Disposed("covariance"))?;
+        let entry = self.covariances.get_mut(&covariance).ok_or(Error::Disposed("covariance"))?;
         let blocks = Blocks::new(&mut entry.covariance, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
         Ok(self.add_task(Task::Blocks(BlocksTask { covariance, blocks: Some(blocks) })))
     }
 
     pub fn free_covariance(&mut self, covariance: u32) {
-        if let Some(entry) = self.covariances.get_mut(covariance as usize) {
-            *entry = None;
-        }
+        self.covariances.remove(&covariance);
     }
 
     /// A device in f64 on the CPU, and what is known on it: the session's own where that is one.
@@ -141,8 +139,9 @@ impl Session {
                     }
                     let covariance = Covariance::new(linearised, values, &task.options)?;
                     let summary = covariance.summary.clone();
-                    self.covariances.push(Some(Entry { problem: id, covariance }));
-                    let handle = self.covariances.len() as u32 - 1;
+                    let handle = self.next_covariance;
+                    self.next_covariance += 1;
+                    self.covariances.insert(handle, Entry { problem: id, covariance });
                     return Ok(Progress::Covariance(Box::new(Covaried { handle, summary })));
                 }
             }
@@ -158,7 +157,7 @@ impl Session {
     }
 
     pub(super) fn resume_blocks(&mut self, task: &mut BlocksTask, deadline: f64) -> Result<Progress, Error> {
-        let entry = self.covariances.get_mut(task.covariance as usize).and_then(Option::as_mut).ok_or(Error::Disposed("covariance"))?;
+        let entry = self.covariances.get_mut(&task.covariance).ok_or(Error::Disposed("covariance"))?;
         let mut blocks = task.blocks.take().ok_or(Error::Disposed("task"))?;
         while !blocks.advance(&mut entry.covariance) {
             if now_ms() > deadline {

@@ -83,7 +83,8 @@ pub struct Session {
     tasks: HashMap<u32, Task>,
     next_task: u32,
     indices: Indices,
-    covariances: Vec<Option<covariances::Entry>>,
+    covariances: HashMap<u32, covariances::Entry>,
+    next_covariance: u32,
 }
 
 /// Statistics of a term's kernels.
@@ -117,7 +118,8 @@ impl Session {
             tasks: HashMap::new(),
             next_task: 0,
             indices: Indices::default(),
-            covariances: Vec::new(),
+            covariances: HashMap::new(),
+            next_covariance: 0,
         }
     }
 
@@ -170,10 +172,7 @@ impl Session {
         }
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         entry.problem.dispose(&mut self.device);
-        self.covariances
-            .iter_mut()
-            .filter(|entry| entry.as_ref().is_some_and(|entry| entry.problem == problem))
-            .for_each(|entry| *entry = None);
+        self.covariances.retain(|_, entry| entry.problem != problem);
     }
 
     /// A table of instances of so many scalars.

@@ -31,7 +31,7 @@ export interface CovarianceOptions {
 }
 
 /** With respect to what covariances are. */
-export interface Space {
+export interface CovarianceSpace {
   /**
    * - `"tangent"` (unless told): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
    *   has as many as scalars.
@@ -44,7 +44,7 @@ export interface Space {
 export type Unseen = NativeUnseen;
 
 /** Instances of variables: all, or those of a list or a mask. */
-export type Part = Variables<any> | readonly [of: Variables<any>, which?: Indices | Mask];
+export type JointPart = Variables<any> | readonly [of: Variables<any>, which?: Indices | Mask];
 
 /**
  * The covariance of a problem's variables at the values that they had when it was made: what is asked of it costs no further
@@ -69,15 +69,15 @@ export interface Marginals extends Disposable {
   /** By the singular values of √W J (or, with `sumOver`, of JᵀWJ), or by a sparse factor of JᵀWJ. */
   readonly method: "dense" | "sparse";
   /** For every instance (all, or those in `which`) its block, row by row. */
-  covariance(of: Variables<any>, which?: Indices | Mask, options?: Space): Promise<F64>;
+  covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
   /** The roots of the blocks' diagonals. */
-  standardErrors(of: Variables<any>, which?: Indices | Mask, options?: Space): Promise<F64>;
+  standardErrors(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
   /** The blocks, divided by their standard errors. What does not vary has 1 with itself and 0 with all else. */
-  correlation(of: Variables<any>, which?: Indices | Mask, options?: Space): Promise<F64>;
+  correlation(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
   /** The blocks between an instance of `a` and one of `b`, pair by pair: rows are those of `a`. */
-  crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options?: Space): Promise<F64>;
+  crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
   /** One symmetric matrix of all these instances, in this order. */
-  joint(of: readonly Part[], options?: Space & { correlation?: boolean }): Promise<F64>;
+  joint(of: readonly JointPart[], options?: CovarianceSpace & { correlation?: boolean }): Promise<F64>;
   dispose(): void;
 }
 
@@ -101,7 +101,7 @@ export function checkCovarianceOptions(options: CovarianceOptions, more: readonl
 }
 
 /** What blocks are with respect to. @internal */
-export function spaceOf(what: string, options: Space): "tangent" | "values" {
+export function spaceOf(what: string, options: CovarianceSpace): "tangent" | "values" {
   const { space = "tangent" } = options;
   if (space !== "tangent" && space !== "values") throw new LeastwiseError("invalid-option", `${what}: space must be "tangent" or "values", not ${describe(space)}`);
   return space;
@@ -124,26 +124,26 @@ export class MarginalsOf implements Marginals {
   get estimated(): boolean { return this.made.summary.estimated; }
   get method(): "dense" | "sparse" { return this.made.summary.method; }
 
-  async covariance(of: Variables<any>, which?: Indices | Mask, options: Space = {}): Promise<F64> {
+  async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
     return this.#blocks("covariance", this.#instances("covariance", of, which), undefined, options);
   }
 
-  async standardErrors(of: Variables<any>, which?: Indices | Mask, options: Space = {}): Promise<F64> {
+  async standardErrors(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
     return this.#blocks("errors", this.#instances("standardErrors", of, which), undefined, options);
   }
 
-  async correlation(of: Variables<any>, which?: Indices | Mask, options: Space = {}): Promise<F64> {
+  async correlation(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
     return this.#blocks("correlation", this.#instances("correlation", of, which), undefined, options);
   }
 
-  async crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options: Space = {}): Promise<F64> {
+  async crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
     return this.#blocks("covariance", this.#instances("crossCovariance", a, whichA), this.#instances("crossCovariance", b, whichB), options);
   }
 
-  async joint(of: readonly Part[], options: Space & { correlation?: boolean } = {}): Promise<F64> {
+  async joint(of: readonly JointPart[], options: CovarianceSpace & { correlation?: boolean } = {}): Promise<F64> {
     if (!Array.isArray(of)) throw new LeastwiseError("invalid-option", `joint(of): a list of variables, or of [variables, which], not ${describe(of)}`);
     mustBeObject(options, "joint(of, options): options");
-    const parts = of.map((part: Part) => (Array.isArray(part) ? this.#instances("joint", part[0], part[1]) : this.#instances("joint", part, undefined)));
+    const parts = of.map((part: JointPart) => (Array.isArray(part) ? this.#instances("joint", part[0], part[1]) : this.#instances("joint", part, undefined)));
     const { correlation = false, ...space } = options;
     return this.#blocks(correlation ? "joint-correlation" : "joint", Uint32Array.from(parts.flatMap((part) => [...part])), undefined, space);
   }
@@ -157,7 +157,7 @@ export class MarginalsOf implements Marginals {
     return words;
   }
 
-  async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: Space): Promise<F64> {
+  async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: CovarianceSpace): Promise<F64> {
     mustBeObject(options, `${form}: options`);
     const unknown = Object.keys(options).find((key) => key !== "space");
     if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: space)`);

@@ -1,6 +1,6 @@
 /** Problems: variables, constants and terms. */
 import { floats, type F64, type Indices, type Mask } from "./arrays.js";
-import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type Space } from "./covariance.js";
+import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
 import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
@@ -45,7 +45,7 @@ export interface Problem extends Disposable {
    *
    * @throws `rank-deficient` where residuals leave something free, naming it, unless `deficient` says otherwise; `invalid-option` where σ² is to be estimated and no residuals are left over for that
    */
-  covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & Space): Promise<F64>;
+  covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
   /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
   marginals(options?: CovarianceOptions): Promise<Marginals>;
   /** Destroys its buffers. */
@@ -132,7 +132,7 @@ export class ProblemOf implements Problem {
     return variables;
   };
 
-  async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & Space = {}): Promise<F64> {
+  async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & CovarianceSpace = {}): Promise<F64> {
     checkCovarianceOptions(options, ["space"]);
     const space = spaceOf("covariance", options);
     // What is asked for wrongly is refused before anything is computed.

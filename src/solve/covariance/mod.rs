@@ -187,10 +187,9 @@ impl Derivatives {
 
 fn refused(refused: Refused) -> Error {
     match refused {
-        Refused::TooLarge => Error::Limits(
-            "covariance: the factor of JᵀWJ is too large to be kept: fix what is far from what you ask for"
-                .into(),
-        ),
+        Refused::TooLarge => {
+            Error::Limits("covariance: the factor of JᵀWJ is too large to be kept: fix what is far from what you ask for".into())
+        }
         Refused::TooMany => Error::RankDeficient(format!(
             "JᵀWJ is rank-deficient: more than {} directions move nothing that a residual sees, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",
             sparse::MOST
