@@ -85,27 +85,21 @@ fn what_is_fixed_or_held_by_a_limit_does_not_vary() {
             let made = covariance(&mut session, net.problem, &known()).unwrap();
             assert_eq!((made.summary.fixed, made.summary.at_limits), (7, 0), "{name}");
 
-            // Limits where a component is: it is held if the cost falls beyond, whatever f32 makes of the limit.
-            let gradient: Vec<f64> = {
-                let moved = |by: f64| {
-                    let table = net.tables[0].0;
-                    let mut values = net.values[..net.tables[0].1 as usize * net.tables[0].2].to_vec();
-                    values[4] += by;
-                    session.write_table(net.problem, table, Reals::F64(&values), None).unwrap();
-                    covariance(&mut session, net.problem, &known()).unwrap().summary.cost
-                };
-                let mut moved = moved;
-                let slope = moved(1e-2) - moved(-1e-2);
-                moved(0.0);
-                vec![slope]
+            // A limit where a component is holds it if the cost falls beyond.
+            let (table, count, width) = net.tables[0];
+            let unknowns = count as usize * width;
+            let mut moved = |by: f64| {
+                let mut values = net.values[..unknowns].to_vec();
+                values[4] += by;
+                session.write_table(net.problem, table, Reals::F64(&values), None).unwrap();
+                covariance(&mut session, net.problem, &known()).unwrap().summary.cost
             };
-            let at = net.values[4];
-            let limits = vec![if gradient[0] > 0.0 { at } else { -9.0 }; 1];
-            let uppers = vec![if gradient[0] > 0.0 { 9.0 } else { at }; 1];
-            let unknowns = net.tables[0].1 as usize * net.tables[0].2;
+            let is_uphill = moved(1e-2) > moved(-1e-2);
+            moved(0.0);
             let only = |limit: f64, none: f64| (0..unknowns).map(|k| if k == 4 { limit } else { none }).collect::<Vec<f64>>();
-            let (lower, upper) = (only(limits[0], -99.0), only(uppers[0], 99.0));
-            session.bound_table(net.problem, net.tables[0].0, Some(Reals::F64(&lower)), Some(Reals::F64(&upper))).unwrap();
+            let at = net.values[4];
+            let (lower, upper) = (only(if is_uphill { at } else { -9.0 }, -99.0), only(if is_uphill { 9.0 } else { at }, 99.0));
+            session.bound_table(net.problem, table, Some(Reals::F64(&lower)), Some(Reals::F64(&upper))).unwrap();
             kept[4] = false;
             check(name, &mut session, &net, &kept, method, 10.0 * tolerance);
             let made = covariance(&mut session, net.problem, &known()).unwrap();
