@@ -45,6 +45,8 @@ pub enum Error {
     Tape { term: String, error: TapeError },
     #[error("{0}")]
     Limits(String),
+    #[error("{0}")]
+    RankDeficient(String),
     #[error("this problem is already being solved or read: wait for the running call, or stop it with its signal")]
     Busy,
     #[error("this {0} was disposed: it can't be used any more")]
@@ -72,6 +74,7 @@ impl Error {
             Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
             Self::Tape { .. } => "tape",
             Self::Limits(_) => "limits",
+            Self::RankDeficient(_) => "rank-deficient",
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
             Self::File(error) => error.code(),

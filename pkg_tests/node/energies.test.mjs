@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, exp, log } from "leastwise";
-import { BACKENDS, closeTo, open, refuses } from "./support.mjs";
+import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
 
 const SIDE = 15;
 
@@ -86,6 +86,17 @@ for (const backend of BACKENDS) {
     assert.ok(live.cost < 1e-2, `${live.cost}`);
   });
 }
+
+test("an energy says nothing of covariances", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [1, 2] });
+  problem.residuals("seen", { of: [x] }, ([p]) => p);
+  const term = problem.energy("valley", { of: [x] }, ([p]) => p.normSq());
+  await rejects(problem.covariance(x), "invalid-option", /"valley" is an energy/);
+  term.enabled = false;
+  assert.equal((await problem.covariance(x, undefined, { variance: 1 })).length, 4);
+});
 
 test("what is no energy is refused", async (t) => {
   const lw = await open(t, { backend: "cpu" });

@@ -1,6 +1,6 @@
 // Compiled, never run: what the types must accept, infer and refuse. `run.mjs` says with which compilers.
 import { column, cos, huber, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
-import type { Bool, Constants, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
+import type { Bool, Constants, Marginals, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
@@ -58,6 +58,29 @@ export function energies(lw: Engine, floats: F32) {
   p.energy("robust", { of: [x], loss: huber(1) }, ([a]) => a.norm());
   // @ts-expect-error a plain number is not an energy
   p.energy("number", { of: [x] }, () => 0);
+}
+
+export async function uncertain(lw: Engine): Promise<number> {
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [1, 2] }), y = problem.variables("y", { shape: 1, values: [1, 2, 3] });
+  const blocks = await problem.covariance(x);
+  is<Same<typeof blocks, F64>>();
+  await problem.covariance(x, [0], { variance: "estimated", deficient: "pseudo-inverse", rankTolerance: 1e-12, space: "values" });
+  using marginals = await problem.marginals({ variance: 1 });
+  is<Same<typeof marginals, Marginals>>();
+  const errors: F64 = await marginals.standardErrors(y, new Uint8Array(3));
+  await marginals.crossCovariance(x, undefined, y, [2], { space: "tangent" });
+  await marginals.joint([x, [y, [0, 1]]], { correlation: true, space: "values" });
+  const free: string = marginals.unseen.map(({ variable, rotations }) => `${variable} ${rotations}`).join();
+  const still = problem.constants("c", { shape: 1, values: [1] });
+  // @ts-expect-error constants do not vary
+  await marginals.correlation(still);
+  // @ts-expect-error a block says what it is with respect to elsewhere
+  await problem.marginals({ space: "values" });
+  // @ts-expect-error neither a number nor "estimated"
+  await problem.marginals({ variance: "known" });
+  const code: ErrorCode = "rank-deficient";
+  return errors[0]! + free.length + code.length + marginals.variance;
 }
 
 export function errors(thrown: unknown): ErrorCode | undefined {

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
 use crate::session::{Progress, Session};
 use crate::solve::Options;
+use crate::solve::covariance::CovarianceOptions;
 use values::{Numbers, reals, refuse, to_js, words};
 use wasm_bindgen::prelude::*;
 
@@ -256,6 +257,35 @@ impl Engine {
         self.session.free_solver(solver);
     }
 
+    /// A task: the covariance of a problem's variables.
+    pub fn covariance(
+        &mut self,
+        problem: u32,
+        variance: Option<f64>,
+        pseudo_inverse: bool,
+        rank_tolerance: Option<f64>,
+    ) -> Result<u32, JsValue> {
+        self.session.covariance(problem, CovarianceOptions { variance, pseudo_inverse, rank_tolerance }).map_err(refuse)
+    }
+
+    /// A task: blocks of a covariance.
+    #[wasm_bindgen(js_name = covarianceBlocks)]
+    pub fn covariance_blocks(
+        &mut self,
+        covariance: u32,
+        of: &[u32],
+        others: Option<Vec<u32>>,
+        form: &str,
+        lifted: bool,
+    ) -> Result<u32, JsValue> {
+        self.session.covariance_blocks(covariance, of, others.as_deref(), form, lifted).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = freeCovariance)]
+    pub fn free_covariance(&mut self, covariance: u32) {
+        self.session.free_covariance(covariance);
+    }
+
     /// A task: the milliseconds of an evaluation or a product.
     pub fn measure(&mut self, solver: u32, what: &str, repeats: u32) -> Result<u32, JsValue> {
         self.session.measure(solver, crossing::measured(what), repeats).map_err(refuse)
@@ -287,6 +317,7 @@ impl Engine {
                 let (key, value) = indices::answered(answer)?;
                 with(State::Done { report: None }, key, value)
             }
+            Progress::Covariance(made) => with(State::Done { report: None }, "covariance", to_js(&made)?),
             Progress::Clustering(outcome) => with(State::Done { report: None }, "clustering", values::clustering(&outcome)?),
             Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
             Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),

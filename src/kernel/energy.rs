@@ -28,7 +28,7 @@ use crate::expr::{Expr, Graph, Leaf, Unary};
 
 /// The second derivatives of an energy.
 #[derive(Clone, Debug)]
-pub struct Curvature {
+pub struct ProjectedHessian {
     /// Stores the distinct entries of H in scratch columns.
     pub program: Program,
     pub columns: u32,
@@ -40,7 +40,7 @@ pub struct Curvature {
     pub first: u32,
 }
 
-impl Curvature {
+impl ProjectedHessian {
     /// Entries of a packed matrix.
     pub fn packed(&self) -> u32 {
         self.width * (self.width + 1) / 2
@@ -84,7 +84,7 @@ impl ResidualPrograms {
         // Of what is linear in everything nothing else would be stored.
         let zero = graph.constant(0.0);
         let nothing = raw.list.is_empty().then_some((Store::Column(0), zero));
-        let curvature = Curvature {
+        let curvature = ProjectedHessian {
             program: program("curvature", &graph, &raw.stores(Store::Column).into_iter().chain(nothing).collect::<Vec<_>>(), None),
             columns: raw.list.len() as u32,
             width: inputs.list.len() as u32,
@@ -177,7 +177,7 @@ impl ResidualPrograms {
 /// graph over what is stored.
 pub(super) enum Normal<'a> {
     Residual { jacobian: Vec<Vec<(usize, Expr)>>, weighting: Weighting<'a> },
-    Energy { weight: Expr, curvature: &'a Curvature },
+    Energy { weight: Expr, curvature: &'a ProjectedHessian },
 }
 
 impl<'a> Normal<'a> {

@@ -34,7 +34,7 @@ mod summed;
 mod twice;
 pub mod wgsl;
 
-pub use energy::Curvature;
+pub use energy::ProjectedHessian;
 pub use fixed::Fixed;
 pub use hessian::EnergyPrograms;
 pub use loss::{LossKind, Step, TracedLoss};
@@ -44,7 +44,7 @@ pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
 pub use residual::*;
 pub use retraction::Retraction;
-pub use robust::{LEAST_CURVATURE, RobustShape};
+pub use robust::{Curvature, LEAST_CURVATURE, RobustShape};
 pub use structure::{Layout, Objective, SlotKind, Structure};
 pub use summed::{RowSlots, SumPrograms, SumSlope};
 pub use twice::TwiceProgram;

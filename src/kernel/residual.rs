@@ -19,7 +19,7 @@
 //! Entries of J that are constant or zero, as the symbols prove, are neither stored nor multiplied; those that are data
 //! are read where the data is.
 
-use super::energy::Curvature;
+use super::energy::ProjectedHessian;
 use super::inputs::Inputs;
 use super::robust::{Weighting, change};
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
@@ -123,7 +123,7 @@ pub struct ResidualPrograms {
     pub gradient_maps: Vec<ColumnMap>,
     pub diagonal_maps: Vec<ColumnMap>,
     /// Of an energy, what stands in JᵀWJ's place.
-    pub curvature: Option<Curvature>,
+    pub curvature: Option<ProjectedHessian>,
 }
 
 /// The state elements that guard the programs: a kernel does nothing while its guard is not 0.

@@ -46,6 +46,21 @@ impl RobustShape {
     pub(super) fn slope(&self, graph: &mut Graph, s: Expr) -> Expr {
         self.of(graph, s, |s, p| self.kind.slope(s, p))
     }
+
+    /// ρ′ and κ.
+    fn curvature(&self, graph: &mut Graph, squared: Expr) -> (Expr, Expr) {
+        graph.formula(|scope| {
+            let (s, parameters) = (scope.symbol(squared), self.parameters(scope));
+            let (zero, bend) = (scope.constant(0.0), 2.0 * self.kind.bend(s, &parameters));
+            let slope = self.kind.slope(s, &parameters);
+            // A traced loss may fall, but a model of the cost must not.
+            let slope = if self.kind.is_built_in() { slope } else { slope.max(zero) };
+            let most = (1.0 - LEAST_CURVATURE) * slope;
+            let least = -most.over_positive(s);
+            let along = (most + bend * s).less(zero).select(least, bend);
+            (slope.expr, along.expr)
+        })
+    }
 }
 
 /// The weights of the rows of an instance, in a graph over what is stored.
@@ -138,19 +153,32 @@ impl<'a> Weighting<'a> {
     fn curvature(&mut self, linear: &mut Graph) -> Option<(Expr, Expr)> {
         let loss = self.loss?;
         let squared = self.squared;
-        Some(*self.curvature.get_or_insert_with(|| {
-            linear.formula(|scope| {
-                let (s, parameters) = (scope.symbol(squared), loss.parameters(scope));
-                let (zero, bend) = (scope.constant(0.0), 2.0 * loss.kind.bend(s, &parameters));
-                let slope = loss.kind.slope(s, &parameters);
-                // A traced loss may fall, but a model of the cost must not.
-                let slope = if loss.kind.is_built_in() { slope } else { slope.max(zero) };
-                let most = (1.0 - LEAST_CURVATURE) * slope;
-                let least = -most.over_positive(s);
-                let along = (most + bend * s).less(zero).select(least, bend);
-                (slope.expr, along.expr)
-            })
-        }))
+        Some(*self.curvature.get_or_insert_with(|| loss.curvature(linear, squared)))
+    }
+}
+
+/// ρ′ and κ in numbers, for those who have r and J on the host.
+pub struct Curvature {
+    graph: Graph,
+    roots: [Expr; 2],
+    values: Vec<f64>,
+}
+
+impl Curvature {
+    pub fn new(loss: &RobustShape) -> Self {
+        let mut graph = Graph::new();
+        let squared = graph.leaf(Leaf::Stored(0));
+        let (slope, along) = loss.curvature(&mut graph, squared);
+        Self { graph, roots: [slope, along], values: Vec::new() }
+    }
+
+    /// √W = √w (√ρ′ I + γ r rᵀ) at s = ‖r‖², whose eigenvalues are √ρ′ across r and √(ρ′ + κs) along it: √ρ′ and γ.
+    /// `data` gives the loss's parameters by their columns.
+    pub fn root(&mut self, s: f64, data: impl Fn(u32) -> f64) -> (f64, f64) {
+        let leaf = |leaf: Leaf| if let Leaf::Data { column, .. } = leaf { data(column) } else { s };
+        let values = self.graph.evaluate(&self.roots, &mut self.values, leaf);
+        let (across, along) = (values[0].max(0.0).sqrt(), (values[0] + values[1] * s).max(0.0).sqrt());
+        (across, if s > 0.0 { (along - across) / s } else { 0.0 })
     }
 }
 

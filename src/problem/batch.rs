@@ -12,7 +12,7 @@ use super::term::{Contents, Part, Values};
 use super::{Table, Term};
 use crate::device::{BufferId, Command, Device, KernelId};
 use crate::error::Error;
-use crate::kernel::{Curvature, Layout, ResidualPrograms, Signature, TwiceProgram, wgsl};
+use crate::kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature, TwiceProgram, wgsl};
 use std::ops::Range;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -105,7 +105,7 @@ impl Batch {
         let mut of_chunks = frame(&first.name, &programs, &signature);
         of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
         // What projecting takes is the solver's.
-        let projecting = programs.curvature.as_ref().map_or(0, Curvature::work);
+        let projecting = programs.curvature.as_ref().map_or(0, ProjectedHessian::work);
         let largest = of_chunks.largest_chunk(device, scratch.max(projecting))?;
         let ranges = (0..count as usize).step_by(largest as usize).map(|start| start..(start + largest as usize).min(count as usize));
         let ranges: Vec<Range<usize>> = ranges.collect();
@@ -271,7 +271,7 @@ pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Res
     // Of a hundred thousand terms that read the same, one is looked at.
     for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
-        let projecting = compiled.programs.curvature.as_ref().map_or(0, Curvature::work);
+        let projecting = compiled.programs.curvature.as_ref().map_or(0, ProjectedHessian::work);
         let scratch = compiled.programs.scratch(in_pieces).max(projecting);
         frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, scratch)?;
         part.reading.fits.store(true, Relaxed);

@@ -223,6 +223,12 @@ impl Table {
         self.constraints.bounds.is_some()
     }
 
+    /// Its part as a device of this precision has it, for a mirror of the table: a value at a limit is at that of the mirror.
+    pub(super) fn constraints_in(&self, precision: Precision) -> TableConstraints {
+        let bounds = self.is_bounded().then(|| self.device_limits(precision));
+        TableConstraints { free: self.constraints.free.clone(), bounds }
+    }
+
     /// The unknowns of an instance that components stand for.
     fn tangents(&self, components: Option<&[u32]>) -> Result<Vec<u32>, Error> {
         let Some(components) = components else { return Ok((0..self.tangent).collect()) };

@@ -48,7 +48,7 @@ impl Problem {
     }
 
     /// Groups the parts of terms into batches; a batch of the same parts as before stays.
-    fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+    pub(super) fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
         if !self.stale {
             return Ok(());
         }

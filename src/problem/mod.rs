@@ -18,6 +18,7 @@ mod gauge;
 mod incidence;
 mod layout;
 mod loss;
+mod mirror;
 mod pattern;
 mod projection;
 mod ragged;

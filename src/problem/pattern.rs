@@ -27,6 +27,14 @@ pub struct BlockRows {
     pub block: u32,
 }
 
+impl BlockRows {
+    /// A variable's scalars among all unknowns without gaps.
+    pub fn scalars_of(&self, variable: u32) -> std::ops::Range<usize> {
+        let first = (self.scalar + variable * self.width) as usize;
+        first..first + self.width as usize
+    }
+}
+
 /// The blocks in the rows of one table and the columns of another, or of the same: then below the diagonal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PatternPart {

@@ -2,7 +2,7 @@
 
 use crate::device::{BufferId, Command, Device, KernelId, Kind, Precision, Slice};
 use crate::error::Error;
-use crate::kernel::Curvature;
+use crate::kernel::ProjectedHessian;
 
 pub struct Projection {
     /// Stores the distinct entries of the Hessians.
@@ -22,7 +22,7 @@ impl Projection {
     pub(super) fn new(
         device: &mut Device,
         [curvature, project]: [KernelId; 2],
-        of: &Curvature,
+        of: &ProjectedHessian,
         uploads: &mut Vec<Command>,
     ) -> Result<Self, Error> {
         let codes = of.entries.codes.clone();

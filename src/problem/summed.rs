@@ -30,7 +30,7 @@ pub struct Entries {
     offsets: Vec<u32>,
     /// Slots that have a row of entries.
     pub ragged: u32,
-    pub reading: Reading,
+    pub reading: Arc<Reading>,
     /// For every slot of the entry's structure, its table; but for the last two, which are the row's parts of vectors.
     pub tables: Vec<u32>,
     pub contents: Contents,
@@ -216,7 +216,7 @@ impl Term {
             ragged: spec.slots.len() as u32,
             offsets: spec.offsets,
             tables: entry_slots[..entry_slots.len() - 2].iter().map(|slot| slot.table).collect(),
-            reading,
+            reading: Arc::new(reading),
             contents,
             programs,
             signature,
@@ -251,6 +251,25 @@ impl Term {
 }
 
 impl Entries {
+    /// The same for another problem.
+    pub(super) fn mirrored(&self) -> Self {
+        let Compiled { signature, programs, .. } = &*self.compiled.borrow();
+        let table = |table: &Table| Table::of_sums(&table.name, table.width, table.count, table.moving);
+        Self {
+            rows: self.rows.clone(),
+            offsets: self.offsets.clone(),
+            reading: self.reading.clone(),
+            tables: self.tables.clone(),
+            contents: self.contents.clone(),
+            programs: self.programs.clone(),
+            signature: self.signature.clone(),
+            sums: table(&self.sums),
+            slopes: table(&self.slopes),
+            compiled: RefCell::new(Compiled::new(signature.clone(), programs.clone())),
+            ..*self
+        }
+    }
+
     /// The first entry of a row, and how many it has.
     pub fn range(&self, row: u32) -> (u32, u32) {
         let (start, end) = (self.offsets[row as usize], self.offsets[row as usize + 1]);

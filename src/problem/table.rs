@@ -84,6 +84,11 @@ impl Table {
         self.tangent * self.count
     }
 
+    /// The values until they are on a device.
+    pub fn initial_values(&self) -> Option<&[f64]> {
+        self.initial.as_deref()
+    }
+
     /// Values of all instances, or of those in `at`: finite, and on the manifold.
     fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
         let mut values = values.finite().map_err(|(position, value)| Error::NonFinite {

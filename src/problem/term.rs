@@ -64,6 +64,7 @@ enum Origin {
 }
 
 /// What a part's batch is filled with, kept because the part may move to another batch.
+#[derive(Clone)]
 pub struct Contents {
     /// Column by column of the structure.
     pub indices: Vec<Vec<u32>>,
@@ -238,6 +239,46 @@ impl Term {
         }
         let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
+    }
+
+    /// The same term in another problem, of the same tables, on another device.
+    pub(super) fn mirrored(&self) -> Self {
+        let part = |part: &Part| Part {
+            reading: part.reading.clone(),
+            tables: part.tables.clone(),
+            instances: part.instances.clone(),
+            contents: part.contents.clone(),
+            place: None,
+            ..*part
+        };
+        Self {
+            name: self.name.clone(),
+            parts: self.parts.iter().map(part).collect(),
+            entries: self.entries.as_ref().map(|entries| Box::new(entries.mirrored())),
+            columns: self.columns.clone(),
+            loss: self.loss.clone(),
+            offsets: self.offsets.clone(),
+            slots: self.slots.clone(),
+            ..*self
+        }
+    }
+
+    /// Rows of its residual that weigh something.
+    pub fn weighted_rows(&self) -> u64 {
+        let rows = |part: &Part| {
+            let instances = match &part.contents.weight {
+                Values::Shared(weight) => {
+                    if *weight > 0.0 {
+                        part.count as usize
+                    } else {
+                        0
+                    }
+                }
+                Values::Each(weights) => weights.iter().filter(|weight| **weight > 0.0).count(),
+            };
+            instances as u64 * u64::from(part.reading.structure.rows)
+        };
+        self.parts.iter().map(rows).sum()
     }
 
     /// Rows of an instance's residual, and columns of its Jacobian: the degrees of freedom of all variables among its

@@ -7,6 +7,7 @@
 mod clusters;
 mod compress;
 mod costs;
+mod covariances;
 mod entries;
 mod hessians;
 mod indices;
@@ -20,6 +21,7 @@ mod threaded;
 mod tune;
 
 pub use compress::CompressOptions;
+pub use covariances::Covaried;
 pub use hessians::HessianForm;
 pub use indices::Answer;
 pub use measure::{Measured, Traffic};
@@ -60,6 +62,12 @@ struct SolverEntry {
     live: Option<crate::device::Play>,
 }
 
+/// A device beside the session's own, and what is compiled for it.
+struct SideDevice {
+    device: Device,
+    registry: Registry,
+}
+
 /// What most calls work on.
 type Parts<'a> = (&'a mut Entry, &'a mut Device, &'a mut Registry);
 
@@ -67,12 +75,16 @@ pub struct Session {
     device: Device,
     /// In f32, beside one that is not.
     single: Option<Device>,
+    /// In f64 on the CPU, beside one that is not.
+    double: Option<SideDevice>,
     registry: Registry,
     problems: Vec<Option<Entry>>,
     solvers: Vec<Option<SolverEntry>>,
     tasks: HashMap<u32, Task>,
     next_task: u32,
     indices: Indices,
+    covariances: HashMap<u32, covariances::Entry>,
+    next_covariance: u32,
 }
 
 /// Statistics of a term's kernels.
@@ -99,12 +111,15 @@ impl Session {
         Self {
             device,
             single: None,
+            double: None,
             registry: Registry::default(),
             problems: Vec::new(),
             solvers: Vec::new(),
             tasks: HashMap::new(),
             next_task: 0,
             indices: Indices::default(),
+            covariances: HashMap::new(),
+            next_covariance: 0,
         }
     }
 
@@ -114,8 +129,8 @@ impl Session {
 
     /// What its devices have done.
     pub fn counters(&self) -> Counters {
-        let own = self.device.counters();
-        self.single.as_ref().map_or(own, |single| own.with(&single.counters()))
+        let others = self.single.iter().chain(self.double.as_ref().map(|double| &double.device));
+        others.fold(self.device.counters(), |own, other| own.with(&other.counters()))
     }
 
     pub fn device_mut(&mut self) -> &mut Device {
@@ -157,6 +172,7 @@ impl Session {
         }
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         entry.problem.dispose(&mut self.device);
+        self.covariances.retain(|_, entry| entry.problem != problem);
     }
 
     /// A table of instances of so many scalars.

@@ -3,6 +3,7 @@
 use super::clusters::ClusterTask;
 use super::compress::Compress;
 use super::costs::Costs;
+use super::covariances::{BlocksTask, CovarianceTask, Covaried};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
@@ -35,6 +36,7 @@ pub enum Progress {
     Clustering(Box<Outcome>),
     /// Of an index.
     Answer(Answer),
+    Covariance(Box<Covaried>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +69,8 @@ pub(super) enum Task {
     Cluster(Box<ClusterTask>),
     Compress(Box<Compress>),
     Index(IndexTask),
+    Covariance(CovarianceTask),
+    Blocks(BlocksTask),
 }
 
 impl Task {
@@ -98,7 +102,8 @@ impl Task {
             Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
             Self::Tune(tune) => Some(tune.problem),
-            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) => None,
+            Self::Covariance(task) => Some(task.problem),
+            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
         }
     }
 }
@@ -131,6 +136,8 @@ impl Session {
             Task::Cluster(cluster) => self.resume_cluster(cluster, deadline),
             Task::Compress(compress) => self.resume_compress(compress, budget_ms),
             Task::Index(task) => self.resume_index(task, deadline),
+            Task::Covariance(_) => self.resume_covariance(&mut running, deadline),
+            Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -229,7 +236,12 @@ impl Session {
 
     /// Drops a task that will not be resumed. What it was in the midst of is finished on the CPU and left out on a GPU.
     pub fn cancel(&mut self, task: u32) {
-        if let Some(Task::Solve { play: Some(play @ Play::Cpu(_)), .. }) = self.tasks.get_mut(&task) {
+        let play = match self.tasks.get_mut(&task) {
+            Some(Task::Solve { play, .. }) => play.as_mut(),
+            Some(Task::Covariance(task)) => task.reading(),
+            _ => None,
+        };
+        if let Some(play @ Play::Cpu(_)) = play {
             // Errors end a task anyway.
             let _ = self.device.resume(play, f64::INFINITY);
         }
@@ -256,7 +268,8 @@ impl Session {
             Task::Cluster(cluster) => self.end_cluster(*cluster),
             Task::Compress(compress) => self.end_compress(&compress),
             Task::Index(task) => self.end_index(task),
-            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) => {}
+            Task::Covariance(task) => self.end_covariance(task),
+            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) => {}
         }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod assembly;
 mod constrained;
+pub mod covariance;
 pub mod linear;
 mod method;
 pub mod offender;

@@ -15,6 +15,7 @@ const ERROR_CODES = [
   "invalid-option",
   "tape",
   "limits",
+  "rank-deficient",
   "device-lost",
   "disposed",
   "busy",
@@ -45,6 +46,7 @@ const ERROR_CODES = [
  * - `invalid-option`
  * - `tape`: the traced function could not be read or compiled
  * - `limits`: more than the device can bind
+ * - `rank-deficient`: residuals leave something free, so that it has no covariance: the message names it
  * - `device-lost`
  * - `disposed`
  * - `busy`: another call is running on the same problem

@@ -17,6 +17,7 @@ export type Progress =
   | {
     readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
     readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
+    readonly covariance?: NativeCovariance;
   };
 
 export interface NativeIteration {
@@ -61,6 +62,26 @@ export interface NativeStats { readonly terms: number; readonly hits: number; re
 export interface NativeOptions {
   readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
+}
+
+/** What can move without any residual changing, to first order. */
+export interface NativeUnseen {
+  readonly variable: string;
+  /** How many instances move, and the first eight of them. */
+  readonly instances: number; readonly listed: readonly number[];
+  /** Those of them that no residual touches. */
+  readonly untouched: number;
+  /** Of points in the plane or in space: the independent movements of all of them as a whole. */
+  readonly translations: number; readonly rotations: number; readonly scalings: number;
+}
+
+/** A new covariance. */
+export interface NativeCovariance {
+  readonly handle: number;
+  readonly summary: {
+    readonly residuals: number; readonly unknowns: number; readonly fixed: number; readonly atLimits: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[];
+    readonly cost: number; readonly variance: number; readonly estimated: boolean; readonly method: "dense" | "sparse";
+  };
 }
 
 /** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
@@ -150,6 +171,15 @@ export interface NativeEngine {
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
   freeSolver(solver: number): void;
+
+  /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
+  covariance(problem: number, variance: number | undefined, pseudoInverse: boolean, rankTolerance: number | undefined): number;
+  /**
+   * A task: blocks of a covariance. `of` is table and instance, one after the other; `others` likewise, to be paired with them.
+   * `form`: "covariance", "errors", "correlation", "joint" or "joint-correlation". `lifted`: of stored scalars.
+   */
+  covarianceBlocks(covariance: number, of: Uint32Array, others: Uint32Array | undefined, form: string, lifted: boolean): number;
+  freeCovariance(covariance: number): void;
 
   /**
    * For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products

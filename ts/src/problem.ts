@@ -1,5 +1,6 @@
 /** Problems: variables, constants and terms. */
-import { floats } from "./arrays.js";
+import { floats, type F64, type Indices, type Mask } from "./arrays.js";
+import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
 import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
@@ -46,6 +47,16 @@ export interface Problem extends Disposable {
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
+  /**
+   * For every instance of a variable (all, or those in `which`) the block of σ²(JᵀWJ)⁻¹ that belongs to it, row by row, at
+   * the present values: as many rows as it has degrees of freedom. Everything is computed in f64 on the CPU. What is fixed, or
+   * held by a limit, gets zeros. To ask for more than this, make {@link marginals} once.
+   *
+   * @throws `rank-deficient` where residuals leave something free, naming it, unless `deficient` says otherwise; `invalid-option` where σ² is to be estimated and no residuals are left over for that
+   */
+  covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
+  /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
+  marginals(options?: CovarianceOptions): Promise<Marginals>;
   /** Destroys its buffers. */
   dispose(): void;
 }
@@ -128,12 +139,40 @@ export class ProblemOf implements Problem {
   }
 
   solver(options: SolveOptions = {}): Solver {
-    const tableOf = (variables: unknown, what: string): number => {
-      if (!(variables instanceof TableOf)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
-      if (variables.problem !== this) throw new LeastwiseError("foreign-variable", `${what} is "${variables.name}" of another problem`);
-      return variables.handle;
-    };
-    return new SolverOf(this.tasks, this.#alive, options, tableOf, () => this.#traceMs);
+    return new SolverOf(this.tasks, this.#alive, options, (variables, what) => this.#own(variables, what).handle, () => this.#traceMs);
+  }
+
+  /** One of the problem's tables. */
+  #own = (variables: unknown, what: string): TableOf<unknown, boolean> => {
+    if (!(variables instanceof TableOf)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
+    if (variables.problem !== this) throw new LeastwiseError("foreign-variable", `${what} is "${variables.name}" of another problem`);
+    return variables;
+  };
+
+  async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & CovarianceSpace = {}): Promise<F64> {
+    checkCovarianceOptions(options, ["space"]);
+    const space = spaceOf("covariance", options);
+    // What is asked for wrongly is refused before anything is computed.
+    this.#own(of, "covariance(of): of").instances("covariance", which);
+    const marginals = await this.#marginals(options);
+    try {
+      return await marginals.covariance(of, which, { space });
+    } finally {
+      marginals.dispose();
+    }
+  }
+
+  async marginals(options: CovarianceOptions = {}): Promise<Marginals> {
+    checkCovarianceOptions(options);
+    return this.#marginals(options);
+  }
+
+  async #marginals({ variance, deficient, rankTolerance }: CovarianceOptions): Promise<Marginals> {
+    const known = variance === "estimated" ? undefined : variance;
+    const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
+    const { covariance } = await this.tasks.run(task);
+    if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
+    return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
 
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */

@@ -42,7 +42,7 @@ export interface Offender extends NativeOffender {}
 /**
  * Unknowns that nothing holds: instances that no residual touches (`"untouched"`), or components along which all instances
  * of a variable can be moved together without any residual changing (`"translation"`). Damping keeps them where they are.
- * Other freedoms, such as turning everything, are not looked for.
+ * Other freedoms, such as turning everything, are not looked for here: `problem.marginals` finds them.
  */
 export type Freedom = NativeFreedom;
 

@@ -123,7 +123,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   fix(which?: Indices | Mask, components?: readonly number[]): void {
-    const at = this.#instances("fix", which);
+    const at = this.instances("fix", which);
     let parts: Uint32Array | undefined;
     if (components !== undefined) {
       if (!isArrayLike(components)) throw new LeastwiseError("shape", `"${this.name}".fix(which, components): components is an array of 0, 1, 2, …, not ${describe(components)}`);
@@ -135,7 +135,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   free(which?: Indices | Mask): void {
-    const at = this.#instances("free", which);
+    const at = this.instances("free", which);
     this.tasks.call((native) => native.unfixTable(this.problemHandle(), this.handle, at));
   }
 
@@ -153,8 +153,8 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     this.tasks.call((native) => native.boundTable(this.problemHandle(), this.handle, lower, upper));
   }
 
-  /** The instances that a list or a mask names; all where there is none. */
-  #instances(method: string, which: Indices | Mask | undefined): Uint32Array | undefined {
+  /** The instances that a list or a mask names; all where there is none. @internal */
+  instances(method: string, which: Indices | Mask | undefined): Uint32Array | undefined {
     if (which === undefined) return undefined;
     if (!isArrayLike(which)) throw new LeastwiseError("shape", `"${this.name}".${method}(which): an array of instances or a mask, not ${describe(which)}`);
     if (which instanceof Uint8Array) {

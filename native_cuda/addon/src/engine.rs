@@ -7,6 +7,7 @@ use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
 use leastwise::session::{Progress, Session, Threaded};
 use leastwise::solve::Options;
+use leastwise::solve::covariance::CovarianceOptions;
 use napi::bindgen_prelude::{
     Env, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, Object, Result, ToNapiValue, Uint32ArraySlice, Unknown,
 };
@@ -209,6 +210,31 @@ impl Engine {
         self.session.post(move |session| session.free_solver(solver));
     }
 
+    /// A task: the covariance of a problem's variables.
+    #[napi]
+    pub fn covariance(
+        &self,
+        env: &Env,
+        problem: u32,
+        variance: Option<f64>,
+        pseudo_inverse: bool,
+        rank_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        let options = CovarianceOptions { variance, pseudo_inverse, rank_tolerance };
+        self.call(env, |session| session.covariance(problem, options))
+    }
+
+    /// A task: blocks of a covariance.
+    #[napi]
+    pub fn covariance_blocks(&self, env: &Env, covariance: u32, of: &[u32], others: Words, form: String, lifted: bool) -> Result<u32> {
+        self.call(env, |session| session.covariance_blocks(covariance, of, others.as_deref(), &form, lifted))
+    }
+
+    #[napi]
+    pub fn free_covariance(&self, covariance: u32) {
+        self.session.post(move |session| session.free_covariance(covariance));
+    }
+
     #[napi]
     pub fn measure(&self, env: &Env, solver: u32, what: String, repeats: u32) -> Result<u32> {
         self.call(env, |session| session.measure(solver, crossing::measured(&what), repeats))
@@ -242,6 +268,7 @@ impl Engine {
                 let (key, value) = answered(env, answer)?;
                 with(env, State::Done { report: None }, key, value)
             }
+            Progress::Covariance(made) => with(env, State::Done { report: None }, "covariance", to_js(env, &made)?),
             Progress::Clustering(outcome) => {
                 let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
                 object.set_named_property("centroids", Float32ArraySlice::from_data(env, outcome.centroids)?)?;

@@ -168,6 +168,35 @@ impl Manifold {
         self.plus.iter().map(|column| column.iter().map(|entry| entry.0).zip(&mut slopes).collect()).collect()
     }
 
+    /// P at an instance's scalars, row by row.
+    pub fn slopes(&self, x: &[f64]) -> Vec<f64> {
+        let entries: Vec<Expr> = self.plus.iter().flatten().map(|entry| entry.1).collect();
+        let values = self.graph.evaluate(&entries, &mut Vec::new(), |leaf| match leaf {
+            Leaf::Slot { component, .. } => x[component as usize],
+            _ => 0.0,
+        });
+        let tangent = self.tangent as usize;
+        let mut slopes = vec![0.0; self.ambient as usize * tangent];
+        let places = self.plus.iter().enumerate().flat_map(|(along, column)| column.iter().map(move |entry| (entry.0 as usize, along)));
+        places.zip(values).for_each(|((scalar, along), value)| slopes[scalar * tangent + along] = value);
+        slopes
+    }
+
+    /// The one part of it that is, or has, a point in the plane or in space: its first scalar and its dimensions.
+    pub fn point(&self) -> Option<(usize, usize)> {
+        let firsts = self.parts.iter().scan(0, |next, part| {
+            *next += part.ambient() as usize;
+            Some(*next - part.ambient() as usize)
+        });
+        let mut points = self.parts.iter().zip(firsts).filter_map(|(part, first)| match *part {
+            Part::Euclidean(dimensions @ (2 | 3)) => Some((first, dimensions as usize)),
+            Part::Se2 => Some((first + 2, 2)),
+            Part::Se3 | Part::Sim3 => Some((first + 4, 3)),
+            _ => None,
+        });
+        points.next().filter(|_| points.next().is_none())
+    }
+
     /// The degrees of freedom whose fixing holds these scalars where they are, and nothing else: those that move no other
     /// scalar. An error names a scalar that would still move.
     pub fn holding(&self, components: &[u32]) -> Result<Vec<u32>, u32> {

@@ -32,11 +32,11 @@ pub struct LeftLooking {
     scratch: Scratch,
 }
 
-struct Panel {
-    columns: Range<usize>,
+pub struct Panel {
+    pub columns: Range<usize>,
     rows: Range<usize>,
     /// Where its values begin in the factor.
-    first: usize,
+    pub first: usize,
 }
 
 #[derive(Default)]
@@ -53,8 +53,46 @@ impl Panel {
         self.rows.len()
     }
 
-    fn values(&self) -> Range<usize> {
+    pub fn values(&self) -> Range<usize> {
         self.first..self.first + self.height() * self.columns.len()
+    }
+}
+
+/// The factor, for those who look at it.
+impl LeftLooking {
+    /// Rows of the matrix.
+    pub fn len(&self) -> usize {
+        self.inverse.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.inverse.is_empty()
+    }
+
+    pub fn panels(&self) -> &[Panel] {
+        &self.panels
+    }
+
+    /// A panel's rows, in the order of elimination.
+    pub fn rows(&self, panel: &Panel) -> &[u32] {
+        &self.rows[panel.rows.clone()]
+    }
+
+    /// The panel of a column, in the order of elimination.
+    pub fn panel_of(&self, column: u32) -> usize {
+        self.panel_of[column as usize] as usize
+    }
+
+    pub fn values(&self) -> &[f64] {
+        &self.factor
+    }
+
+    /// Where the entry for a row and a column of the matrix is among the values, if there is one.
+    pub fn place(&self, row: usize, column: usize) -> Option<usize> {
+        let (row, column) = (self.inverse[row].max(self.inverse[column]), self.inverse[row].min(self.inverse[column]));
+        let panel = &self.panels[self.panel_of(column)];
+        let place = self.rows(panel).binary_search(&row).ok()?;
+        Some(panel.first + (column as usize - panel.columns.start) * panel.height() + place)
     }
 }
 

@@ -24,7 +24,7 @@ pub mod panels;
 mod parallel;
 pub mod pcg;
 pub mod qr;
-mod rows;
+pub mod rows;
 pub mod schur;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]

@@ -58,6 +58,12 @@ impl Triangle {
         self.waiting = 0;
     }
 
+    /// R, column by column.
+    pub fn columns(mut self) -> Vec<Vec<f64>> {
+        self.fold();
+        self.values.chunks(self.n + ROWS).take(self.n).map(|column| column[..self.n].to_vec()).collect()
+    }
+
     /// The x that minimises ‖Jx − r‖² + ‖√damping x‖²; where columns depend on others, the unknowns that the pivoting
     /// leaves over are 0. `None` if something is not finite.
     pub fn solve(&mut self, damping: &[f64]) -> Option<Vec<f64>> {

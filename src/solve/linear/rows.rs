@@ -5,7 +5,7 @@ use super::super::{Workspace, assembly::Assembled, state};
 use super::qr::Triangle;
 use crate::device::{BufferId, Command, Device, Kind, Slice};
 use crate::error::Error;
-use crate::kernel::{Entry, Signature};
+use crate::kernel::{Curvature, Entry, Signature};
 use crate::problem::{Batch, Pattern, Problem};
 
 /// Where J's rows are in one readback, while the problem's structure stays.
@@ -109,7 +109,8 @@ impl Rows {
         }
     }
 
-    /// √W J and −√W r as a triangle. What may not move has a column of zeros.
+    /// √W J as a triangle, and −√W r, which is only a right-hand side where no loss bends W. What may not move has a column of
+    /// zeros.
     pub fn triangle(&self, problem: &Problem, readback: &[f64], free: Option<&[f64]>) -> Triangle {
         let mut triangle = Triangle::new(self.pattern.scalars as usize);
         for rows in &self.chunks {
@@ -126,26 +127,46 @@ impl RowsOfChunk {
         let chunk = &batch.chunks[self.chunk];
         let jacobian = &readback[self.jacobian as usize..][..chunk.jacobian_len as usize];
         let data = Data { signature, values: &readback[self.data as usize..][..chunk.data_len as usize], count: chunk.count as usize };
-        let width = programs.inputs.len();
+        let mut curvature = signature.loss.as_ref().map(Curvature::new);
+        let (rows, width) = (programs.rows as usize, programs.inputs.len());
+        // J and r of an instance, row by row.
+        let mut own = vec![0.0; rows * (width + 1)];
         for instance in 0..chunk.count as usize {
             let stored = |column: u32| jacobian[column as usize * chunk.count as usize + instance];
             let weight = data.at(signature.weight_shared, 0, instance).sqrt();
-            for row in 0..programs.rows as usize {
-                let entry = |input: usize| {
-                    let value = match programs.entries[row * width + input] {
+            for (row, own) in own.chunks_exact_mut(width + 1).enumerate() {
+                for (input, value) in own[..width].iter_mut().enumerate() {
+                    *value = match programs.entries[row * width + input] {
                         Entry::Constant(value) => value,
                         Entry::Stored { column, negative } => signed(stored(column), negative),
-                        Entry::Data { column, negative } => {
-                            let shape = signature.columns[column as usize];
-                            signed(data.at(shape.shared, shape.offset, instance), negative)
-                        }
+                        Entry::Data { column, negative } => signed(data.of(column, instance), negative),
                     };
-                    let unknown = self.unknowns[input][instance] as usize;
-                    let may_move = free.is_none_or(|free| free[unknown] != 0.0);
-                    (unknown, if may_move { weight * value } else { 0.0 })
-                };
-                triangle.push((0..width).map(entry), -weight * stored(row as u32));
+                    let may_move = free.is_none_or(|free| free[self.unknowns[input][instance] as usize] != 0.0);
+                    *value = if may_move { weight * *value } else { 0.0 };
+                }
+                own[width] = weight * stored(row as u32);
             }
+            if let Some(curvature) = &mut curvature {
+                let r: Vec<f64> = (0..rows).map(|row| stored(row as u32)).collect();
+                let (across, along) = curvature.root(r.iter().map(|r| r * r).sum(), |column| data.of(column, instance));
+                weigh(&mut own, &r, across, along);
+            }
+            for own in own.chunks_exact(width + 1) {
+                let entries = own[..width].iter().enumerate().map(|(input, &value)| (self.unknowns[input][instance] as usize, value));
+                triangle.push(entries, -own[width]);
+            }
+        }
+    }
+}
+
+/// Multiplies rows by √ρ′ I + γ r rᵀ.
+fn weigh(rows: &mut [f64], r: &[f64], across: f64, along: f64) {
+    let width = rows.len() / r.len();
+    for column in 0..width {
+        let projected: f64 = r.iter().enumerate().map(|(row, r)| r * rows[row * width + column]).sum();
+        for (row, r) in r.iter().enumerate() {
+            let value = &mut rows[row * width + column];
+            *value = across * *value + along * r * projected;
         }
     }
 }
@@ -158,6 +179,12 @@ struct Data<'a> {
 }
 
 impl Data<'_> {
+    /// A scalar of an instance.
+    fn of(&self, column: u32, instance: usize) -> f64 {
+        let shape = self.signature.columns[column as usize];
+        self.at(shape.shared, shape.offset, instance)
+    }
+
     fn at(&self, shared: bool, offset: u32, instance: usize) -> f64 {
         match shared {
             true => self.values[offset as usize],

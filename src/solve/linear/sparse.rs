@@ -208,6 +208,10 @@ impl<F: Factorization> SparseCholesky<F> {
         }
     }
 
+    pub fn factorization(&self) -> &F {
+        &self.factorization
+    }
+
     /// x becomes (H + λD)⁻¹x, by the last factor.
     pub fn solve(&mut self, x: &mut [f64]) {
         self.factorization.solve(x);

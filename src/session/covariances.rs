@@ -1,0 +1,177 @@
+//! Covariances as tasks: the accepted values come back, a mirror of the problem is differentiated in f64 on the CPU, and
+//! blocks are taken of its inverse.
+
+use super::costs::Costs;
+use super::task::{Progress, Task};
+use super::{Session, SideDevice};
+use crate::clock::now_ms;
+use crate::device::{Command, Device, Play, Playing, Precision, Recording, cpu::CpuDevice};
+use crate::error::Error;
+use crate::problem::Registry;
+use crate::solve::covariance::{Blocks, Covariance, CovarianceOptions, Form, Linearising, Summary, Values};
+
+/// A covariance, and the problem that it is of.
+pub(super) struct Entry {
+    pub problem: u32,
+    covariance: Covariance,
+}
+
+/// A covariance on its way.
+pub(super) struct CovarianceTask {
+    pub problem: u32,
+    options: CovarianceOptions,
+    stage: Option<Stage>,
+}
+
+enum Stage {
+    Reading(Play),
+    Linearising(Box<Linearising>, Values, Play),
+}
+
+impl CovarianceTask {
+    /// What uploads to the problem's own device, and reads.
+    pub(super) fn reading(&mut self) -> Option<&mut Play> {
+        match &mut self.stage {
+            Some(Stage::Reading(play)) => Some(play),
+            _ => None,
+        }
+    }
+}
+
+/// Blocks on their way.
+pub(super) struct BlocksTask {
+    covariance: u32,
+    blocks: Option<Blocks>,
+}
+
+/// A new covariance: its handle, and what is known of it.
+#[derive(serde::Serialize)]
+pub struct Covaried {
+    pub handle: u32,
+    pub summary: Summary,
+}
+
+impl Session {
+    /// A task: the covariance of a problem's variables at the accepted values.
+    pub fn covariance(&mut self, problem: u32, options: CovarianceOptions) -> Result<u32, Error> {
+        options.validate()?;
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.lay_out(device, registry)?;
+        if !entry.problem.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        if let Some(energy) = entry.problem.enabled_batches().find(|batch| batch.projection.is_some()) {
+            let message = format!(
+                "covariance(): \"{}\" is an energy, and what residuals say of variables has no word for it: disable it",
+                energy.name
+            );
+            return Err(Error::InvalidOption(message));
+        }
+        let mut recording = Recording { commands: entry.problem.take_uploads() };
+        recording.push(Command::Read { slice: entry.problem.arenas()?.0 });
+        let stage = Some(Stage::Reading(device.start(recording)));
+        self.start_task(problem, Task::Covariance(CovarianceTask { problem, options, stage }))
+    }
+
+    /// A task: blocks of a covariance, of instances that are given as table and instance one after the other; with
+    /// themselves, with others, or with each other.
+    pub fn covariance_blocks(
+        &mut self,
+        covariance: u32,
+        of: &[u32],
+        others: Option<&[u32]>,
+        form: &str,
+        lifted: bool,
+    ) -> Result<u32, Error> {
+        let pairs = |words: &[u32]| words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<(u32, u32)>>();
+        let others = others.map(pairs);
+        let entry = self.covariances.get_mut(&covariance).ok_or(Error::Disposed("covariance"))?;
+        let blocks = Blocks::new(&mut entry.covariance, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
+        Ok(self.add_task(Task::Blocks(BlocksTask { covariance, blocks: Some(blocks) })))
+    }
+
+    pub fn free_covariance(&mut self, covariance: u32) {
+        self.covariances.remove(&covariance);
+    }
+
+    /// A device in f64 on the CPU, and what is known on it: the session's own where that is one.
+    pub(super) fn double(&mut self) -> (&mut Device, &mut Registry) {
+        let Self { device, registry, double, .. } = self;
+        if matches!(device, Device::Cpu(_)) && device.precision() == Precision::F64 {
+            return (device, registry);
+        }
+        let SideDevice { device, registry } = double.get_or_insert_with(|| {
+            let limits = if matches!(device, Device::Cpu(_)) { device.limits() } else { CpuDevice::default_limits() };
+            SideDevice { device: Device::Cpu(CpuDevice::new(Precision::F64, limits)), registry: Registry::default() }
+        });
+        (device, registry)
+    }
+
+    pub(super) fn resume_covariance(&mut self, running: &mut Task, deadline: f64) -> Result<Progress, Error> {
+        let Task::Covariance(task) = running else { return Err(Error::Disposed("task")) };
+        let id = task.problem;
+        loop {
+            match task.stage.as_mut().ok_or(Error::Disposed("task"))? {
+                Stage::Reading(play) => {
+                    let point = match self.device.resume(play, deadline)? {
+                        Playing::Yielded => return Ok(Progress::Yielded),
+                        Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                        Playing::Finished(point) => point,
+                    };
+                    let precision = self.device.precision();
+                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    let mirror = owner.problem.mirrored(&point, precision)?;
+                    let values = Values::of(&mirror);
+                    let (device, registry) = self.double();
+                    let mut work = Linearising::new(device, registry, mirror)?;
+                    let play = work.recording().map(|recording| device.start(recording));
+                    let play = play.inspect_err(|_| work.dispose(device))?;
+                    task.stage = Some(Stage::Linearising(Box::new(work), values, play));
+                }
+                Stage::Linearising(work, _, play) => {
+                    let (device, _) = self.double();
+                    let readback = match device.resume(play, deadline)? {
+                        Playing::Yielded => return Ok(Progress::Yielded),
+                        Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                        Playing::Finished(readback) => readback,
+                    };
+                    let linearised = work.take(&readback);
+                    drop(readback);
+                    work.dispose(device);
+                    let Some(Stage::Linearising(_, values, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                    if !linearised.cost.is_finite() {
+                        let (owner, device, _) = self.entry(id)?;
+                        *running = Task::Costs(Costs::blaming(device, &owner.problem, id)?);
+                        return Ok(Progress::Yielded);
+                    }
+                    let covariance = Covariance::new(linearised, values, &task.options)?;
+                    let summary = covariance.summary.clone();
+                    let handle = self.next_covariance;
+                    self.next_covariance += 1;
+                    self.covariances.insert(handle, Entry { problem: id, covariance });
+                    return Ok(Progress::Covariance(Box::new(Covaried { handle, summary })));
+                }
+            }
+        }
+    }
+
+    /// Frees what a task that does not go on has on its device.
+    pub(super) fn end_covariance(&mut self, task: CovarianceTask) {
+        if let Some(Stage::Linearising(mut work, ..)) = task.stage {
+            let (device, _) = self.double();
+            work.dispose(device);
+        }
+    }
+
+    pub(super) fn resume_blocks(&mut self, task: &mut BlocksTask, deadline: f64) -> Result<Progress, Error> {
+        let entry = self.covariances.get_mut(&task.covariance).ok_or(Error::Disposed("covariance"))?;
+        let mut blocks = task.blocks.take().ok_or(Error::Disposed("task"))?;
+        while !blocks.advance(&mut entry.covariance) {
+            if now_ms() > deadline {
+                task.blocks = Some(blocks);
+                return Ok(Progress::Yielded);
+            }
+        }
+        Ok(Progress::Values(blocks.finish(&entry.covariance)))
+    }
+}

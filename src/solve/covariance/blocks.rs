@@ -1,0 +1,281 @@
+//! The blocks of a covariance that somebody asks for.
+
+use super::{Covariance, Inverse};
+use crate::error::Error;
+use crate::problem::BlockRows;
+
+/// An instance of a table: the table's number in the pattern, and the instance.
+pub type Variable = (usize, u32);
+
+/// The rows and the columns of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    pub row: Variable,
+    pub column: Variable,
+}
+
+/// What is to be made of blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Block by block, row by row.
+    Blocks,
+    /// The roots of the diagonals of diagonal blocks.
+    Errors,
+    /// Diagonal blocks, divided by the roots of their diagonals.
+    Correlations,
+    /// One matrix of all instances, row by row; and its correlations.
+    Joint,
+    JointCorrelations,
+}
+
+/// Values that may be asked for at once.
+const MOST_VALUES: u64 = 1 << 26;
+
+/// Blocks on their way.
+pub struct Blocks {
+    pairs: Vec<Pair>,
+    /// Instances that were asked for.
+    count: usize,
+    form: Form,
+    /// With respect to stored scalars, not to degrees of freedom.
+    lifted: bool,
+    /// The pairs in the order of their columns; and how many are done.
+    order: Vec<u32>,
+    done: usize,
+    blocks: Vec<Vec<f64>>,
+    /// The column that was solved for last.
+    solved: Option<(Variable, Vec<Vec<f64>>)>,
+}
+
+impl Form {
+    pub fn of_name(name: &str) -> Result<Self, Error> {
+        match name {
+            "covariance" => Ok(Self::Blocks),
+            "errors" => Ok(Self::Errors),
+            "correlation" => Ok(Self::Correlations),
+            "joint" => Ok(Self::Joint),
+            "joint-correlation" => Ok(Self::JointCorrelations),
+            other => Err(Error::InvalidOption(format!("\"{other}\" is nothing that a covariance is asked for"))),
+        }
+    }
+
+    fn is_joint(self) -> bool {
+        matches!(self, Self::Joint | Self::JointCorrelations)
+    }
+}
+
+impl Blocks {
+    /// Of these instances, given as the problem's table and the instance, with themselves, with those in `others` one by one,
+    /// or (a joint matrix) with each other.
+    pub fn new(
+        covariance: &mut Covariance,
+        of: &[(u32, u32)],
+        others: Option<&[(u32, u32)]>,
+        form: Form,
+        lifted: bool,
+    ) -> Result<Self, Error> {
+        let of = covariance.variables(of)?;
+        let others = others.map(|others| covariance.variables(others)).transpose()?;
+        if let Some(others) = others.as_ref().filter(|others| others.len() != of.len()) {
+            let message = format!("pairs of instances are as many of the one as of the other, not {} and {}", of.len(), others.len());
+            return Err(Error::InvalidOption(message));
+        }
+        let width = |variable: Variable| covariance.width(variable.0, lifted) as u64;
+        let values: u64 = match &others {
+            None if form.is_joint() => of.iter().map(|&one| width(one)).sum::<u64>().saturating_pow(2),
+            Some(others) => of.iter().zip(others).map(|(&row, &column)| width(row) * width(column)).sum(),
+            None => of.iter().map(|&one| width(one).pow(2)).sum(),
+        };
+        if values > MOST_VALUES {
+            return Err(Error::Limits(format!(
+                "covariance: {values} values are asked for at once, but {MOST_VALUES} can be: ask for fewer instances"
+            )));
+        }
+        let mut pairs = Vec::new();
+        for (place, &column) in of.iter().enumerate() {
+            match &others {
+                Some(others) => pairs.push(Pair { row: column, column: others[place] }),
+                None if form.is_joint() => pairs.extend(of[place..].iter().map(|&row| Pair { row, column })),
+                None => pairs.push(Pair { row: column, column }),
+            }
+        }
+        // Those of a column together.
+        let mut next = vec![0u32; covariance.pattern.variables() as usize + 1];
+        let mut columns = 0;
+        for pair in &pairs {
+            let count = &mut next[covariance.number(pair.column) + 1];
+            columns += if *count == 0 { covariance.pattern.tables[pair.column.0].width } else { 0 };
+            *count += 1;
+        }
+        for variable in 1..next.len() {
+            next[variable] += next[variable - 1];
+        }
+        covariance.prepare(columns);
+        let mut order = vec![0; pairs.len()];
+        for (number, pair) in (0..).zip(&pairs) {
+            let place = &mut next[covariance.number(pair.column)];
+            order[*place as usize] = number;
+            *place += 1;
+        }
+        Ok(Self { blocks: vec![Vec::new(); pairs.len()], count: of.len(), pairs, form, lifted, order, done: 0, solved: None })
+    }
+
+    /// One block more; whether all are there.
+    pub fn advance(&mut self, covariance: &mut Covariance) -> bool {
+        let Some(&number) = self.order.get(self.done) else { return true };
+        let pair = self.pairs[number as usize];
+        self.blocks[number as usize] = covariance.block(pair, self.lifted, &mut self.solved);
+        self.done += 1;
+        self.done == self.order.len()
+    }
+
+    /// What was asked for.
+    pub fn finish(mut self, covariance: &Covariance) -> Vec<f64> {
+        match self.form {
+            Form::Blocks => {}
+            Form::Errors => self.blocks.iter_mut().for_each(|block| *block = errors(block)),
+            Form::Correlations => self.blocks.iter_mut().for_each(|block| correlate(block)),
+            Form::Joint | Form::JointCorrelations => {
+                let mut joint = self.joint(covariance);
+                if self.form == Form::JointCorrelations {
+                    correlate(&mut joint);
+                }
+                return joint;
+            }
+        }
+        self.blocks.concat()
+    }
+
+    /// All blocks in one matrix.
+    fn joint(&self, covariance: &Covariance) -> Vec<f64> {
+        // The first instance is paired with all.
+        let mut firsts = vec![0];
+        for pair in &self.pairs[..self.count] {
+            firsts.push(firsts[firsts.len() - 1] + covariance.width(pair.row.0, self.lifted));
+        }
+        let n = firsts[self.count];
+        let mut joint = vec![0.0; n * n];
+        let mut blocks = self.blocks.iter();
+        for j in 0..self.count {
+            for (i, block) in (j..self.count).zip(&mut blocks) {
+                let width = firsts[j + 1] - firsts[j];
+                for (place, &value) in block.iter().enumerate() {
+                    let (row, column) = (firsts[i] + place / width, firsts[j] + place % width);
+                    joint[row * n + column] = value;
+                    joint[column * n + row] = value;
+                }
+            }
+        }
+        joint
+    }
+}
+
+/// The roots of a square matrix's diagonal.
+fn errors(block: &[f64]) -> Vec<f64> {
+    let n = (block.len() as f64).sqrt() as usize;
+    block.iter().step_by(n + 1).map(|value| value.max(0.0).sqrt()).collect()
+}
+
+/// Divides a matrix by the roots of its diagonal. What does not move goes along with nothing but itself.
+fn correlate(block: &mut [f64]) {
+    let errors = errors(block);
+    let n = errors.len();
+    for (place, value) in block.iter_mut().enumerate() {
+        let (row, column) = (place / n, place % n);
+        let size = errors[row] * errors[column];
+        *value = if row == column {
+            1.0
+        } else if size > 0.0 {
+            (*value / size).clamp(-1.0, 1.0)
+        } else {
+            0.0
+        };
+    }
+}
+
+impl Covariance {
+    /// Instances by the pattern's numbers of their tables.
+    fn variables(&self, of: &[(u32, u32)]) -> Result<Vec<Variable>, Error> {
+        let variable = |&(table, instance): &(u32, u32)| {
+            let place = self.pattern.tables.iter().position(|rows| rows.table == table);
+            let place = place.ok_or_else(|| {
+                Error::InvalidOption("covariance: only variables have one, and only those that were there when it was made".into())
+            })?;
+            let BlockRows { name, count, .. } = &self.pattern.tables[place];
+            if instance >= *count {
+                return Err(Error::RowOutOfRange { table: name.clone(), index: instance, count: *count });
+            }
+            Ok((place, instance))
+        };
+        of.iter().map(variable).collect()
+    }
+
+    /// Rows of an instance's block.
+    fn width(&self, table: usize, lifted: bool) -> usize {
+        if lifted { self.widths[table] } else { self.pattern.tables[table].width as usize }
+    }
+
+    /// An instance's number among all variables.
+    fn number(&self, (table, instance): Variable) -> usize {
+        (self.pattern.tables[table].first + instance) as usize
+    }
+
+    /// Has all blocks made together, where that is less work than to solve for so many columns.
+    fn prepare(&mut self, columns: u32) {
+        let Inverse::Sparse(sparse) = &mut self.inverse else { return };
+        let (solve, subset) = sparse.work();
+        if f64::from(columns) * solve > subset {
+            sparse.make_subset();
+        }
+    }
+
+    /// A block of σ²(JᵀWJ)⁺.
+    fn block(&mut self, pair: Pair, lifted: bool, solved: &mut Option<(Variable, Vec<Vec<f64>>)>) -> Vec<f64> {
+        let scalars = |(table, instance): Variable| self.pattern.tables[table].scalars_of(instance);
+        let (rows, columns) = (scalars(pair.row), scalars(pair.column));
+        let mut block = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
+            for column in columns.clone() {
+                let entry = match &mut self.inverse {
+                    Inverse::Dense(dense) => dense.at(row, column),
+                    Inverse::Sparse(sparse) => {
+                        let entry = sparse.known(row, column).unwrap_or_else(|| {
+                            if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
+                                *solved = Some((pair.column, columns.clone().map(|column| sparse.column(column)).collect()));
+                            }
+                            solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
+                        });
+                        entry + sparse.correction(row, column)
+                    }
+                };
+                block.push(self.summary.variance * entry);
+            }
+        }
+        if lifted {
+            let [p, q] = [pair.row, pair.column].map(|variable| self.slopes(variable));
+            block = turned(&q, &turned(&p, &block));
+        }
+        block
+    }
+
+    /// P of an instance, row by row; and its degrees of freedom.
+    fn slopes(&self, (table, instance): Variable) -> (Vec<f64>, usize) {
+        let tangent = self.pattern.tables[table].width as usize;
+        match &self.tangents[table] {
+            None => ((0..tangent * tangent).map(|k| f64::from(u8::from(k % (tangent + 1) == 0))).collect(), tangent),
+            Some((manifold, values)) => (manifold.slopes(&values[instance as usize * self.widths[table]..][..self.widths[table]]), tangent),
+        }
+    }
+}
+
+/// (P C)ᵀ, row by row. Twice, it is P C Qᵀ: C with respect to the scalars that are stored.
+fn turned((p, tangent): &(Vec<f64>, usize), block: &[f64]) -> Vec<f64> {
+    let width = block.len() / tangent;
+    let mut product = Vec::with_capacity(width * p.len() / tangent);
+    for column in 0..width {
+        for row in p.chunks_exact(*tangent) {
+            product.push(row.iter().enumerate().map(|(k, p)| p * block[k * width + column]).sum());
+        }
+    }
+    product
+}

@@ -1,0 +1,60 @@
+//! (JᵀWJ)⁻¹ of few unknowns, from the singular values of √W J: its condition, not the square of that, decides how many
+//! digits are left.
+
+use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
+
+/// (JᵀWJ)⁺ = B Bᵀ, by the rows of B: zeros for what may not move.
+pub struct Dense {
+    rows: Vec<Vec<f64>>,
+}
+
+impl Dense {
+    /// Of R of √W J = QR, or of JᵀWJ itself (`squared`), column by column; and an orthonormal basis of what no residual sees.
+    pub fn new(mut columns: Vec<Vec<f64>>, squared: bool, free: &[bool], tolerance: f64) -> (Self, Vec<Vec<f64>>) {
+        let n = columns.len();
+        // D⁻¹, which makes the columns of √W J those of length 1: what depends on what is not to be a question of units.
+        let mut inverse = vec![0.0; n];
+        for k in 0..n {
+            let size = if squared { columns[k][k].max(0.0).sqrt() } else { length(&columns[k]) };
+            if free[k] && size > 0.0 {
+                inverse[k] = 1.0 / size;
+            }
+        }
+        let mut null: Vec<Vec<f64>> = (0..n).filter(|&k| free[k] && inverse[k] == 0.0).map(|k| unit(n, k)).collect();
+        for (column, by) in columns.iter_mut().zip(&inverse) {
+            if squared {
+                scale(column, &inverse);
+            }
+            column.iter_mut().for_each(|value| *value *= by);
+        }
+        let right = orthogonalise(&mut columns);
+        let values: Vec<f64> = columns.iter().map(|column| length(column)).map(|size| if squared { size.sqrt() } else { size }).collect();
+        // Of squares, rounding leaves no more.
+        let rounding = if squared { (32.0 * f64::EPSILON * (n as f64).sqrt()).sqrt() } else { 0.0 };
+        let least = tolerance.max(rounding) * values.iter().fold(0.0, |top: f64, value| top.max(*value));
+        let mut rows = vec![Vec::new(); n];
+        for (mut direction, value) in right.into_iter().zip(values) {
+            scale(&mut direction, &inverse);
+            if value > least {
+                rows.iter_mut().zip(&direction).for_each(|(row, entry)| row.push(entry / value));
+            } else if length(&direction) > 0.0 {
+                null.push(direction);
+            }
+        }
+        let null = orthonormal(null);
+        let mut root = Self { rows };
+        null.iter().for_each(|direction| root.remove(direction));
+        (root, null)
+    }
+
+    /// B becomes (I − nnᵀ)B: of all inverses on what residuals see, the least one.
+    fn remove(&mut self, direction: &[f64]) {
+        let mut along = vec![0.0; self.rows[0].len()];
+        self.rows.iter().zip(direction).for_each(|(row, n)| add(&mut along, *n, row));
+        self.rows.iter_mut().zip(direction).for_each(|(row, n)| add(row, -n, &along));
+    }
+
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        dot(&self.rows[row], &self.rows[column])
+    }
+}

@@ -1,0 +1,222 @@
+//! Covariances of what was solved for: σ²(JᵀWJ)⁻¹ at the accepted values, in f64 whatever the device computes in.
+//!
+//! J and W are those of the Gauss–Newton model at a [mirror](crate::problem::Problem::mirrored) of the problem, on the CPU
+//! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
+//! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
+//! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
+//! Where residuals leave something free, it is named ([`unseen`]).
+
+mod blocks;
+mod dense;
+mod jacobi;
+mod linearised;
+mod sparse;
+mod subset;
+mod unseen;
+
+pub use blocks::{Blocks, Form, Pair};
+pub use linearised::{Derivatives, Linearised, Linearising};
+pub use unseen::Unseen;
+
+use crate::error::Error;
+use crate::expr::Manifold;
+use crate::problem::{Pattern, Problem};
+use dense::Dense;
+use serde::Serialize;
+use sparse::{Refused, Sparse};
+use std::sync::Arc;
+use unseen::Points;
+
+/// Singular values of √W J, its columns brought to length 1, that count as 0 next to the largest.
+const RANK_TOLERANCE: f64 = 1e-10;
+
+/// How a covariance is made; what is not there is the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CovarianceOptions {
+    /// σ², the variance of a residual of weight 1; estimated where it is not given.
+    pub variance: Option<f64>,
+    /// Whether what no residual sees is left out, and not refused.
+    pub pseudo_inverse: bool,
+    pub rank_tolerance: Option<f64>,
+}
+
+/// What is known of a covariance as a whole.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Rows of residuals that weigh something, and unknowns that are neither fixed nor held by a limit.
+    pub residuals: u64,
+    pub unknowns: u32,
+    /// Unknowns that are fixed, and others that are held by a limit.
+    pub fixed: u32,
+    pub at_limits: u32,
+    /// Independent directions that no residual sees, and what they move.
+    pub deficiency: u32,
+    pub unseen: Vec<Unseen>,
+    /// ½ Σ w ρ(‖r‖²)
+    pub cost: f64,
+    /// σ², and whether it was estimated.
+    pub variance: f64,
+    pub estimated: bool,
+    /// `"dense"` or `"sparse"`.
+    pub method: &'static str,
+}
+
+/// The inverse of a problem's JᵀWJ.
+pub struct Covariance {
+    pub summary: Summary,
+    pattern: Arc<Pattern>,
+    inverse: Inverse,
+    /// What instances lie on, and where, of the tables that have a manifold.
+    tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
+    /// Scalars of an instance, by table.
+    widths: Vec<usize>,
+}
+
+enum Inverse {
+    Dense(Dense),
+    Sparse(Box<Sparse>),
+}
+
+/// What is read of the mirror before it goes.
+pub struct Values {
+    tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
+    widths: Vec<usize>,
+    points: Vec<Points>,
+}
+
+impl Values {
+    /// Of a mirror that has no place on a device yet.
+    pub fn of(mirror: &Problem) -> Self {
+        let tables = || mirror.moving().filter_map(|table| Some((table, table.initial_values()?)));
+        let tangents = tables().map(|(table, values)| Some((table.manifold.clone()?, values.to_vec())));
+        let points = tables().enumerate().filter_map(|(number, (table, values))| {
+            let (scalar, dimensions) = match &table.manifold {
+                None => (0, table.width as usize),
+                Some(manifold) => manifold.point()?,
+            };
+            matches!(dimensions, 2 | 3).then(|| {
+                let instances = || values.chunks_exact(table.width as usize);
+                let slopes = |manifold: &Arc<Manifold>| {
+                    let own = scalar * table.tangent as usize..(scalar + dimensions) * table.tangent as usize;
+                    instances().flat_map(|x| manifold.slopes(x)[own.clone()].to_vec()).collect()
+                };
+                let places = instances().flat_map(|x| x[scalar..scalar + dimensions].to_vec()).collect();
+                Points { table: number, dimensions, places, slopes: table.manifold.as_ref().map(slopes) }
+            })
+        });
+        Self { widths: tables().map(|(table, _)| table.width as usize).collect(), points: points.collect(), tangents: tangents.collect() }
+    }
+}
+
+impl CovarianceOptions {
+    pub fn validate(&self) -> Result<(), Error> {
+        let refuse = |message: String| Err(Error::InvalidOption(message));
+        if let Some(variance) = self.variance.filter(|variance| !(variance.is_finite() && *variance > 0.0)) {
+            return refuse(format!("variance must be a positive number or \"estimated\", not {variance}"));
+        }
+        match self.rank_tolerance.filter(|tolerance| !(0.0..1.0).contains(tolerance)) {
+            Some(tolerance) => refuse(format!("rankTolerance must be at least 0 and less than 1, not {tolerance}")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Covariance {
+    pub fn new(linearised: Linearised, values: Values, options: &CovarianceOptions) -> Result<Self, Error> {
+        let Linearised { pattern, free, fixed, cost, rows, derivatives } = linearised;
+        let diagonal = derivatives.diagonal();
+        if let Some(unknown) = diagonal.iter().zip(&free).position(|(value, free)| *free && !value.is_finite()) {
+            return Err(not_finite(&pattern, unknown, diagonal[unknown]));
+        }
+        let tolerance = options.rank_tolerance.unwrap_or(RANK_TOLERANCE);
+        let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
+        let dense = |(dense, null): (Dense, Vec<Vec<f64>>)| (Inverse::Dense(dense), null);
+        let (inverse, null) = match derivatives {
+            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance)),
+            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance)),
+            Derivatives::Blocks(matrix) => {
+                let (sparse, null) = Sparse::new(matrix, &free, tolerance).map_err(refused)?;
+                (Inverse::Sparse(Box::new(sparse)), null)
+            }
+        };
+        let unknowns = free.iter().filter(|free| **free).count() as u32;
+        let of_nothing = untouched.iter().filter(|untouched| **untouched).count() as u32;
+        let deficiency = match &inverse {
+            Inverse::Dense(_) => null.len() as u32,
+            Inverse::Sparse(_) => null.len() as u32 + of_nothing,
+        };
+        let unseen = unseen::describe(&pattern, &null, &untouched, &values.points);
+        if deficiency > 0 && !options.pseudo_inverse {
+            return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
+        }
+        let left = rows as f64 - f64::from(unknowns - deficiency);
+        if options.variance.is_none() && left <= 0.0 {
+            return Err(Error::InvalidOption(format!(
+                "the variance can't be estimated: {rows} rows of residuals leave nothing over for {} unknowns; give the variance of a residual of weight 1, as in {{ variance: 1 }}",
+                unknowns - deficiency
+            )));
+        }
+        let held = free.iter().zip(&fixed);
+        let summary = Summary {
+            residuals: rows,
+            unknowns,
+            fixed: fixed.iter().filter(|fixed| **fixed).count() as u32,
+            at_limits: held.filter(|(free, fixed)| !**free && !**fixed).count() as u32,
+            deficiency,
+            unseen,
+            cost,
+            variance: options.variance.unwrap_or(2.0 * cost / left),
+            estimated: options.variance.is_none(),
+            method: if matches!(inverse, Inverse::Dense(_)) { "dense" } else { "sparse" },
+        };
+        Ok(Self { summary, pattern, inverse, tangents: values.tangents, widths: values.widths })
+    }
+}
+
+impl Derivatives {
+    /// That of JᵀWJ.
+    fn diagonal(&self) -> Vec<f64> {
+        match self {
+            Self::Triangle(columns) => columns.iter().map(|column| jacobi::dot(column, column)).collect(),
+            Self::Whole(columns) => columns.iter().enumerate().map(|(k, column)| column[k]).collect(),
+            Self::Blocks(matrix) => sparse::diagonal(matrix),
+        }
+    }
+}
+
+fn refused(refused: Refused) -> Error {
+    match refused {
+        Refused::TooLarge => {
+            Error::Limits("covariance: the factor of JᵀWJ is too large to be kept: fix what is far from what you ask for".into())
+        }
+        Refused::TooMany => Error::RankDeficient(format!(
+            "JᵀWJ is rank-deficient: more than {} directions move nothing that a residual sees, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",
+            sparse::MOST
+        )),
+        Refused::Singular => Error::RankDeficient(
+            "JᵀWJ is not positive definite in f64, though no direction of it is 0: scales or weights are too far apart".into(),
+        ),
+    }
+}
+
+fn deficient(deficiency: u32, unseen: &[Unseen]) -> String {
+    let directions = if deficiency == 1 { "1 direction moves" } else { &format!("{deficiency} directions move") };
+    let named = unseen.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
+    format!(
+        "JᵀWJ is rank-deficient: {directions} nothing that a residual sees, so there is no covariance: {named}. Fix as much (x.fix([0])), add residuals that hold it, or ask for {{ deficient: \"pseudo-inverse\" }}"
+    )
+}
+
+fn not_finite(pattern: &Pattern, unknown: usize, value: f64) -> Error {
+    let number = pattern.tables.partition_point(|table| (table.scalar + table.count * table.width) as usize <= unknown);
+    let table = &pattern.tables[number];
+    let place = unknown as u32 - table.scalar;
+    Error::NonFinite {
+        term: None,
+        instance: Some(place / table.width),
+        what: format!("the derivative of the residuals with respect to \"{}\"", table.name),
+        position: (place % table.width) as usize,
+        value: value.to_string(),
+    }
+}

@@ -1,0 +1,268 @@
+//! (JᵀWJ)⁻¹ of many unknowns, by a sparse Cholesky factor: columns by solving with unit vectors, or the blocks that a factor
+//! has places for by its [`Subset`].
+//!
+//! The matrix is scaled to a diagonal of ones. What no residual sees, or next to nothing, is found by inverse iteration with
+//! JᵀWJ + μI, a block of vectors at a time: a direction n counts as unseen where nᵀHn is what rounding makes of 0. Then as
+//! many unknowns as there are such directions are held, those that are told apart best, which gives an inverse G on the
+//! rest; (I − NNᵀ)G(I − NNᵀ) is the pseudo-inverse.
+
+use super::super::linear::left_looking::LeftLooking;
+use super::super::linear::matrix::{BlockMatrix, Singular, System, packed};
+use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge};
+use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
+use super::subset::Subset;
+
+/// Directions that are looked for at first, and at most; and rounds of inverse iteration.
+const FIRST: usize = 8;
+pub const MOST: usize = 64;
+const ROUNDS: usize = 4;
+
+/// Entries of a factor at most: in a page memory ends early.
+const MOST_ENTRIES: f64 = if cfg!(target_arch = "wasm32") { 1e8 } else { 2e9 };
+
+pub struct Sparse {
+    cholesky: SparseCholesky<LeftLooking>,
+    /// D⁻¹ of the scaled matrix D⁻¹HD⁻¹; 0 for what may not move.
+    inverse: Vec<f64>,
+    subset: Option<Subset>,
+    /// N, GN and NᵀGN.
+    null: Vec<Vec<f64>>,
+    across: Vec<Vec<f64>>,
+    along: Vec<Vec<f64>>,
+}
+
+/// Why there is no inverse.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// More directions than are looked for.
+    TooMany,
+    /// Not positive definite, for all that was found.
+    Singular,
+    TooLarge,
+}
+
+impl From<Singular> for Refused {
+    fn from(_: Singular) -> Self {
+        Self::Singular
+    }
+}
+
+impl From<TooLarge> for Refused {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
+impl Sparse {
+    /// Of a matrix; and an orthonormal basis of what no residual sees, of what some residual touches.
+    pub fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64) -> Result<(Self, Vec<Vec<f64>>), Refused> {
+        if Ordering::new(&matrix.pattern)?.fill > MOST_ENTRIES {
+            return Err(Refused::TooLarge);
+        }
+        let mut inverse = diagonal(&matrix);
+        for (value, &free) in inverse.iter_mut().zip(free) {
+            *value = if free && *value > 0.0 { 1.0 / value.sqrt() } else { 0.0 };
+        }
+        rescale(&mut matrix, &inverse);
+        let mut cholesky = SparseCholesky::<LeftLooking>::new(&matrix.pattern)?;
+        let unseen = null_space(&matrix, &inverse, &mut cholesky, tolerance)?;
+        // Ĥ n̂ = 0 of Ĥ = D⁻¹HD⁻¹ is Hn = 0 of n = D⁻¹n̂.
+        let mut null = unseen.clone();
+        null.iter_mut().for_each(|direction| scale(direction, &inverse));
+        let null = orthonormal(null);
+        for held in told_apart(unseen) {
+            inverse[held] = 0.0;
+        }
+        hold(&mut matrix, &inverse);
+        let none = vec![0.0; inverse.len()];
+        cholesky.factorize(&System { matrix: &matrix, damping: &none, right: &none })?;
+        let mut sparse = Self { cholesky, inverse, subset: None, across: Vec::new(), along: Vec::new(), null: null.clone() };
+        sparse.across = null.iter().map(|direction| sparse.solved(direction.clone())).collect();
+        sparse.along = null.iter().map(|n| sparse.across.iter().map(|gn| dot(n, gn)).collect()).collect();
+        Ok((sparse, null))
+    }
+
+    /// G x.
+    fn solved(&mut self, mut x: Vec<f64>) -> Vec<f64> {
+        scale(&mut x, &self.inverse);
+        self.cholesky.solve(&mut x);
+        scale(&mut x, &self.inverse);
+        x
+    }
+
+    /// Operations of a solve with one vector, and of a subset, about.
+    pub fn work(&self) -> (f64, f64) {
+        let factor = self.cholesky.factorization();
+        let subset = factor.panels().iter().map(|panel| {
+            let (width, height) = (panel.columns.len() as f64, factor.rows(panel).len() as f64);
+            2.0 * width * ((height - width).powi(2) + width * height)
+        });
+        (4.0 * factor.values().len() as f64, subset.sum())
+    }
+
+    /// Has all blocks that the factor has places for.
+    pub fn make_subset(&mut self) {
+        if self.subset.is_none() {
+            self.subset = Some(Subset::new(self.cholesky.factorization()));
+        }
+    }
+
+    /// A column of G.
+    pub fn column(&mut self, column: usize) -> Vec<f64> {
+        self.solved(unit(self.inverse.len(), column))
+    }
+
+    /// An entry of G, if it is among those that are known.
+    pub fn known(&self, row: usize, column: usize) -> Option<f64> {
+        let value = self.subset.as_ref()?.at(self.cholesky.factorization(), row, column)?;
+        Some(value * self.inverse[row] * self.inverse[column])
+    }
+
+    /// What makes an entry of the pseudo-inverse of one of G.
+    pub fn correction(&self, row: usize, column: usize) -> f64 {
+        let mut sum = 0.0;
+        for (a, n) in self.null.iter().enumerate() {
+            sum -= n[row] * self.across[a][column] + self.across[a][row] * n[column];
+            sum += self.null.iter().zip(&self.along[a]).map(|(other, along)| n[row] * along * other[column]).sum::<f64>();
+        }
+        sum
+    }
+}
+
+/// The diagonal, scalar by scalar.
+pub fn diagonal(matrix: &BlockMatrix) -> Vec<f64> {
+    let mut diagonal = Vec::with_capacity(matrix.pattern.scalars as usize);
+    for table in &matrix.pattern.tables {
+        for variable in 0..table.count {
+            let block = matrix.diagonal(table, variable);
+            diagonal.extend((0..table.width as usize).map(|k| block[packed(k, k)]));
+        }
+    }
+    diagonal
+}
+
+/// Rows and columns where D⁻¹ is 0 become those of the identity.
+fn hold(matrix: &mut BlockMatrix, inverse: &[f64]) {
+    let mask: Vec<f64> = inverse.iter().map(|&value| f64::from(u8::from(value > 0.0))).collect();
+    matrix.mask(&mask);
+}
+
+/// H becomes D⁻¹HD⁻¹, and the identity where D⁻¹ is 0.
+fn rescale(matrix: &mut BlockMatrix, inverse: &[f64]) {
+    let BlockMatrix { pattern, diagonal, lower } = matrix;
+    for table in &pattern.tables {
+        let width = table.width as usize;
+        for variable in 0..table.count as usize {
+            let own = &inverse[table.scalar as usize + variable * width..][..width];
+            let block = &mut diagonal[table.block as usize + variable * packed(width, 0)..];
+            for r in 0..width {
+                for c in 0..=r {
+                    block[packed(r, c)] *= own[r] * own[c];
+                }
+            }
+        }
+    }
+    for part in &pattern.parts {
+        let [rows, columns] = [part.row, part.column].map(|number| &pattern.tables[number as usize]);
+        let (height, width) = (part.rows as usize, part.width as usize);
+        for variable in 0..rows.count {
+            let above = &inverse[rows.scalar as usize + variable as usize * height..][..height];
+            for (block, column) in part.row(variable) {
+                let across = &inverse[columns.scalar as usize + column as usize * width..][..width];
+                let values = &mut lower[part.base as usize + block as usize * height * width..][..height * width];
+                values.iter_mut().enumerate().for_each(|(place, value)| *value *= above[place / width] * across[place % width]);
+            }
+        }
+    }
+    hold(matrix, inverse);
+}
+
+/// Orthonormal directions n of the scaled matrix with nᵀHn next to 0.
+fn null_space(
+    matrix: &BlockMatrix,
+    inverse: &[f64],
+    cholesky: &mut SparseCholesky<LeftLooking>,
+    tolerance: f64,
+) -> Result<Vec<Vec<f64>>, Refused> {
+    let movable = inverse.iter().filter(|scale| **scale > 0.0).count();
+    // The same numbers in every run (Park & Miller 1988).
+    let mut state = 1u64;
+    let mut vector = || {
+        let mut x = vec![0.0; inverse.len()];
+        for (x, _) in x.iter_mut().zip(inverse).filter(|(_, scale)| **scale > 0.0) {
+            state = state * 48_271 % 2_147_483_647;
+            *x = state as f64 / 2_147_483_647.0 - 0.5;
+        }
+        x
+    };
+    let mut y = vec![0.0; inverse.len()];
+    let (mut x, mut largest) = (vector(), 1.0f64);
+    for _ in 0..10 {
+        let size = length(&x).max(f64::MIN_POSITIVE);
+        x.iter_mut().for_each(|x| *x /= size);
+        matrix.multiply(&x, &mut y);
+        std::mem::swap(&mut x, &mut y);
+        largest = length(&x).max(1.0);
+    }
+    let mut shift = 1e-12 * largest;
+    while cholesky.factorize(&System { matrix, damping: &vec![shift; inverse.len()], right: &y }).is_err() {
+        shift *= 100.0;
+        if shift >= 1e-6 * largest {
+            return Err(Refused::Singular);
+        }
+    }
+    let unseen = largest * (tolerance * tolerance).max(32.0 * f64::EPSILON);
+    let mut count = FIRST;
+    loop {
+        let mut basis = orthonormal((0..count.min(movable)).map(|_| vector()).collect());
+        for _ in 0..ROUNDS {
+            for x in &mut basis {
+                cholesky.solve(x);
+                x.iter_mut().zip(inverse).filter(|(_, scale)| **scale == 0.0).for_each(|(x, _)| *x = 0.0);
+            }
+            basis = orthonormal(basis);
+        }
+        let mut projected: Vec<Vec<f64>> = Vec::new();
+        for x in &basis {
+            matrix.multiply(x, &mut y);
+            projected.push(basis.iter().map(|x| dot(x, &y)).collect());
+        }
+        let right = orthogonalise(&mut projected);
+        let mut flat = Vec::new();
+        for (turn, _) in right.iter().zip(&projected).filter(|(_, column)| length(column) <= unseen) {
+            let mut direction = vec![0.0; inverse.len()];
+            basis.iter().zip(turn).for_each(|(x, by)| add(&mut direction, *by, x));
+            flat.push(direction);
+        }
+        if flat.len() < count || count >= movable {
+            return Ok(flat);
+        }
+        if count >= MOST {
+            return Err(Refused::TooMany);
+        }
+        count *= 2;
+    }
+}
+
+/// As many unknowns as there are directions, such that holding them leaves none of these: by elimination, largest entries
+/// first.
+fn told_apart(mut left: Vec<Vec<f64>>) -> Vec<usize> {
+    let mut held = Vec::new();
+    while !left.is_empty() {
+        let (mut best, mut place) = (0, 0);
+        for (k, direction) in left.iter().enumerate() {
+            for (row, value) in direction.iter().enumerate() {
+                if value.abs() > left[best][place].abs() {
+                    (best, place) = (k, row);
+                }
+            }
+        }
+        let pivot = left.swap_remove(best);
+        for other in &mut left {
+            let by = -other[place] / pivot[place];
+            add(other, by, &pivot);
+        }
+        held.push(place);
+    }
+    held
+}

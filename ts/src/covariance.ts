@@ -1,0 +1,179 @@
+/** Covariances: how well what was solved for is known. */
+import type { F64, Indices, Mask } from "./arrays.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
+import { describe } from "./expression.js";
+import type { NativeCovariance, NativeUnseen } from "./native.js";
+import type { TableOf, Variables } from "./table.js";
+import type { Tasks } from "./tasks.js";
+
+/** How a covariance σ²(JᵀWJ)⁻¹ is made. */
+export interface CovarianceOptions {
+  /**
+   * σ², the variance of a residual of weight 1:
+   *
+   * - `"estimated"` (unless told): σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
+   *   no residual sees. So do SciPy's `curve_fit` and NIST.
+   * - a number: what is known of the noise. 1 where weights are inverse variances, as in Ceres and GTSAM.
+   */
+  variance?: "estimated" | number;
+  /**
+   * What becomes of directions that no residual sees, such as moving everything together:
+   *
+   * - `"error"` (unless told): `rank-deficient`, naming what moves.
+   * - `"pseudo-inverse"`: (JᵀWJ)⁺, whose variances are those across such directions. {@link Marginals.unseen} names them.
+   */
+  deficient?: "error" | "pseudo-inverse";
+  /**
+   * Singular values of √W J, its columns scaled to length 1, that count as 0, as a part of the largest; 1e-10 unless told.
+   * Of many unknowns they are known to 1e-7 or so: JᵀWJ has their squares.
+   */
+  rankTolerance?: number;
+}
+
+/** With respect to what covariances are. */
+export interface CovarianceSpace {
+  /**
+   * - `"tangent"` (unless told): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
+   *   has as many as scalars.
+   * - `"values"`: the scalars that are stored, PΣPᵀ with P = ∂(x ⊕ δ)/∂δ. On a manifold such a block is singular.
+   */
+  space?: "tangent" | "values";
+}
+
+/** What can move without any residual changing, to first order. */
+export type Unseen = NativeUnseen;
+
+/** Instances of variables: all, or those of a list or a mask. */
+export type JointPart = Variables<any> | readonly [of: Variables<any>, which?: Indices | Mask];
+
+/**
+ * The covariance of a problem's variables at the values that they had when it was made: what is asked of it costs no further
+ * factorisation. It takes memory on the host until it is disposed, or its problem is.
+ */
+export interface Marginals extends Disposable {
+  /** m: rows of residuals whose weight is not 0. */
+  readonly residuals: number;
+  /** n: degrees of freedom that are neither fixed nor held by a limit. */
+  readonly unknowns: number;
+  /** Degrees of freedom that are fixed, and those that are held by a limit. Both have a variance of 0. */
+  readonly fixed: number;
+  readonly atLimits: number;
+  /** d: independent directions that no residual sees, and what they move. */
+  readonly deficiency: number;
+  readonly unseen: readonly Unseen[];
+  /** ½ Σ w ρ(‖r‖²), in f64. */
+  readonly cost: number;
+  /** σ², and whether it was estimated. */
+  readonly variance: number;
+  readonly estimated: boolean;
+  /** By the singular values of √W J (or, with `sumOver`, of JᵀWJ), or by a sparse factor of JᵀWJ. */
+  readonly method: "dense" | "sparse";
+  /** For every instance (all, or those in `which`) its block, row by row. */
+  covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
+  /** The roots of the blocks' diagonals. */
+  standardErrors(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
+  /** The blocks, divided by their standard errors. What does not vary has 1 with itself and 0 with all else. */
+  correlation(of: Variables<any>, which?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
+  /** The blocks between an instance of `a` and one of `b`, pair by pair: rows are those of `a`. */
+  crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options?: CovarianceSpace): Promise<F64>;
+  /** One symmetric matrix of all these instances, in this order. */
+  joint(of: readonly JointPart[], options?: CovarianceSpace & { correlation?: boolean }): Promise<F64>;
+  dispose(): void;
+}
+
+/** Gives a variable's table, refusing what is none of the problem's. */
+type TableOfProblem = (variables: unknown, what: string) => TableOf<unknown, boolean>;
+
+const OPTIONS = ["variance", "deficient", "rankTolerance"];
+
+/** Refuses options that are none; `more` there are besides. @internal */
+export function checkCovarianceOptions(options: CovarianceOptions, more: readonly string[] = []): void {
+  mustBeObject(options, "covariance options");
+  const known = [...OPTIONS, ...more];
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown) throw new LeastwiseError("invalid-option", `covariance options have no "${unknown}" (they have: ${known.join(", ")})`);
+  const { variance, deficient, rankTolerance } = options;
+  if (variance !== undefined && variance !== "estimated" && typeof variance !== "number") {
+    throw new LeastwiseError("invalid-option", `variance must be a positive number or "estimated", not ${describe(variance)}`);
+  }
+  if (deficient !== undefined && deficient !== "error" && deficient !== "pseudo-inverse") throw new LeastwiseError("invalid-option", `deficient must be "error" or "pseudo-inverse", not ${describe(deficient)}`);
+  if (rankTolerance !== undefined && typeof rankTolerance !== "number") throw new LeastwiseError("invalid-option", `rankTolerance must be a number, not ${describe(rankTolerance)}`);
+}
+
+/** What blocks are with respect to. @internal */
+export function spaceOf(what: string, options: CovarianceSpace): "tangent" | "values" {
+  const { space = "tangent" } = options;
+  if (space !== "tangent" && space !== "values") throw new LeastwiseError("invalid-option", `${what}: space must be "tangent" or "values", not ${describe(space)}`);
+  return space;
+}
+
+/** @internal */
+export class MarginalsOf implements Marginals {
+  #disposed = false;
+
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly tableOf: TableOfProblem, private readonly made: NativeCovariance) {}
+
+  get residuals(): number { return this.made.summary.residuals; }
+  get unknowns(): number { return this.made.summary.unknowns; }
+  get fixed(): number { return this.made.summary.fixed; }
+  get atLimits(): number { return this.made.summary.atLimits; }
+  get deficiency(): number { return this.made.summary.deficiency; }
+  get unseen(): readonly Unseen[] { return this.made.summary.unseen; }
+  get cost(): number { return this.made.summary.cost; }
+  get variance(): number { return this.made.summary.variance; }
+  get estimated(): boolean { return this.made.summary.estimated; }
+  get method(): "dense" | "sparse" { return this.made.summary.method; }
+
+  async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
+    return this.#blocks("covariance", this.#instances("covariance", of, which), undefined, options);
+  }
+
+  async standardErrors(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
+    return this.#blocks("errors", this.#instances("standardErrors", of, which), undefined, options);
+  }
+
+  async correlation(of: Variables<any>, which?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
+    return this.#blocks("correlation", this.#instances("correlation", of, which), undefined, options);
+  }
+
+  async crossCovariance(a: Variables<any>, whichA: Indices | Mask | undefined, b: Variables<any>, whichB?: Indices | Mask, options: CovarianceSpace = {}): Promise<F64> {
+    return this.#blocks("covariance", this.#instances("crossCovariance", a, whichA), this.#instances("crossCovariance", b, whichB), options);
+  }
+
+  async joint(of: readonly JointPart[], options: CovarianceSpace & { correlation?: boolean } = {}): Promise<F64> {
+    if (!Array.isArray(of)) throw new LeastwiseError("invalid-option", `joint(of): a list of variables, or of [variables, which], not ${describe(of)}`);
+    mustBeObject(options, "joint(of, options): options");
+    const parts = of.map((part: JointPart) => (Array.isArray(part) ? this.#instances("joint", part[0], part[1]) : this.#instances("joint", part, undefined)));
+    const { correlation = false, ...space } = options;
+    return this.#blocks(correlation ? "joint-correlation" : "joint", Uint32Array.from(parts.flatMap((part) => [...part])), undefined, space);
+  }
+
+  /** Table and instance, one after the other. */
+  #instances(method: string, of: unknown, which: Indices | Mask | undefined): Uint32Array {
+    const table = this.tableOf(of, `${method}(of): of`);
+    const instances = table.instances(method, which);
+    const words = new Uint32Array(2 * (instances?.length ?? table.count));
+    for (let k = 0; 2 * k < words.length; k++) words.set([table.handle, instances ? instances[k]! : k], 2 * k);
+    return words;
+  }
+
+  async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: CovarianceSpace): Promise<F64> {
+    mustBeObject(options, `${form}: options`);
+    const unknown = Object.keys(options).find((key) => key !== "space");
+    if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: space)`);
+    const space = spaceOf(form, options);
+    this.problem();
+    if (this.#disposed) throw new LeastwiseError("disposed", "this covariance was disposed: it can't be used any more");
+    const task = this.tasks.call((native) => native.covarianceBlocks(this.made.handle, of, others, form, space === "values"));
+    const { values } = await this.tasks.run(task);
+    return values as F64;
+  }
+
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.tasks.release((native) => native.freeCovariance(this.made.handle));
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}
