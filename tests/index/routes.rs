@@ -172,6 +172,49 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
 }
 
 #[test]
+fn what_is_added_comes_whole_and_in_the_order_of_the_calls() {
+    let mut session = cpu();
+    let known = index();
+    let index = session.open_index(&known.save()).expect("an index");
+    let parts = [mixture(700, DIM, 4, 21), mixture(40, DIM, 4, 22), mixture(300, DIM, 4, 23)];
+    let saved = |session: &mut Session| {
+        let task = session.save_index(index).expect("a task");
+        match ended(session, task) {
+            Answer::Bytes(bytes) => bytes,
+            _ => panic!("no bytes"),
+        }
+    };
+    let filter = session.search_index(index, Reals::F32(&parts[0]), 2, None, Some(vec![1; 900])).expect("a search");
+    let tasks = parts.each_ref().map(|part| session.add_to_index(index, Reals::F32(part)).expect("a task"));
+    let dropped = session.add_to_index(index, Reals::F32(&parts[0])).expect("a task");
+    // Whoever is resumed first: none ends before those that were asked for first, and nothing is seen of what is on its way.
+    for task in [tasks[2], tasks[1], dropped, tasks[1]] {
+        assert!(matches!(session.resume(task, 0.0), Ok(Progress::Yielded | Progress::Partly { .. })));
+    }
+    assert_eq!(saved(&mut session), known.save());
+    session.remove_from_index(index, &[7]).expect("it was there");
+    let mut next = 900;
+    for (task, part) in tasks.into_iter().zip(&parts) {
+        let Answer::Ids(ids) = ended(&mut session, task) else { panic!("no ids") };
+        assert!(ids.iter().copied().eq(next..next + (part.len() / DIM) as u32));
+        next += ids.len() as u32;
+    }
+    session.cancel(dropped);
+    let task = session.add_to_index(index, Reals::F32(&parts[1][..DIM])).expect("a task");
+    let Answer::Ids(last) = ended(&mut session, task) else { panic!("no ids") };
+    assert_eq!(last, [next], "what was given up took no ids");
+    let mut one_by_one = known;
+    one_by_one.remove(&[7]);
+    for part in &parts {
+        one_by_one.add(part).expect("ids");
+    }
+    one_by_one.add(&parts[1][..DIM]).expect("an id");
+    assert_eq!(saved(&mut session), one_by_one.save());
+    // What came since then is not meant by the filter.
+    assert!(hits(&mut session, filter).ids.iter().all(|&id| id < 900 && id != 7));
+}
+
+#[test]
 fn evaluations_measure_what_searches() {
     let points = mixture(900, DIM, 4, 3);
     let queries = queries(100, 13);

@@ -109,7 +109,10 @@ export interface VectorIndex extends Disposable {
    * codes, which stay there until vectors come or go.
    */
   search(queries: Points, options: SearchOptions): Promise<Hits>;
-  /** Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. */
+  /**
+   * Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. They are in it when the promise resolves, all of
+   * them or, where it rejects, none; of several calls that run at once none resolves before the earlier ones, and ids are in their order.
+   */
   add(points: Points, options?: Reporting): Promise<Uint32Array>;
   /** Takes vectors out; gives how many of them were in it. Their ids are never used again. */
   remove(ids: Indices): number;
@@ -122,19 +125,19 @@ export interface VectorIndex extends Disposable {
   dispose(): void;
 }
 
-/** Vectors that an index was given, for as long as their owner keeps them. */
-interface Given { readonly points: WeakRef<Points>; readonly length: number }
+/** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
+interface Given { readonly points: WeakRef<Points>; readonly length: number; readonly first: number }
 
 /** @internal */
 export class VectorIndexOf implements VectorIndex {
   #disposed = false;
   #sketches = true;
   #searching: "auto" | "cpu" | "device" = "auto";
-  /** In the order of ids; undefined where the index came from a file. */
+  /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
 
   constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
-    this.#given = points && [{ points: new WeakRef(points), length: points.length }];
+    this.#given = points && [{ points: new WeakRef(points), length: points.length, first: 0 }];
   }
 
   get dim(): number { return this.info.dim; }
@@ -189,7 +192,7 @@ export class VectorIndexOf implements VectorIndex {
     const floats = pointsOf("add(points): points", points, this.dim);
     const task = this.tasks.call((native) => native.addToIndex(index, floats));
     const { ids } = await this.tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
-    this.#given?.push({ points: new WeakRef(points), length: points.length });
+    if (points.length > 0) this.#given?.push({ points: new WeakRef(points), length: points.length, first: ids![0]! });
     return ids!;
   }
 
@@ -218,9 +221,10 @@ export class VectorIndexOf implements VectorIndex {
 
   /** The vectors that the index was made of, one after the other. */
   #originals(): Points {
-    const parts = this.#given?.map(({ points }) => points.deref());
-    if (!parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
-    const gone = parts.findIndex((part, k) => !part || part.length !== this.#given![k]!.length);
+    const given = this.#given?.sort((a, b) => a.first - b.first);
+    const parts = given?.map(({ points }) => points.deref());
+    if (!given || !parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
+    const gone = parts.findIndex((part, k) => !part || part.length !== given[k]!.length);
     if (gone >= 0) throw new LeastwiseError("invalid-option", "evaluate(queries): the vectors that the index was made of are not in memory any more; give them as points");
     if (parts.length === 1) return parts[0]!;
     const all = new Float32Array(parts.reduce((sum, part) => sum + part!.length, 0));

@@ -69,6 +69,19 @@ struct Stored {
     about: Map<String, Value>,
 }
 
+/// Vectors that have their codes, and are not in the index yet.
+#[derive(Default)]
+pub(crate) struct Coming {
+    labels: Vec<u32>,
+    codes: Vec<u8>,
+}
+
+impl Coming {
+    pub fn count(&self) -> usize {
+        self.labels.len()
+    }
+}
+
 impl Index {
     fn new(stored: Stored) -> Self {
         let centroids: Vec<f32> = stored.anchors.iter().map(|value| value.to_f32()).collect();
@@ -161,22 +174,28 @@ impl Index {
 
     /// Adds vectors, row-major, coded by the model that there is, and gives their ids.
     pub fn add(&mut self, points: &[f32]) -> Result<Vec<u32>, Error> {
+        let mut coming = Coming::default();
         let count = self.check_added(points)?;
-        self.add_rows(points, 0..count)
+        self.code_rows(points, 0..count, &mut coming)?;
+        self.take_in(coming)
     }
 
     /// How many vectors these are, if they can be added.
     pub(crate) fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
         let count = check_rows("the vectors to add", points, self.stored.dim)?;
-        match u32::try_from(count).ok().and_then(|count| self.stored.next_id.checked_add(count)) {
-            Some(_) => Ok(count),
-            None => Err(Error::Limits(format!("an index holds at most {} vectors in its life; make another one", u32::MAX))),
-        }
+        self.end_of_ids(count)?;
+        Ok(count)
     }
 
-    /// Adds some of the vectors that were [checked](Self::check_added).
-    pub(crate) fn add_rows(&mut self, points: &[f32], rows: Range<usize>) -> Result<Vec<u32>, Error> {
-        let (dim, count, first) = (self.stored.dim, rows.len(), self.stored.next_id);
+    /// One more than the last id of so many vectors that come next.
+    fn end_of_ids(&self, count: usize) -> Result<u32, Error> {
+        let end = u32::try_from(count).ok().and_then(|count| self.stored.next_id.checked_add(count));
+        end.ok_or_else(|| Error::Limits(format!("an index holds at most {} vectors in its life; make another one", u32::MAX)))
+    }
+
+    /// Codes some of the vectors that were [checked](Self::check_added). The index stays as it is.
+    pub(crate) fn code_rows(&self, points: &[f32], rows: Range<usize>, coming: &mut Coming) -> Result<(), Error> {
+        let (dim, count) = (self.stored.dim, rows.len());
         let scale = self.scale().recip();
         let mut labels = vec![0; count];
         let (mut rest, mut tasks) = (Pieces::new(&mut labels), Vec::new());
@@ -190,16 +209,24 @@ impl Index {
         let mut codes = vec![0; count * self.stored.coder.row_bytes()];
         Encoding { coder: &self.stored.coder, turned_centroids: &self.turned_centroids, scale, points, dim }
             .rows(rows, &labels, &mut codes)?;
-        for (slot, &label) in (self.stored.labels.len()..).zip(&labels) {
+        coming.labels.extend(labels);
+        coming.codes.extend(codes);
+        Ok(())
+    }
+
+    /// Puts vectors that have their codes into the index, all at once, and gives their ids.
+    pub(crate) fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
+        let ids = self.stored.next_id..self.end_of_ids(coming.labels.len())?;
+        for (slot, &label) in (self.stored.labels.len()..).zip(&coming.labels) {
             self.lists[label as usize].push(slot as u32);
         }
         self.revision += 1;
         self.sketched = false;
-        self.stored.labels.extend(labels);
-        self.stored.codes.extend(codes);
-        self.stored.next_id = first + count as u32;
-        self.stored.ids.extend(first..self.stored.next_id);
-        Ok((first..self.stored.next_id).collect())
+        self.stored.labels.extend(coming.labels);
+        self.stored.codes.extend(coming.codes);
+        self.stored.ids.extend(ids.clone());
+        self.stored.next_id = ids.end;
+        Ok(ids.collect())
     }
 
     /// Takes vectors out and says how many there were. Their ids are never used again; those that are not in the index are
