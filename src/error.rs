@@ -15,8 +15,8 @@ pub enum Error {
     DataLength { term: Option<String>, what: String, got: usize, expected: String },
     #[error("{what} is not finite: value {position} is {value}")]
     NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
-    #[error("points: component {component} of row {row} is {value}, but all numbers must be finite")]
-    NonFinitePoint { row: usize, component: usize, value: String },
+    #[error("{what}: component {component} of row {row} is {value}, but all numbers must be finite")]
+    NonFiniteRow { what: String, row: usize, component: usize, value: String },
     #[error(
         "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
@@ -55,7 +55,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
-            Self::NonFinite { .. } | Self::NonFinitePoint { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::NonFinite { .. } | Self::NonFiniteRow { .. } | Self::NonFiniteResidual { .. } => "non-finite",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
             Self::Shape { .. } | Self::Manifold { .. } => "shape",
@@ -90,7 +90,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
-            Self::NonFinitePoint { row, .. } => u32::try_from(*row).ok(),
+            Self::NonFiniteRow { row, .. } => u32::try_from(*row).ok(),
             Self::Bounds { instance, .. } => Some(*instance),
             Self::Manifold { error, .. } => error.instance(),
             _ => None,

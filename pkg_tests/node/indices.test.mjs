@@ -272,8 +272,13 @@ for (const backend of BACKENDS) {
     for (const [call, code, message] of refused) await rejects(index.search(...call), code, message);
     const broken = queries.slice();
     broken[3 * DIM + 1] = NaN;
-    await rejects(index.search(broken, { k: 1 }), "non-finite", /3/, { instance: 3 });
-    await rejects(index.add(broken), "non-finite", /3/, { instance: 3 });
+    await rejects(index.search(broken, { k: 1 }), "non-finite", "queries: component 1 of row 3 is NaN, but all numbers must be finite", { instance: 3 });
+    await rejects(index.add(broken), "non-finite", "the vectors to add: component 1 of row 3 is NaN, but all numbers must be finite", { instance: 3 });
+    for (const dim of [4e9, 2 ** 32 + 1, 2 ** 20 + 1]) {
+      const message = `dim: ${dim} is more than 1048576, the most components that a vector may have`;
+      await rejects(lw.compress(new Float32Array(0), { dim }), "invalid-option", message);
+      await rejects(lw.cluster(new Float32Array(0), { dim, clusters: 1 }), "invalid-option", message);
+    }
     assert.equal(index.count, COUNT, "all are added, or none");
     await rejects(lw.compress(broken, { dim: DIM }), "non-finite", /3/, { instance: 3 });
     refuses(() => index.remove([1, -1]), "invalid-option", "remove(ids): ids must be an array of non-negative integers; ids[1] is -1");

@@ -5,4 +5,6 @@ pub mod cluster;
 pub mod code;
 pub mod file;
 pub mod index;
+mod random;
+pub mod rows;
 pub mod work;

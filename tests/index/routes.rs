@@ -256,7 +256,7 @@ fn what_is_wrong_is_said_on_every_backend() {
         let refused = |session: &mut Session, queries: &[f32], k, probes, filter| {
             session.search_index(index, Reals::F32(queries), k, probes, filter).expect_err("it is wrong").to_string()
         };
-        assert!(refused(&mut session, &queries, 3, None, None).contains("row 7 of queries"));
+        assert!(refused(&mut session, &queries, 3, None, None).contains("queries: component 2 of row 7 is NaN"));
         queries[DIM * 7 + 2] = 0.0;
         assert!(refused(&mut session, &queries, 0, None, None).contains("k must be at least 1"));
         assert!(refused(&mut session, &queries, 3, Some(0), None).contains("probes"));

@@ -1,5 +1,9 @@
-use super::{data::Random, indexes, kmeans, mixture, of_bits, small};
-use leastwise::anneal::index::{Index, Options, exact};
+use super::{data::Random, indexes, kmeans, mixture, of_bits, options, small};
+use leastwise::anneal::cluster::{self, Clustering};
+use leastwise::anneal::code::Code;
+use leastwise::anneal::index::{Coarse, Index, Options, exact};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, Precision};
 
 /// All squared distances from a query to what the index knows, sorted.
 fn by_hand(index: &Index, query: &[f32]) -> Vec<(f32, u32)> {
@@ -187,4 +191,19 @@ fn impossible_searches_are_refused() {
     let far = index.search(&[3e38; 12], 2, None, None).expect("far away");
     assert!(far.distances.iter().all(|&distance| distance > 1e20 && distance.is_finite()));
     assert!(index.search(&[], 3, None, None).expect("no queries").ids.is_empty());
+}
+
+#[test]
+fn more_dimensions_than_a_vector_may_have_are_refused() {
+    for dim in [0, (1 << 20) + 1, 4_000_000_000] {
+        let error = Index::build(&[], dim, Coarse::default(), &Options::default()).err().expect("an error");
+        assert_eq!((error.code(), error.to_string()), ("invalid-option", format!("dim must be from 1 to 1048576, not {dim}")));
+    }
+    let of_clusters = cluster::Options::new((1 << 20) + 1, 1);
+    let mut device = Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()));
+    assert_eq!(Clustering::new(&mut device, Vec::new(), &of_clusters).err().expect("an error").code(), "invalid-option");
+    for code in [Code::None, Code::Int8, Code::Bits] {
+        let widest = Index::build(&[], 1 << 20, Coarse::default(), &options(code)).expect("an index");
+        widest.search(&vec![0.0; 1 << 20], 1, None, None).expect("hits");
+    }
 }

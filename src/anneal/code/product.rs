@@ -2,6 +2,7 @@
 
 use super::columns::{least, squared_distances};
 use super::{Fields, PADDING};
+use crate::anneal::random::SplitMix64;
 use crate::anneal::work::Pace;
 use crate::device::cpu::threads;
 use crate::kernel::block::{Instructions, Task};
@@ -120,10 +121,10 @@ impl Training {
         let mut book = vec![0.0; coordinates * WORDS];
         let rows = points.len() / coordinates;
         let mut order: Vec<usize> = (0..rows).collect();
-        let mut random = seed;
+        let mut random = SplitMix64(seed);
         for word in 0..if rows > 0 { WORDS } else { 0 } {
             let place = word % rows;
-            let other = place + (split_mix(&mut random) % (rows - place) as u64) as usize;
+            let other = place + (random.next() % (rows - place) as u64) as usize;
             order.swap(place, other);
             for (coordinate, words) in book.chunks_exact_mut(WORDS).enumerate() {
                 words[word] = points[order[place] * coordinates + coordinate];
@@ -158,13 +159,4 @@ impl Task for Iterate<'_> {
             }
         }
     }
-}
-
-/// Steele, Lea and Flood's SplitMix64.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
 }

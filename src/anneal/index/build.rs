@@ -1,11 +1,12 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
-use super::{Encoding, Index, Stored, Turn, check_rows, power_of_two, rows_together};
+use super::{Encoding, Index, Stored, Turn, power_of_two, rows_together};
 use crate::anneal::code::product::Product;
 use crate::anneal::code::scalar::Scalar;
 use crate::anneal::code::transform::{Budget, Bytes, Transform};
 use crate::anneal::code::{Code, Coder, MOST_BITS, product};
 use crate::anneal::file::container;
+use crate::anneal::rows;
 use crate::anneal::work::{Pace, Work};
 use crate::error::Error;
 use crate::kernel::block::Instructions;
@@ -76,9 +77,9 @@ impl Index {
 
 async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pace: &Pace) -> Result<Index, Error> {
     check_options(options)?;
-    let count = check_rows("points", points, dim)?;
+    let count = rows::check("points", points, dim)?;
     pace.rest(0, 1).await;
-    check_rows("centroids", &coarse.centroids, dim)?;
+    rows::check("centroids", &coarse.centroids, dim)?;
     let Coarse { mut centroids, labels } = coarse;
     if centroids.is_empty() {
         centroids.resize(dim, 0.0);

@@ -24,6 +24,7 @@ use crate::anneal::code::transform::Scratch;
 use crate::anneal::code::{Code, Coder, PADDING};
 use crate::anneal::file::FileError;
 use crate::anneal::file::published::{self, Files, Published};
+use crate::anneal::rows;
 use crate::device::cpu::threads::{self, Pieces};
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
@@ -182,7 +183,7 @@ impl Index {
 
     /// How many vectors these are, if they can be added.
     pub(crate) fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
-        let count = check_rows("the vectors to add", points, self.stored.dim)?;
+        let count = rows::check("the vectors to add", points, self.stored.dim)?;
         self.end_of_ids(count)?;
         Ok(count)
     }
@@ -310,27 +311,6 @@ fn retain_rows<T: Copy>(values: &mut Vec<T>, kept: &[bool], width: usize) {
         end += width;
     }
     values.truncate(end);
-}
-
-/// How many rows there are, all of them finite.
-fn check_rows(what: &str, values: &[f32], dim: usize) -> Result<usize, Error> {
-    if dim == 0 {
-        return Err(Error::InvalidOption("dim must be at least 1".into()));
-    }
-    if !values.len().is_multiple_of(dim) {
-        let expected = format!("a multiple of dim = {dim}");
-        return Err(Error::DataLength { term: None, what: what.into(), got: values.len(), expected });
-    }
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(values.len() / dim),
-        Some(position) => Err(Error::NonFinite {
-            term: None,
-            instance: u32::try_from(position / dim).ok(),
-            what: format!("row {} of {what}", position / dim),
-            position: position % dim,
-            value: values[position].to_string(),
-        }),
-    }
 }
 
 /// Vectors that are coded between two looks at the clock.

@@ -5,10 +5,11 @@
 //! The list is cut into tasks by its length alone, and the nearest are kept in an order without ties: the bits don't
 //! depend on the number of threads, nor on which queries come together.
 
+use super::Index;
 use super::nearest::{Candidate, Nearest};
-use super::{Index, check_rows};
 use crate::anneal::code::PADDING;
 use crate::anneal::code::columns::{dot, products, squared_distances, squared_lengths};
+use crate::anneal::rows;
 use crate::device::cpu::threads;
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
@@ -132,7 +133,7 @@ impl Index {
         probes: Option<u32>,
         filter: Option<&[u8]>,
     ) -> Result<(usize, usize), Error> {
-        let count = check_rows("queries", queries, self.stored.dim)?;
+        let count = rows::check("queries", queries, self.stored.dim)?;
         if k == 0 {
             return Err(Error::InvalidOption("k must be at least 1".into()));
         }
