@@ -1,6 +1,7 @@
 //! What the engine refuses, in words for people and with a code for programs.
 
 use crate::anneal::file::FileError;
+use crate::anneal::memory::OutOfMemory;
 use crate::device::DeviceError;
 use crate::expr::{ManifoldError, tape::TapeError};
 
@@ -47,6 +48,8 @@ pub enum Error {
     Device(#[from] DeviceError),
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
 
 impl Error {
@@ -67,6 +70,7 @@ impl Error {
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
             Self::File(error) => error.code(),
+            Self::Memory(_) => "out-of-memory",
             Self::Device(error) => match error {
                 DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",

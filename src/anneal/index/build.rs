@@ -1,6 +1,7 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
-use super::{Encoding, Index, Stored, Turn, power_of_two, rows_together};
+use super::storage::MOST_ABOUT;
+use super::{Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
 use crate::anneal::code::product::Product;
 use crate::anneal::code::scalar::Scalar;
 use crate::anneal::code::transform::{Budget, Bytes, Transform};
@@ -85,6 +86,9 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         centroids.resize(dim, 0.0);
     }
     let clusters = centroids.len() / dim;
+    if clusters > MOST_CLUSTERS {
+        return Err(Error::Limits(format!("{clusters} clusters, where an index has at most {MOST_CLUSTERS}")));
+    }
     if labels.len() != count {
         return Err(Error::DataLength { term: None, what: "labels".into(), got: labels.len(), expected: format!("{count}, one a point") });
     }
@@ -137,6 +141,10 @@ fn check_options(options: &Options) -> Result<(), Error> {
     let name = options.code.name();
     if !matches!(options.code, Code::Product | Code::Bits) && (options.bits.is_some() || options.ratio.is_some()) {
         return invalid(format!("the code \"{name}\" has a fixed size: bits and ratio belong to \"bits\" and \"pq\""));
+    }
+    let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
+    if about > MOST_ABOUT {
+        return invalid(format!("what is to be kept with the index takes {about} bytes as JSON, where {MOST_ABOUT} are the most"));
     }
     let most = if options.code == Code::Product { 8 } else { MOST_BITS };
     match (options.bits, options.ratio) {

@@ -36,6 +36,9 @@ use std::ops::Range;
 /// Vectors that are coded by one task.
 const CHUNK: usize = 64;
 
+/// Most anchors: as many as can be counted in f32.
+pub const MOST_CLUSTERS: usize = 1 << 24;
+
 pub struct Index {
     stored: Stored,
     /// Of the anchors: as they are, and turned into the code's coordinates.
@@ -95,7 +98,9 @@ impl Index {
     fn with_turned(stored: Stored, centroids: Vec<f32>, turned_centroids: Vec<f32>) -> Self {
         let mut turned_columns = vec![0.0; centroids.len()];
         transpose(&turned_centroids, stored.dim, &mut turned_columns);
-        let lists = vec![Vec::new(); centroids.len() / stored.dim];
+        let mut counts = vec![0; centroids.len() / stored.dim];
+        stored.labels.iter().for_each(|label| counts[*label as usize] += 1);
+        let lists = counts.into_iter().map(Vec::with_capacity).collect();
         let mut index = Self {
             stored,
             centroids,
@@ -167,10 +172,6 @@ impl Index {
     /// What the caller wants to be kept with the index (`Options::about`).
     pub fn about(&self) -> &Map<String, Value> {
         &self.stored.about
-    }
-
-    pub fn about_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.stored.about
     }
 
     /// Adds vectors, row-major, coded by the model that there is, and gives their ids.

@@ -28,6 +28,9 @@ pub(super) type Blocks<'a> = &'a [(usize, Range<usize>)];
 const BATCH: usize = 256;
 const BATCH_CANDIDATES: usize = 1 << 20;
 
+/// Lists that the queries of a batch probe together.
+const BATCH_PROBES: usize = 1 << 24;
+
 /// Numbers of vectors that queries are multiplied with by one thread between two looks at the clock.
 const SLICE_NUMBERS: usize = 1 << 27;
 
@@ -114,7 +117,7 @@ impl Index {
         let (count, probes) = self.check_search(queries, k, probes, filter)?;
         let mut hits = Hits::none(count, k)?;
         let kept = k.min(self.count());
-        let batch = (BATCH_CANDIDATES / kept.max(1)).clamp(1, BATCH);
+        let batch = (BATCH_CANDIDATES / kept.max(1)).min(BATCH_PROBES / probes).clamp(1, BATCH);
         for first in (0..count).step_by(batch) {
             let last = count.min(first + batch);
             let turned = self.turn_queries(&queries[first * self.stored.dim..last * self.stored.dim]);

@@ -1,6 +1,6 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
-use super::{Index, Stored};
+use super::{Index, MOST_CLUSTERS, Stored};
 use crate::anneal::code::product::{Product, WORDS};
 use crate::anneal::code::rotation::{self, Rotation};
 use crate::anneal::code::scalar::Scalar;
@@ -8,9 +8,15 @@ use crate::anneal::code::transform::{Transform, WINDOWS};
 use crate::anneal::code::{Code, Coder, MOST_BITS, words};
 use crate::anneal::file::FileError;
 use crate::anneal::file::container::{self, Section, Table};
+use crate::anneal::memory;
+use crate::anneal::rows::MOST_DIMENSIONS;
 use half::f16;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+
+/// Bytes that an index may say of itself: of which what is said of how it was made leaves some for the rest.
+const MOST_INFO: usize = 1 << 20;
+pub(super) const MOST_ABOUT: usize = MOST_INFO - 4096;
 
 /// Kinds of sections.
 mod kind {
@@ -54,6 +60,16 @@ struct Shape {
     rotation_blocks: u32,
     rotation_bits: u32,
     shrink: f32,
+}
+
+impl Shape {
+    /// Bytes in memory, about, of anchors and their lists, and of vectors but for their codes: many times those of the file where it has few
+    /// bits of each.
+    fn memory(&self) -> u128 {
+        let [dim, clusters, count] = [self.dim, self.clusters, self.count].map(u128::from);
+        let of_anchor = 3 * size_of::<f32>() as u128 * dim + size_of::<Vec<u32>>() as u128;
+        clusters * of_anchor + 3 * size_of::<u32>() as u128 * count
+    }
 }
 
 /// Bytes of little-endian numbers: what memory holds, wherever this runs.
@@ -163,13 +179,16 @@ impl Index {
         let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
         let about = about_of(rest.any(kind::INFO)?)?;
         let (dim, clusters, count) = (shape.dim as usize, shape.clusters as usize, shape.count as usize);
-        if dim == 0 || clusters == 0 || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
+        let fits = (1..=MOST_DIMENSIONS).contains(&dim) && (1..=MOST_CLUSTERS).contains(&clusters);
+        if !fits || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
             return Err(FileError::format("its sizes make no sense"));
         }
         let anchors: Vec<f16> = numbers(rest.take(kind::ANCHORS, 2 * clusters as u128 * dim as u128)?);
         all_finite("an anchor", anchors.iter().map(|value| value.to_f32()))?;
         let width = words::width(clusters);
-        let labels = words::unpack(rest.take(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?, width, count);
+        rest.expect(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?;
+        memory::probe(shape.memory() + rest.memory(), "the index of this file")?;
+        let labels = words::unpack(rest.any(kind::LABELS)?, width, count);
         if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
             return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
         }
@@ -208,6 +227,12 @@ impl Rest<'_> {
         self.sections.get(self.taken).is_some_and(|section| section.kind == kind)
     }
 
+    /// Bytes in memory, about, that is made of what hasn't been read: models several times those of the file, codes as they are.
+    fn memory(&self) -> u128 {
+        let times = |kind: u32| if kind == kind::CODES { 1 } else { 10 };
+        self.sections[self.taken..].iter().map(|section| times(section.kind) * section.bytes.len() as u128).sum()
+    }
+
     fn any(&mut self, kind: u32) -> Result<&[u8], FileError> {
         if !self.is_next(kind) {
             return Err(FileError::format(format!("section {kind} is missing")));
@@ -216,12 +241,19 @@ impl Rest<'_> {
         Ok(&self.sections[self.taken - 1].bytes)
     }
 
-    fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
-        let bytes = self.any(kind)?;
-        if bytes.len() as u128 != length {
-            return Err(FileError::format(format!("section {kind} has {} bytes, not {length}", bytes.len())));
+    /// Whether a section that is there comes next, and has this length.
+    fn expect(&self, kind: u32, length: u128) -> Result<(), FileError> {
+        match self.sections.get(self.taken) {
+            Some(section) if section.kind == kind && section.bytes.len() as u128 != length => {
+                Err(FileError::format(format!("section {kind} has {} bytes, not {length}", section.bytes.len())))
+            }
+            _ => Ok(()),
         }
-        Ok(bytes)
+    }
+
+    fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
+        self.expect(kind, length)?;
+        self.any(kind)
     }
 
     fn reals(&mut self, kind: u32, count: usize) -> Result<Vec<f32>, FileError> {
@@ -255,7 +287,7 @@ impl Rest<'_> {
                     _ => (self.reals(kind::UNITS, dim)?, self.any(kind::ENTRIES)?.to_vec()),
                 };
                 let stored = rotation::Stored { blocks, bits, units, entries };
-                if !stored.fits(dim) {
+                if !stored.fits(dim) || stored.has_empty_rows(dim) {
                     return Err(FileError::format("its rotation isn't one"));
                 }
                 let bits = self.take(kind::BITS, dim as u128)?.to_vec();
@@ -284,6 +316,9 @@ fn all_finite(what: &str, mut values: impl Iterator<Item = f32>) -> Result<(), F
 }
 
 fn about_of(info: &[u8]) -> Result<Map<String, Value>, FileError> {
+    if info.len() > MOST_INFO {
+        return Err(FileError::format(format!("it says {} bytes of itself, where {MOST_INFO} are the most", info.len())));
+    }
     match serde_json::from_slice(info) {
         Ok(Value::Object(mut info)) => match info.remove("about") {
             Some(Value::Object(about)) => Ok(about),
@@ -303,6 +338,7 @@ pub struct Reader {
 
 impl Reader {
     pub fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        memory::reserve(&mut self.bytes, piece.len(), "the file")?;
         self.bytes.extend_from_slice(piece);
         if self.table.is_none() {
             self.table = Table::read(&self.bytes)?;
