@@ -199,11 +199,7 @@ impl Session {
 
     /// What an index says of itself, as JSON.
     pub fn index_info(&self, index: u32) -> Result<String, Error> {
-        let index = self.indices.get(index)?;
-        let mut info = index.info();
-        info.insert("bytes".into(), index.bytes().into());
-        info.insert("sketchBytes".into(), index.sketch_bytes().into());
-        Ok(serde_json::Value::Object(info).to_string())
+        Ok(self.indices.get(index)?.info_now())
     }
 
     /// Whether searches may keep sketches, which take a byte a number.

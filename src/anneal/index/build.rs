@@ -1,6 +1,6 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
-use super::storage::MOST_ABOUT;
+use super::storage::{MOST_ABOUT, json_of};
 use super::{Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
 use crate::anneal::code::product::Product;
 use crate::anneal::code::scalar::Scalar;
@@ -123,7 +123,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         pace.part(trained..1.0).rest(rows.end, count).await;
     }
     let stored =
-        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: options.about.clone() };
+        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: json_of(&options.about) };
     Ok(Index::with_turned(stored, centroids, turned))
 }
 

@@ -29,6 +29,7 @@ use crate::device::cpu::threads::{self, Pieces};
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
 use half::f16;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sketch::Sketch;
 use std::ops::Range;
@@ -70,7 +71,8 @@ struct Stored {
     codes: Vec<u8>,
     /// What the next vector is called.
     next_id: u32,
-    about: Map<String, Value>,
+    /// A JSON object, to the letter.
+    about: Box<RawValue>,
 }
 
 /// Vectors that have their codes, and are not in the index yet.
@@ -125,7 +127,7 @@ impl Index {
         if jacobians {
             about.insert("note".into(), "the Jacobians of the anchors were left out: searching needs none".into());
         }
-        let (ids, codes) = ((0..next_id).collect(), Vec::new());
+        let (ids, codes, about) = ((0..next_id).collect(), Vec::new(), storage::json_of(&about));
         Ok(Self::new(Stored { dim, exponent: 0, anchors, coder: Coder::None, labels, ids, codes, next_id, about }))
     }
 
@@ -170,8 +172,8 @@ impl Index {
     }
 
     /// What the caller wants to be kept with the index (`Options::about`).
-    pub fn about(&self) -> &Map<String, Value> {
-        &self.stored.about
+    pub fn about(&self) -> Map<String, Value> {
+        serde_json::from_str(self.stored.about.get()).expect("it is a JSON object")
     }
 
     /// Adds vectors, row-major, coded by the model that there is, and gives their ids.

@@ -11,6 +11,8 @@ use crate::anneal::file::container::{self, Section, Table};
 use crate::anneal::memory;
 use crate::anneal::rows::MOST_DIMENSIONS;
 use half::f16;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -72,6 +74,33 @@ impl Shape {
     }
 }
 
+/// What an index says of itself; names ascend, as in every file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    about: &'a RawValue,
+    bits_per_dimension: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    clusters: usize,
+    code: &'static str,
+    count: usize,
+    dim: usize,
+    next_id: u32,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    quantization: Value,
+    row_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch_bytes: Option<usize>,
+}
+
+/// What is read of it: the rest follows from the index.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    about: Option<&'a RawValue>,
+}
+
 /// Bytes of little-endian numbers: what memory holds, wherever this runs.
 fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytemuck::cast_slice(values))
@@ -80,18 +109,21 @@ fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
 impl Index {
     /// How it was made and what it holds, in words and numbers. `about` is the caller's.
     pub fn info(&self) -> Map<String, Value> {
-        let per_dimension = self.stored.coder.row_bytes() as f64 * 8.0 / self.stored.dim as f64;
-        let mut info = json!({
-            "code": self.code().name(),
-            "dim": self.stored.dim,
-            "count": self.count(),
-            "clusters": self.clusters(),
-            "rowBytes": self.stored.coder.row_bytes(),
-            "bitsPerDimension": per_dimension,
-            "nextId": self.stored.next_id,
-            "about": self.stored.about,
-        });
-        let detail = match &self.stored.coder {
+        serde_json::from_slice(&self.info_of_file()).expect("what was written as JSON is JSON")
+    }
+
+    /// The same as JSON, and how much of the file and of memory it takes now.
+    pub fn info_now(&self) -> String {
+        let info = Info { bytes: Some(self.bytes()), sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
+        serde_json::to_string(&info).expect("words and numbers are JSON")
+    }
+
+    fn info_of_file(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.stored_info()).expect("words and numbers are JSON")
+    }
+
+    fn stored_info(&self) -> Info<'_> {
+        let quantization = match &self.stored.coder {
             Coder::None | Coder::Scalar(_) => Value::Null,
             Coder::Product(product) => json!({ "groups": product.groups, "words": WORDS }),
             Coder::Transform(transform) => json!({
@@ -102,12 +134,18 @@ impl Index {
                 "shrink": transform.shrink,
             }),
         };
-        if !detail.is_null() {
-            info["quantization"] = detail;
-        }
-        match info {
-            Value::Object(info) => info,
-            _ => Map::new(),
+        Info {
+            about: &self.stored.about,
+            bits_per_dimension: self.stored.coder.row_bytes() as f64 * 8.0 / self.stored.dim as f64,
+            bytes: None,
+            clusters: self.clusters(),
+            code: self.code().name(),
+            count: self.count(),
+            dim: self.stored.dim,
+            next_id: self.stored.next_id,
+            quantization,
+            row_bytes: self.stored.coder.row_bytes(),
+            sketch_bytes: None,
         }
     }
 
@@ -134,10 +172,12 @@ impl Index {
             rotation_bits: 0,
             shrink: 1.0,
         };
-        let info = serde_json::to_vec(&self.info()).expect("a map of strings is JSON");
         let labels = words::pack(&self.stored.labels, words::width(self.clusters()));
-        let mut sections =
-            vec![(kind::INFO, Cow::Owned(info)), (kind::ANCHORS, bytes_of(&self.stored.anchors)), (kind::LABELS, Cow::Owned(labels))];
+        let mut sections = vec![
+            (kind::INFO, Cow::Owned(self.info_of_file())),
+            (kind::ANCHORS, bytes_of(&self.stored.anchors)),
+            (kind::LABELS, Cow::Owned(labels)),
+        ];
         if !self.stored.ids.iter().copied().eq(0..self.count() as u32) {
             sections.push((kind::IDS, bytes_of(&self.stored.ids)));
         }
@@ -315,17 +355,23 @@ fn all_finite(what: &str, mut values: impl Iterator<Item = f32>) -> Result<(), F
     }
 }
 
-fn about_of(info: &[u8]) -> Result<Map<String, Value>, FileError> {
+fn about_of(info: &[u8]) -> Result<Box<RawValue>, FileError> {
     if info.len() > MOST_INFO {
         return Err(FileError::format(format!("it says {} bytes of itself, where {MOST_INFO} are the most", info.len())));
     }
-    match serde_json::from_slice(info) {
-        Ok(Value::Object(mut info)) => match info.remove("about") {
-            Some(Value::Object(about)) => Ok(about),
-            _ => Ok(Map::new()),
-        },
-        _ => Err(FileError::format("what it says of itself isn't a JSON object")),
+    let refused = || FileError::format("what it says of itself isn't a JSON object");
+    if info.first() != Some(&b'{') {
+        return Err(refused());
     }
+    let said: Said = serde_json::from_slice(info).map_err(|_| refused())?;
+    // Its letters are kept, so that it is saved as it was.
+    let about = said.about.filter(|about| serde_json::from_str::<Map<String, Value>>(about.get()).is_ok());
+    Ok(about.map_or_else(|| json_of(&Map::new()), RawValue::to_owned))
+}
+
+/// What a caller says, as it is kept.
+pub(super) fn json_of(about: &Map<String, Value>) -> Box<RawValue> {
+    to_raw_value(about).expect("names and values are JSON")
 }
 
 /// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows
