@@ -97,6 +97,16 @@ impl Engine {
         self.session.index_info(index).map_err(refuse)
     }
 
+    #[wasm_bindgen(js_name = indexSizes)]
+    pub fn index_sizes(&self, index: u32) -> Result<Vec<u32>, JsValue> {
+        self.session.index_sizes(index).map(Vec::from).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = indexBytes)]
+    pub fn index_bytes(&self, index: u32) -> Result<f64, JsValue> {
+        self.session.index_bytes(index).map(|bytes| bytes as f64).map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = setIndexSearching)]
     pub fn set_index_searching(&mut self, index: u32, place: &str) -> Result<(), JsValue> {
         self.session.set_index_searching(index, place).map_err(refuse)

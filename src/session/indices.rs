@@ -202,6 +202,17 @@ impl Session {
         Ok(self.indices.get(index)?.info_now())
     }
 
+    /// Components, vectors, and the id that comes next.
+    pub fn index_sizes(&self, index: u32) -> Result<[u32; 3], Error> {
+        let index = self.indices.get(index)?;
+        Ok([index.dim() as u32, index.count() as u32, index.next_id()])
+    }
+
+    /// Bytes of its file.
+    pub fn index_bytes(&self, index: u32) -> Result<usize, Error> {
+        Ok(self.indices.get(index)?.bytes())
+    }
+
     /// Whether searches may keep sketches, which take a byte a number.
     pub fn set_index_sketching(&mut self, index: u32, sketching: bool) -> Result<(), Error> {
         self.indices.get_mut(index)?.set_sketching(sketching);

@@ -2,10 +2,11 @@
 
 use super::data::{kmeans, mixture};
 use super::device::gpu;
+use super::memory::taken;
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{FEWEST_QUERIES, MOST_K};
-use leastwise::anneal::index::{Evaluation, Hits, Index};
+use leastwise::anneal::index::{Coarse, Evaluation, Hits, Index};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Limits, Precision, Profile};
 use leastwise::problem::Reals;
@@ -212,6 +213,26 @@ fn what_is_added_comes_whole_and_in_the_order_of_the_calls() {
     assert_eq!(saved(&mut session), one_by_one.save());
     // What came since then is not meant by the filter.
     assert!(hits(&mut session, filter).ids.iter().all(|&id| id < 900 && id != 7));
+}
+
+#[test]
+fn sizes_are_asked_for_without_going_through_the_vectors() {
+    let count = 300_000;
+    let coarse = Coarse { centroids: vec![0.0, 1.0], labels: (0..count).map(|row| row % 2).collect() };
+    let points: Vec<f32> = (0..count).map(|row| (row % 2) as f32).collect();
+    let mut known = Index::build(&points, 1, coarse, &options(Code::None)).expect("an index");
+    let mut session = cpu();
+    for _ in 0..2 {
+        let file = known.save();
+        let index = session.open_index(&file).expect("an index");
+        let took = taken(|| {
+            assert_eq!(session.index_sizes(index).expect("sizes"), [1, known.count() as u32, count]);
+            assert_eq!(session.index_bytes(index).expect("bytes"), file.len());
+        });
+        assert!(took < 1 << 13, "{took} bytes");
+        // From now on there are ids.
+        known.remove(&[0, 7]);
+    }
 }
 
 #[test]

@@ -140,12 +140,15 @@ export class VectorIndexOf implements VectorIndex {
     this.#given = points && [{ points: new WeakRef(points), length: points.length, first: 0 }];
   }
 
-  get dim(): number { return this.info.dim; }
-  get count(): number { return this.info.count; }
-  get bytes(): number { return this.info.bytes; }
+  get dim(): number { return this.#sizes().dim; }
+  get count(): number { return this.#sizes().count; }
+  get bytes(): number {
+    const index = this.#alive();
+    return this.tasks.call((native) => native.indexBytes(index));
+  }
   get ratio(): number {
-    const { bytes, count, dim } = this.info;
-    return bytes / (4 * count * dim);
+    const { count, dim } = this.#sizes();
+    return this.bytes / (4 * count * dim);
   }
   get info(): IndexInfo {
     const index = this.#alive();
@@ -176,7 +179,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeCount("probes", probes);
     mustBeReporting(options);
     if (filter !== undefined && !(filter instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `filter must be a Uint8Array with a byte for each id, not ${describe(filter)}`);
-    const { dim, nextId } = this.info;
+    const { dim, nextId } = this.#sizes();
     if (filter && filter.length !== nextId) throw new LeastwiseError("data-length", `filter has ${filter.length} bytes, but ${nextId} are needed: one for each id, those of removed vectors among them`);
     const floats = pointsOf("search(queries): queries", queries, dim);
     const task = this.tasks.call((native) => native.searchIndex(index, floats, k, probes, filter));
@@ -211,7 +214,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeK(k);
     mustBeCount("probes", probes);
     mustBeReporting(options);
-    const { dim, nextId } = this.info;
+    const { dim, nextId } = this.#sizes();
     const asked = pointsOf("evaluate(queries): queries", queries, dim);
     const points = pointsOf("evaluate(queries, { points }): points", options.points ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
@@ -239,6 +242,12 @@ export class VectorIndexOf implements VectorIndex {
   async save(): Promise<U8> {
     const task = this.tasks.call((native) => native.saveIndex(this.#alive()));
     return (await this.tasks.run(task)).bytes as U8;
+  }
+
+  /** What of its info costs next to nothing. */
+  #sizes(): { dim: number; count: number; nextId: number } {
+    const index = this.#alive(), [dim, count, nextId] = this.tasks.call((native) => native.indexSizes(index));
+    return { dim: dim!, count: count!, nextId: nextId! };
   }
 
   #alive(): number {

@@ -111,6 +111,17 @@ impl Engine {
     }
 
     #[napi]
+    pub fn index_sizes<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        let sizes = self.call(env, |session| session.index_sizes(index))?;
+        Uint32ArraySlice::from_data(env, Vec::from(sizes))
+    }
+
+    #[napi]
+    pub fn index_bytes(&self, env: &Env, index: u32) -> Result<f64> {
+        self.call(env, |session| session.index_bytes(index).map(|bytes| bytes as f64))
+    }
+
+    #[napi]
     pub fn set_index_searching(&self, env: &Env, index: u32, place: String) -> Result<()> {
         self.call(env, move |session| session.set_index_searching(index, &place))
     }

@@ -151,15 +151,23 @@ impl Index {
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        container::write(&self.sections())
+        container::write(&self.sections(words::pack(&self.stored.labels, self.label_bits())))
     }
 
     /// Bytes of the file.
     pub fn bytes(&self) -> usize {
-        container::length(self.sections().iter().map(|section| section.bytes.len()))
+        // Labels need not be packed to be counted.
+        let labels = (self.count() * self.label_bits() as usize).div_ceil(8);
+        let sections = self.sections(Vec::new());
+        container::length(sections.iter().map(|section| if section.kind == kind::LABELS { labels } else { section.bytes.len() }))
     }
 
-    fn sections(&self) -> Vec<Section<'_>> {
+    fn label_bits(&self) -> u32 {
+        words::width(self.clusters())
+    }
+
+    /// With the labels as they are packed.
+    fn sections(&self, labels: Vec<u8>) -> Vec<Section<'_>> {
         let mut shape = Shape {
             dim: self.stored.dim as u32,
             clusters: self.clusters() as u32,
@@ -172,13 +180,13 @@ impl Index {
             rotation_bits: 0,
             shrink: 1.0,
         };
-        let labels = words::pack(&self.stored.labels, words::width(self.clusters()));
         let mut sections = vec![
             (kind::INFO, Cow::Owned(self.info_of_file())),
             (kind::ANCHORS, bytes_of(&self.stored.anchors)),
             (kind::LABELS, Cow::Owned(labels)),
         ];
-        if !self.stored.ids.iter().copied().eq(0..self.count() as u32) {
+        // They ascend.
+        if self.stored.ids.last().is_some_and(|&last| last as usize >= self.count()) {
             sections.push((kind::IDS, bytes_of(&self.stored.ids)));
         }
         match &self.stored.coder {
