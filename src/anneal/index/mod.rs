@@ -245,7 +245,7 @@ impl Index {
         let removed = kept.iter().filter(|kept| !**kept).count();
         if removed > 0 {
             self.revision += 1;
-            self.drop_sketches();
+            self.retain_sketches(&kept);
             retain_rows(&mut self.stored.ids, &kept, 1);
             retain_rows(&mut self.stored.labels, &kept, 1);
             retain_rows(&mut self.stored.codes, &kept, self.stored.coder.row_bytes());
