@@ -11,7 +11,7 @@ use crate::clock::now_ms;
 use crate::error::Error;
 use crate::problem::Reals;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// How to compress; what is not there is chosen.
 #[derive(Deserialize, Clone, Debug)]
@@ -45,6 +45,13 @@ impl CompressOptions {
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
+    /// What was given of it and can't be seen from the index.
+    fn asked(&self) -> Map<String, Value> {
+        let given =
+            [("clusters", self.clusters.map(Value::from)), ("bits", self.bits.map(Value::from)), ("ratio", self.ratio.map(Value::from))];
+        given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+    }
+
     /// Inverted lists of so many vectors, by the ratio that the code comes to.
     fn clusters_of(&self, code: Code, count: usize) -> u32 {
         let nominal = match code {
@@ -66,8 +73,7 @@ pub(super) enum Compress {
     Building { work: Work<'static, Result<Index, Error>>, from: f64 },
 }
 
-fn building(points: Vec<f32>, dim: usize, coarse: Coarse, mut options: Options, from: f64) -> Compress {
-    options.about.insert("seed".into(), options.seed.into());
+fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from: f64) -> Compress {
     Compress::Building { work: Index::building(points, dim, coarse, options), from }
 }
 
@@ -80,7 +86,10 @@ impl Session {
         clusters.max_iterations = options.method.is_none().then_some(ROUNDS);
         clusters.seed = Some(options.seed);
         let dim = clusters.dim as usize;
-        let options = Options { code, bits: options.bits, ratio: options.ratio, seed: u64::from(options.seed), ..Options::default() };
+        let mut about = options.asked();
+        about.insert("seed".into(), options.seed.into());
+        about.insert("method".into(), json!(options.method.unwrap_or(Method::Lloyd)));
+        let options = Options { code, bits: options.bits, ratio: options.ratio, seed: u64::from(options.seed), about };
         let compress = if points.is_empty() {
             building(points, dim, Coarse::default(), options, 0.0)
         } else {
