@@ -279,6 +279,7 @@ for (const backend of BACKENDS) {
       await rejects(lw.compress(new Float32Array(0), { dim }), "invalid-option", message);
       await rejects(lw.cluster(new Float32Array(0), { dim, clusters: 1 }), "invalid-option", message);
     }
+    await rejects(index.add(queries.map((value) => 50 * value)), "limits", /^vector \d+ lies too far outside the values that the index was built for/);
     assert.equal(index.count, COUNT, "all are added, or none");
     await rejects(lw.compress(broken, { dim: DIM }), "non-finite", /3/, { instance: 3 });
     refuses(() => index.remove([1, -1]), "invalid-option", "remove(ids): ids must be an array of non-negative integers; ids[1] is -1");

@@ -207,3 +207,29 @@ fn more_dimensions_than_a_vector_may_have_are_refused() {
         widest.search(&vec![0.0; 1 << 20], 1, None, None).expect("hits");
     }
 }
+
+#[test]
+fn what_lies_far_outside_is_refused_by_every_code() {
+    let (dim, points) = (24, mixture(700, 24, 4, 61));
+    let more = mixture(200, dim, 4, 62);
+    for mut index in indexes(&points, dim, 6) {
+        let name = index.code().name();
+        let before = index.save();
+        let times = |factor: f32| -> Vec<f32> { more.iter().map(|value| value * factor).collect() };
+        // As far as codes reach: those that follow the length of a residual far beyond, the others not.
+        let far = if matches!(name, "none" | "bits") { 1e4 } else { 12.0 };
+        let error = index.add(&[&more[..dim * 3], &times(far)[..dim]].concat()).expect_err("it is far away");
+        assert_eq!(error.code(), "limits", "{name}");
+        assert!(error.to_string().starts_with("vector 3 lies too far outside"), "{name}: {error}");
+        index.add(&times(3e38)).expect_err("it is as far as can be");
+        assert_eq!(index.save(), before, "{name}: nothing of it came in");
+        assert_eq!(index.add(&more).expect("others like those that it was built of").len(), 200, "{name}");
+        assert_eq!(index.add(&points[..dim * 100]).expect("those that it was built of").len(), 100, "{name}");
+    }
+    // Of one value alone: that, and no other.
+    let equal = vec![0.3; 50 * dim];
+    for mut index in indexes(&equal, dim, 1).into_iter().filter(|index| !matches!(index.code().name(), "none" | "bits")) {
+        assert_eq!(index.add(&equal).expect("the same").len(), 50);
+        assert_eq!(index.add(&more[..dim]).expect_err("another").code(), "limits");
+    }
+}

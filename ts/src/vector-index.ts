@@ -112,6 +112,8 @@ export interface VectorIndex extends Disposable {
   /**
    * Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. They are in it when the promise resolves, all of
    * them or, where it rejects, none; of several calls that run at once none resolves before the earlier ones, and ids are in their order.
+   * Components outside of the range that `"int8"`, `"int4"` and `"pq"` were made for are cut off at its ends; vectors that lie outside by more
+   * than half of the range, all components taken together, or too far for the other codes, are refused with `"limits"`.
    */
   add(points: Points, options?: Reporting): Promise<Uint32Array>;
   /** Takes vectors out; gives how many of them were in it. Their ids are never used again. */

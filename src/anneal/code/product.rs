@@ -1,7 +1,7 @@
 //! The code `pq`: product quantisation (Jégou, Douze and Schmid, 2011), a byte for each group of coordinates.
 
 use super::columns::{least, squared_distances};
-use super::{Fields, PADDING};
+use super::{Fields, PADDING, Reach};
 use crate::anneal::random::SplitMix64;
 use crate::anneal::work::Pace;
 use crate::device::cpu::threads;
@@ -77,6 +77,14 @@ impl Product {
 
     pub fn row_bytes(&self) -> usize {
         self.groups
+    }
+
+    /// From the least value of all words to the largest.
+    pub(super) fn reach(&self) -> Reach {
+        let of_words = |start: f32, better: fn(f32, f32) -> f32| {
+            self.values.chunks_exact(WORDS).map(|words| words.iter().copied().fold(start, better)).collect()
+        };
+        Reach::new(of_words(f32::INFINITY, f32::min), of_words(f32::NEG_INFINITY, f32::max))
     }
 
     #[inline(always)]

@@ -116,7 +116,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
     }
     let width = coder.row_bytes();
     let mut codes = vec![0; count * width];
-    let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim };
+    let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim, reach: None };
     for first in (0..count).step_by(rows_together()) {
         let rows = first..count.min(first + rows_together());
         encoding.rows(rows.clone(), &labels[rows.clone()], &mut codes[rows.start * width..rows.end * width])?;

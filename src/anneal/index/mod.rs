@@ -21,7 +21,7 @@ pub use storage::Reader;
 
 use crate::anneal::code::columns::{least, squared_distances, transpose};
 use crate::anneal::code::transform::Scratch;
-use crate::anneal::code::{Code, Coder, PADDING};
+use crate::anneal::code::{Code, Coder, PADDING, Reach};
 use crate::anneal::file::FileError;
 use crate::anneal::file::published::{self, Files, Published};
 use crate::anneal::rows;
@@ -211,8 +211,9 @@ impl Index {
             Instructions::best().run(Assign { index: self, points, labels });
         });
         let mut codes = vec![0; count * self.stored.coder.row_bytes()];
-        Encoding { coder: &self.stored.coder, turned_centroids: &self.turned_centroids, scale, points, dim }
-            .rows(rows, &labels, &mut codes)?;
+        let (coder, turned_centroids) = (&self.stored.coder, &self.turned_centroids[..]);
+        let reach = coder.reach(dim);
+        Encoding { coder, turned_centroids, scale, points, dim, reach: reach.as_ref() }.rows(rows, &labels, &mut codes)?;
         coming.labels.extend(labels);
         coming.codes.extend(codes);
         Ok(())
@@ -329,6 +330,8 @@ struct Encoding<'a> {
     scale: f32,
     points: &'a [f32],
     dim: usize,
+    /// Of what the coder was not trained on.
+    reach: Option<&'a Reach>,
 }
 
 impl Encoding<'_> {
@@ -367,7 +370,7 @@ struct Encode<'a> {
 impl Task for Encode<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { with: Encoding { coder, turned_centroids, scale, dim, .. }, points, labels, codes, failed } = self;
+        let Self { with: Encoding { coder, turned_centroids, scale, dim, reach, .. }, points, labels, codes, failed } = self;
         let width = coder.row_bytes();
         let (mut scratch, mut scaled, mut turned) = (Scratch::default(), vec![0.0; dim], vec![0.0; dim]);
         for (row, (point, &label)) in points.chunks_exact(dim).zip(labels).enumerate() {
@@ -378,8 +381,10 @@ impl Task for Encode<'_> {
             for (value, centroid) in turned.iter_mut().zip(&turned_centroids[label as usize * dim..][..dim]) {
                 *value -= centroid;
             }
-            if !coder.encode(&turned, &mut codes[row * width..][..width], &mut scratch) && failed.is_none() {
-                *failed = Some(row);
+            let is_coded =
+                reach.is_none_or(|reach| reach.holds(&turned)) && coder.encode(&turned, &mut codes[row * width..][..width], &mut scratch);
+            if !is_coded {
+                failed.get_or_insert(row);
             }
         }
     }
