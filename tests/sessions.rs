@@ -266,7 +266,7 @@ fn compressing_goes_in_slices_and_can_be_dropped() {
     for (_, mut session) in backends() {
         let whole = compressed(&mut session, &points, &options);
         for share in [0.1, 0.3, 0.5, 0.9] {
-            let task = session.compress(Reals::F32(&points), &options).unwrap();
+            let task = session.compress(points.to_vec(), &options).unwrap();
             let mut done = 0.0;
             while done < share {
                 match session.resume(task, 0.0).unwrap() {
@@ -309,7 +309,7 @@ fn an_index_says_what_it_was_asked_to_be() {
 
 /// The file of an index of these points.
 fn compressed(session: &mut Session, points: &[f32], options: &CompressOptions) -> Vec<u8> {
-    let task = session.compress(Reals::F32(points), options).unwrap();
+    let task = session.compress(points.to_vec(), options).unwrap();
     let Progress::Answer(Answer::Index(index)) = ended(session, task) else { panic!("no index") };
     let task = session.save_index(index).unwrap();
     let Progress::Answer(Answer::Bytes(file)) = ended(session, task) else { panic!("no file") };

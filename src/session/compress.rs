@@ -1,15 +1,15 @@
 //! Compressing vectors: a clustering, which is a task of its own, and then an index of what it found.
 
 use super::Session;
-use super::indices::{Answer, floats};
+use super::indices::Answer;
 use super::task::{Progress, Task};
 use crate::anneal::cluster::{self, Method};
 use crate::anneal::code::Code;
 use crate::anneal::index::{Coarse, Index, Options, clusters_for};
+use crate::anneal::memory;
 use crate::anneal::work::Work;
 use crate::clock::now_ms;
 use crate::error::Error;
-use crate::problem::Reals;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -79,8 +79,8 @@ fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from
 
 impl Session {
     /// A task: clusters points, then codes them.
-    pub fn compress(&mut self, points: Reals, options: &CompressOptions) -> Result<u32, Error> {
-        let (code, points) = (options.code()?, floats(points));
+    pub fn compress(&mut self, points: Vec<f32>, options: &CompressOptions) -> Result<u32, Error> {
+        let code = options.code()?;
         let mut clusters = cluster::Options::new(options.dim, options.clusters_of(code, points.len() / options.dim.max(1) as usize));
         clusters.method = Some(options.method.unwrap_or(Method::Lloyd));
         clusters.max_iterations = options.method.is_none().then_some(ROUNDS);
@@ -93,7 +93,7 @@ impl Session {
         let compress = if points.is_empty() {
             building(points, dim, Coarse::default(), options, 0.0)
         } else {
-            Compress::Clustering { task: self.cluster(Reals::F32(&points), &clusters)?, points, dim, options }
+            Compress::Clustering { task: self.cluster(memory::copy(&points, "clustering the points")?, &clusters)?, points, dim, options }
         };
         Ok(self.add_task(Task::Compress(Box::new(compress))))
     }

@@ -5,6 +5,7 @@ use super::searches::{Resident, Search};
 use super::task::{Progress, Task};
 use crate::anneal::file::published::Files;
 use crate::anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
+use crate::anneal::memory::{self, OutOfMemory};
 use crate::clock::now_ms;
 use crate::error::Error;
 use crate::problem::Reals;
@@ -95,11 +96,15 @@ impl Indices {
     }
 }
 
-/// Vectors as f32; those that aren't finite are found by whoever takes them.
-pub(super) fn floats(values: Reals) -> Vec<f32> {
+/// Vectors as sessions take them; those that aren't finite are found by whoever looks at them.
+pub fn singles(values: Reals) -> Result<Vec<f32>, OutOfMemory> {
     match values {
-        Reals::F32(values) => values.to_vec(),
-        Reals::F64(values) => values.iter().map(|&value| value as f32).collect(),
+        Reals::F32(values) => memory::copy(values, "the vectors"),
+        Reals::F64(values) => {
+            let mut singles = memory::room(values.len(), "the vectors")?;
+            singles.extend(values.iter().map(|&value| value as f32));
+            Ok(singles)
+        }
     }
 }
 
@@ -231,15 +236,22 @@ impl Session {
     }
 
     /// A task: the `k` nearest vectors of every query. `filter` has a byte for every id.
-    pub fn search_index(&mut self, index: u32, queries: Reals, k: u32, probes: Option<u32>, filter: Option<Vec<u8>>) -> Result<u32, Error> {
-        let search = self.begin_search(index, floats(queries), k as usize, probes, filter)?;
+    pub fn search_index(
+        &mut self,
+        index: u32,
+        queries: Vec<f32>,
+        k: u32,
+        probes: Option<u32>,
+        filter: Option<Vec<u8>>,
+    ) -> Result<u32, Error> {
+        let search = self.begin_search(index, queries, k as usize, probes, filter)?;
         Ok(self.add_task(Task::Index(IndexTask::Search(Box::new(search)))))
     }
 
     /// A task: adds vectors, all of them at its end, or none. Of several that add to an index none ends before those that were there first, so
     /// that ids are in the order of these calls.
-    pub fn add_to_index(&mut self, index: u32, points: Reals) -> Result<u32, Error> {
-        let (points, turn) = (floats(points), self.indices.number());
+    pub fn add_to_index(&mut self, index: u32, points: Vec<f32>) -> Result<u32, Error> {
+        let turn = self.indices.number();
         let Kept { index: of, adding, .. } = self.indices.kept(index)?;
         of.check_added(&points)?;
         adding.push_back(turn);
@@ -257,8 +269,8 @@ impl Session {
     }
 
     /// A task: recall and times. Row i of `points` is the vector of id i.
-    pub fn evaluate_index(&mut self, index: u32, queries: Reals, points: Reals, k: u32, probes: Option<u32>) -> Result<u32, Error> {
-        let (k, queries, points) = (k as usize, floats(queries), floats(points));
+    pub fn evaluate_index(&mut self, index: u32, queries: Vec<f32>, points: Vec<f32>, k: u32, probes: Option<u32>) -> Result<u32, Error> {
+        let k = k as usize;
         let search = self.begin_search(index, queries.clone(), k, probes, None)?;
         let mut evaluating = Box::new(Evaluating::new(self.indices.get(index)?, queries, points, k, probes)?);
         let search = match search.on_cpu() {

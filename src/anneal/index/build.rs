@@ -7,6 +7,7 @@ use crate::anneal::code::scalar::Scalar;
 use crate::anneal::code::transform::{Budget, Bytes, Transform};
 use crate::anneal::code::{Code, Coder, MOST_BITS, product};
 use crate::anneal::file::container;
+use crate::anneal::memory;
 use crate::anneal::rows;
 use crate::anneal::work::{Pace, Work};
 use crate::error::Error;
@@ -115,7 +116,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         pace.part(trained..1.0).rest(0, 1).await;
     }
     let width = coder.row_bytes();
-    let mut codes = vec![0; count * width];
+    let mut codes = memory::zeros(count * width, "the codes")?;
     let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim, reach: None };
     for first in (0..count).step_by(rows_together()) {
         let rows = first..count.min(first + rows_together());
@@ -205,6 +206,7 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
                     Some(rows / count.max(1)).filter(|&groups| groups > 0).ok_or_else(|| too_small(ratio))?
                 }
             };
+            memory::probe(8 * dim as u128 * product::WORDS as u128, "the codebooks")?;
             Coder::Product(Product::train(sample, dim, groups.clamp(1, dim), options.seed, pace).await)
         }
         Code::Bits => {

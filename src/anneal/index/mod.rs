@@ -24,6 +24,7 @@ use crate::anneal::code::transform::Scratch;
 use crate::anneal::code::{Code, Coder, PADDING, Reach};
 use crate::anneal::file::FileError;
 use crate::anneal::file::published::{self, Files, Published};
+use crate::anneal::memory;
 use crate::anneal::rows;
 use crate::device::cpu::threads::{self, Pieces};
 use crate::error::Error;
@@ -214,6 +215,7 @@ impl Index {
         let (coder, turned_centroids) = (&self.stored.coder, &self.turned_centroids[..]);
         let reach = coder.reach(dim);
         Encoding { coder, turned_centroids, scale, points, dim, reach: reach.as_ref() }.rows(rows, &labels, &mut codes)?;
+        memory::reserve(&mut coming.codes, codes.len(), "the codes of the vectors to add")?;
         coming.labels.extend(labels);
         coming.codes.extend(codes);
         Ok(())
@@ -222,6 +224,10 @@ impl Index {
     /// Puts vectors that have their codes into the index, all at once, and gives their ids.
     pub(crate) fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
         let ids = self.stored.next_id..self.end_of_ids(coming.labels.len())?;
+        let what = "the vectors to add";
+        memory::reserve(&mut self.stored.labels, ids.len(), what)?;
+        memory::reserve(&mut self.stored.codes, coming.codes.len(), what)?;
+        memory::reserve(&mut self.stored.ids, ids.len(), what)?;
         for (slot, &label) in (self.stored.labels.len()..).zip(&coming.labels) {
             self.lists[label as usize].push(slot as u32);
         }
