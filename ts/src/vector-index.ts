@@ -77,7 +77,7 @@ export interface IndexInfo {
   readonly sketchBytes: number;
   /** What the code consists of. */
   readonly quantization?: { readonly [name: string]: unknown };
-  /** How it was made: options, energy and iterations of its clustering; or which files it was read from. */
+  /** How it was made: `method`, `clusters`, `bits` or `ratio` as asked, `seed`, and what its clustering came to; or which files it was read from. */
   readonly about: { readonly [name: string]: unknown };
 }
 
