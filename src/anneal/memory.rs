@@ -21,6 +21,12 @@ pub fn reserve<T>(values: &mut Vec<T>, more: usize, what: &str) -> Result<(), Ou
     values.try_reserve(more).map_err(|_| OutOfMemory { what: what.into(), needed })
 }
 
+/// Room for so many more, and no others.
+pub fn reserve_exact<T>(values: &mut Vec<T>, more: usize, what: &str) -> Result<(), OutOfMemory> {
+    let needed = (more as u64).saturating_mul(size_of::<T>() as u64);
+    values.try_reserve_exact(more).map_err(|_| OutOfMemory { what: what.into(), needed })
+}
+
 /// So many zeros.
 pub fn zeros<T: Clone + Default>(len: usize, what: &str) -> Result<Vec<T>, OutOfMemory> {
     let mut values = room(len, what)?;

@@ -1,8 +1,9 @@
 use super::data::{Random, fresh};
+use super::memory::peak;
 use super::{indexes, kmeans, mixture, of_bits, options, small};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::file::{FileError, container};
-use leastwise::anneal::index::{Index, Options, Reader};
+use leastwise::anneal::index::{Coarse, Index, Options, Reader};
 use serde_json::json;
 
 #[test]
@@ -118,4 +119,21 @@ fn streams_are_read_piece_by_piece() {
     let mut reader = Reader::default();
     reader.push(&file[..file.len() - 1]).expect("most");
     assert_eq!(reader.finish().map(|_| ()).expect_err("too short").code(), "file-truncated");
+}
+
+#[test]
+fn a_stream_is_in_memory_once() {
+    let dim = 64;
+    let points = mixture(70_000, dim, 2, 1);
+    let coarse = Coarse { centroids: vec![0.0; dim], labels: vec![0; 70_000] };
+    let index = Index::build(&points, dim, coarse, &options(Code::Int8)).expect("an index");
+    let file = index.save();
+    let mut opened = None;
+    let most = peak(|| {
+        let mut reader = Reader::default();
+        file.chunks(50_000).for_each(|piece| reader.push(piece).expect("a good piece"));
+        opened = Some(reader.finish().expect("the index"));
+    });
+    assert!(most < file.len() * 2, "{most} bytes of a file of {}", file.len());
+    assert_eq!(opened.expect("the index").save(), file);
 }

@@ -222,7 +222,10 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        let sections = container::read(file)?;
+        Self::of_sections(container::read(file)?)
+    }
+
+    fn of_sections(sections: Vec<Section>) -> Result<Self, FileError> {
         let mut rest = Rest { sections, taken: 0 };
         let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
         let about = about_of(rest.any(kind::INFO)?)?;
@@ -252,7 +255,7 @@ impl Index {
         };
         let coder = rest.coder(code, &shape)?;
         let row_bytes = coder.row_bytes();
-        let codes = if row_bytes > 0 { rest.take(kind::CODES, count as u128 * row_bytes as u128)?.to_vec() } else { Vec::new() };
+        let codes = if row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
         if rest.taken < rest.sections.len() {
             return Err(FileError::format(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
         }
@@ -277,8 +280,12 @@ impl Rest<'_> {
 
     /// Bytes in memory, about, that is made of what hasn't been read: models several times those of the file, codes as they are.
     fn memory(&self) -> u128 {
-        let times = |kind: u32| if kind == kind::CODES { 1 } else { 10 };
-        self.sections[self.taken..].iter().map(|section| times(section.kind) * section.bytes.len() as u128).sum()
+        let times = |section: &Section| match (section.kind, &section.bytes) {
+            (kind::CODES, Cow::Owned(_)) => 0,
+            (kind::CODES, Cow::Borrowed(_)) => 1,
+            _ => 10,
+        };
+        self.sections[self.taken..].iter().map(|section| times(section) * section.bytes.len() as u128).sum()
     }
 
     fn any(&mut self, kind: u32) -> Result<&[u8], FileError> {
@@ -302,6 +309,12 @@ impl Rest<'_> {
     fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
         self.expect(kind, length)?;
         self.any(kind)
+    }
+
+    /// The bytes themselves, if they are not the file's.
+    fn own(&mut self, kind: u32, length: u128) -> Result<Vec<u8>, FileError> {
+        self.take(kind, length)?;
+        Ok(std::mem::take(&mut self.sections[self.taken - 1].bytes).into_owned())
     }
 
     fn reals(&mut self, kind: u32, count: usize) -> Result<Vec<f32>, FileError> {
@@ -382,33 +395,67 @@ pub(super) fn json_of(about: &Map<String, Value>) -> Box<RawValue> {
     to_raw_value(about).expect("names and values are JSON")
 }
 
-/// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows
-/// with what comes, not with what the file promises.
+/// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows with what comes, not
+/// with what the file promises, and what has come is there once.
 #[derive(Default)]
 pub struct Reader {
-    bytes: Vec<u8>,
+    /// What has come of the header, and then of a section with its padding.
+    piece: Vec<u8>,
     table: Option<Table>,
+    sections: Vec<Section<'static>>,
+    /// Bytes of all that has come.
+    come: usize,
 }
 
 impl Reader {
-    pub fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
-        memory::reserve(&mut self.bytes, piece.len(), "the file")?;
-        self.bytes.extend_from_slice(piece);
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), FileError> {
+        self.come += bytes.len();
+        let mut start = Vec::new();
         if self.table.is_none() {
-            self.table = Table::read(&self.bytes)?;
+            let more = bytes.split_off(..bytes.len().min(container::MOST_HEADER - self.piece.len())).unwrap_or_default();
+            self.piece.extend_from_slice(more);
+            self.table = Table::read(&self.piece)?;
+            if let Some(table) = &self.table {
+                start = self.piece.split_off(table.header());
+                self.piece.clear();
+            }
         }
-        match &self.table {
-            Some(table) if self.bytes.len() > table.total() => Err(FileError::format("bytes follow its end")),
-            _ => Ok(()),
+        if self.table.is_some() {
+            self.push_sections(&start)?;
+            self.push_sections(bytes)?;
         }
+        Ok(())
+    }
+
+    fn push_sections(&mut self, mut bytes: &[u8]) -> Result<(), FileError> {
+        let Some(table) = &self.table else { return Ok(()) };
+        while let Some(length) = table.padded(self.sections.len()) {
+            let left = length - self.piece.len();
+            let some = bytes.split_off(..left.min(bytes.len())).unwrap_or_default();
+            if self.piece.capacity() - self.piece.len() < some.len() {
+                // As much again as there is, but never more than the section has.
+                let more = left.min(some.len().max(self.piece.len()));
+                memory::reserve_exact(&mut self.piece, more, "the file")?;
+            }
+            self.piece.extend_from_slice(some);
+            if self.piece.len() < length {
+                return Ok(());
+            }
+            self.sections.push(table.section(self.sections.len(), std::mem::take(&mut self.piece))?);
+        }
+        if bytes.is_empty() { Ok(()) } else { Err(FileError::format("bytes follow its end")) }
     }
 
     /// Bytes that have come, and how many there will be, as soon as that is known.
     pub fn progress(&self) -> (usize, Option<usize>) {
-        (self.bytes.len(), self.table.as_ref().map(Table::total))
+        (self.come, self.table.as_ref().map(Table::total))
     }
 
     pub fn finish(self) -> Result<Index, FileError> {
-        Index::open(&self.bytes)
+        let Some(table) = &self.table else { return Err(container::ends_in_header(&self.piece)) };
+        if table.padded(self.sections.len()).is_some() {
+            return Err(FileError::Truncated { what: "the file".into(), needed: table.total() as u64, got: self.come as u64 });
+        }
+        Index::of_sections(self.sections)
     }
 }
