@@ -1,6 +1,7 @@
 //! What the engine refuses, in words for people and with a code for programs.
 
 use crate::anneal::file::FileError;
+use crate::anneal::memory::OutOfMemory;
 use crate::device::DeviceError;
 use crate::expr::{ManifoldError, tape::TapeError};
 
@@ -15,8 +16,8 @@ pub enum Error {
     DataLength { term: Option<String>, what: String, got: usize, expected: String },
     #[error("{what} is not finite: value {position} is {value}")]
     NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
-    #[error("points: component {component} of row {row} is {value}, but all numbers must be finite")]
-    NonFinitePoint { row: usize, component: usize, value: String },
+    #[error("{what}: component {component} of row {row} is {value}, but all numbers must be finite")]
+    NonFiniteRow { what: String, row: usize, component: usize, value: String },
     #[error(
         "points: component {component} of row {row} is {value}, beyond what half precision has (65504), which method \"vlc\" keeps its centroids in: scale the points, or use another method"
     )]
@@ -55,6 +56,8 @@ pub enum Error {
     Device(#[from] DeviceError),
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
 
 impl Error {
@@ -63,7 +66,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
-            Self::NonFinite { .. } | Self::NonFinitePoint { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::NonFinite { .. } | Self::NonFiniteRow { .. } | Self::NonFiniteResidual { .. } => "non-finite",
             Self::LargePoint { .. } => "bounds",
             Self::Stopped(_) => "stopped",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
@@ -78,6 +81,7 @@ impl Error {
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
             Self::File(error) => error.code(),
+            Self::Memory(_) => "out-of-memory",
             Self::Device(error) => match error {
                 DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
@@ -101,7 +105,7 @@ impl Error {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
             Self::NonFinite { instance, .. } => *instance,
-            Self::NonFinitePoint { row, .. } | Self::LargePoint { row, .. } => u32::try_from(*row).ok(),
+            Self::NonFiniteRow { row, .. } | Self::LargePoint { row, .. } => u32::try_from(*row).ok(),
             Self::Bounds { instance, .. } => Some(*instance),
             Self::Manifold { error, .. } => error.instance(),
             _ => None,

@@ -3,11 +3,13 @@
 mod support;
 
 use leastwise::Error;
+use leastwise::anneal::index::Index;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Answer, CompressOptions, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};
+use serde_json::{Value, json};
 use support::*;
 
 fn backends() -> [(&'static str, Session); 2] {
@@ -267,7 +269,7 @@ fn compressing_goes_in_slices_and_can_be_dropped() {
     for (_, mut session) in backends() {
         let whole = compressed(&mut session, &points, &options);
         for share in [0.1, 0.3, 0.5, 0.9] {
-            let task = session.compress(Reals::F32(&points), &options).unwrap();
+            let task = session.compress(points.to_vec(), &options).unwrap();
             let mut done = 0.0;
             while done < share {
                 match session.resume(task, 0.0).unwrap() {
@@ -288,9 +290,29 @@ fn compressing_goes_in_slices_and_can_be_dropped() {
     }
 }
 
+#[test]
+fn an_index_says_what_it_was_asked_to_be() {
+    let points: Vec<f32> = (0..300 * 8).map(|k| (k as f32 * 0.37).sin()).collect();
+    let asked = |given: Value| -> CompressOptions { serde_json::from_value(given).unwrap() };
+    let (_, mut session) = backends().into_iter().next().unwrap();
+    for (given, expected) in [
+        (json!({ "dim": 8, "code": "bits", "ratio": 0.4, "seed": 5 }), json!({ "method": "lloyd", "seed": 5, "ratio": 0.4 })),
+        (
+            json!({ "dim": 8, "code": "pq", "bits": 1.5, "method": "anneal", "clusters": 3 }),
+            json!({ "method": "anneal", "seed": 0, "bits": 1.5, "clusters": 3 }),
+        ),
+        (json!({ "dim": 8, "code": "none", "method": "vlc" }), json!({ "method": "vlc", "seed": 0 })),
+    ] {
+        let mut about = Index::open(&compressed(&mut session, &points, &asked(given))).unwrap().about();
+        let clustering = about.remove("clustering").unwrap();
+        assert!(clustering["energy"].as_f64().is_some_and(|energy| energy > 0.0));
+        assert_eq!(Value::Object(about), expected);
+    }
+}
+
 /// The file of an index of these points.
 fn compressed(session: &mut Session, points: &[f32], options: &CompressOptions) -> Vec<u8> {
-    let task = session.compress(Reals::F32(points), options).unwrap();
+    let task = session.compress(points.to_vec(), options).unwrap();
     let Progress::Answer(Answer::Index(index)) = ended(session, task) else { panic!("no index") };
     let task = session.save_index(index).unwrap();
     let Progress::Answer(Answer::Bytes(file)) = ended(session, task) else { panic!("no file") };

@@ -150,6 +150,34 @@ for (const backend of BACKENDS) {
     assert.ok(nobody.ids.every((id) => id === NONE) && nobody.distances.every((distance) => distance === Infinity));
   });
 
+  test(`${backend}: vectors that are added at once come in the order of the calls, whole or not at all`, async (t) => {
+    const lw = await open(t, { backend });
+    const dim = 64, first = decaying(300, dim, { seed: 11 }), asked = decaying(30, dim, { seed: 12 });
+    const parts = [4000, 500, 2000].map((count, k) => decaying(count, dim, { seed: 13 + k }));
+    const make = () => lw.compress(first, { dim, bits: 6, clusters: 4 });
+    const [index, other] = [await make(), await make()];
+    const search = index.search(first, { k: 3, filter: new Uint8Array(300).fill(1) });
+    const file = index.save();
+    const ids = await Promise.all(parts.map((part) => index.add(part)));
+    let next = 300;
+    for (const some of ids) for (const id of some) assert.equal(id, next++);
+    for (const part of parts) await other.add(part);
+    assert.equal(Buffer.compare(await index.save(), await other.save()), 0);
+    assert.deepEqual((await index.evaluate(asked, { k: K })).recall, (await other.evaluate(asked, { k: K })).recall);
+    assert.ok((await search).ids.every((id) => id < 300), "what came after a filter isn't meant by it");
+    assert.equal((await lw.openIndex(await file)).count, 300);
+
+    // While vectors are on their way nothing of them is seen, and of those that are given up nothing stays.
+    const end = new AbortController();
+    const seen = [], look = () => seen.push(index.count, index.info.nextId);
+    const given = [index.add(parts[0], { signal: end.signal, onProgress: () => { look(); end.abort(new Error("enough")); } }), index.add(parts[1], { onProgress: (done, total) => done < total && look() })];
+    const [gone, stays] = await Promise.allSettled(given);
+    assert.match(String(gone.reason), /enough/);
+    assert.deepEqual([stays.value[0], stays.value.at(-1), index.count], [next, next + 499, next + 500]);
+    assert.ok(seen.length > 0 && seen.every((count) => count === next), seen.join());
+    assert.ok((await index.evaluate(asked, { k: K })).recall > 0.9);
+  });
+
   test(`${backend}: fewer probes find less, and never more than all`, async (t) => {
     const lw = await open(t, { backend });
     const index = await lw.compress(points, { dim: DIM, code: "int8", clusters: 32 });
@@ -244,8 +272,14 @@ for (const backend of BACKENDS) {
     for (const [call, code, message] of refused) await rejects(index.search(...call), code, message);
     const broken = queries.slice();
     broken[3 * DIM + 1] = NaN;
-    await rejects(index.search(broken, { k: 1 }), "non-finite", /3/, { instance: 3 });
-    await rejects(index.add(broken), "non-finite", /3/, { instance: 3 });
+    await rejects(index.search(broken, { k: 1 }), "non-finite", "queries: component 1 of row 3 is NaN, but all numbers must be finite", { instance: 3 });
+    await rejects(index.add(broken), "non-finite", "the vectors to add: component 1 of row 3 is NaN, but all numbers must be finite", { instance: 3 });
+    for (const dim of [4e9, 2 ** 32 + 1, 2 ** 20 + 1]) {
+      const message = `dim: ${dim} is more than 1048576, the most components that a vector may have`;
+      await rejects(lw.compress(new Float32Array(0), { dim }), "invalid-option", message);
+      await rejects(lw.cluster(new Float32Array(0), { dim, clusters: 1 }), "invalid-option", message);
+    }
+    await rejects(index.add(queries.map((value) => 50 * value)), "limits", /^vector \d+ lies too far outside the values that the index was built for/);
     assert.equal(index.count, COUNT, "all are added, or none");
     await rejects(lw.compress(broken, { dim: DIM }), "non-finite", /3/, { instance: 3 });
     refuses(() => index.remove([1, -1]), "invalid-option", "remove(ids): ids must be an array of non-negative integers; ids[1] is -1");

@@ -5,4 +5,7 @@ pub mod cluster;
 pub mod code;
 pub mod file;
 pub mod index;
+pub mod memory;
+mod random;
+pub mod rows;
 pub mod work;

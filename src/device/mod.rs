@@ -165,8 +165,13 @@ pub enum DeviceError {
     NoAdapter(String),
     #[error("CUDA can't be used: {0}")]
     NoCuda(String),
-    #[error("out of device memory: {what} needs {needed} bytes, {limit} can be had")]
-    OutOfMemory { what: String, needed: u64, limit: u64 },
+    #[error("out of device memory: {what} needs {needed} bytes{}", limit.map_or(String::new(), |limit| format!(", {limit} can be had")))]
+    OutOfMemory {
+        what: String,
+        needed: u64,
+        /// What can be had, where that is known.
+        limit: Option<u64>,
+    },
     #[error("the device was lost: {0}")]
     Lost(String),
     #[error("kernel `{kernel}` was refused by the device's compiler: {message}")]

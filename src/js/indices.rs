@@ -1,7 +1,7 @@
 //! Indices of compressed vectors.
 
 use super::Engine;
-use super::values::{reals, refuse};
+use super::values::{refuse, singles};
 use crate::anneal::file::published::Files;
 use crate::anneal::index::SearchedBy;
 use crate::error::Error;
@@ -49,9 +49,9 @@ pub fn answered(answer: Answer) -> Result<(&'static str, JsValue), JsValue> {
 #[wasm_bindgen]
 impl Engine {
     pub fn compress(&mut self, points: JsValue, options: JsValue) -> Result<u32, JsValue> {
-        let points = reals(&points)?;
+        let points = singles(&points)?;
         let options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
-        self.session.compress(points.get(), &options).map_err(refuse)
+        self.session.compress(points, &options).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = openIndex)]
@@ -97,6 +97,16 @@ impl Engine {
         self.session.index_info(index).map_err(refuse)
     }
 
+    #[wasm_bindgen(js_name = indexSizes)]
+    pub fn index_sizes(&self, index: u32) -> Result<Vec<u32>, JsValue> {
+        self.session.index_sizes(index).map(Vec::from).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = indexBytes)]
+    pub fn index_bytes(&self, index: u32) -> Result<f64, JsValue> {
+        self.session.index_bytes(index).map(|bytes| bytes as f64).map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = setIndexSearching)]
     pub fn set_index_searching(&mut self, index: u32, place: &str) -> Result<(), JsValue> {
         self.session.set_index_searching(index, place).map_err(refuse)
@@ -116,20 +126,20 @@ impl Engine {
         probes: Option<u32>,
         filter: Option<Vec<u8>>,
     ) -> Result<u32, JsValue> {
-        let queries = reals(&queries)?;
-        self.session.search_index(index, queries.get(), k, probes, filter).map_err(refuse)
+        let queries = singles(&queries)?;
+        self.session.search_index(index, queries, k, probes, filter).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = evaluateIndex)]
     pub fn evaluate_index(&mut self, index: u32, queries: JsValue, points: JsValue, k: u32, probes: Option<u32>) -> Result<u32, JsValue> {
-        let [queries, points] = [reals(&queries)?, reals(&points)?];
-        self.session.evaluate_index(index, queries.get(), points.get(), k, probes).map_err(refuse)
+        let [queries, points] = [singles(&queries)?, singles(&points)?];
+        self.session.evaluate_index(index, queries, points, k, probes).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = addToIndex)]
     pub fn add_to_index(&mut self, index: u32, points: JsValue) -> Result<u32, JsValue> {
-        let points = reals(&points)?;
-        self.session.add_to_index(index, points.get()).map_err(refuse)
+        let points = singles(&points)?;
+        self.session.add_to_index(index, points).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = removeFromIndex)]

@@ -16,7 +16,7 @@ use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
 use crate::session::{Progress, Session};
 use crate::solve::Options;
 use crate::solve::covariance::CovarianceOptions;
-use values::{Numbers, reals, refuse, to_js, words};
+use values::{Numbers, reals, refuse, singles, to_js, words};
 use wasm_bindgen::prelude::*;
 
 /// Those that are forced, over `base`; none where none are.
@@ -174,9 +174,9 @@ impl Engine {
 
     /// A task: clusters of points.
     pub fn cluster(&mut self, points: JsValue, options: JsValue) -> Result<u32, JsValue> {
-        let points = reals(&points)?;
+        let points = singles(&points)?;
         let options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
-        self.session.cluster(points.get(), &options).map_err(refuse)
+        self.session.cluster(points, &options).map_err(refuse)
     }
 
     /// What was compiled, and what was found to be known.

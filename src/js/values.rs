@@ -1,6 +1,7 @@
 //! JavaScript values in and out.
 
 use crate::anneal::cluster::Outcome;
+use crate::anneal::memory;
 use crate::crossing::Refusal;
 use crate::error::Error;
 use crate::problem::{Reals, Weight};
@@ -53,6 +54,18 @@ pub fn reals(value: &JsValue) -> Result<Numbers, JsValue> {
         return Ok(Numbers::F64(js_sys::Float64Array::new(value).to_vec()));
     }
     Err(refuse(Error::InvalidOption("values must be an array of numbers".into())))
+}
+
+/// A `Float32Array` or a `Float64Array`, as vectors are taken.
+pub fn singles(value: &JsValue) -> Result<Vec<f32>, JsValue> {
+    let array = match value.dyn_ref::<js_sys::Float32Array>() {
+        Some(array) => array.clone(),
+        None if value.is_object() => js_sys::Float32Array::new(value),
+        None => return Err(refuse(Error::InvalidOption("vectors must be an array of numbers".into()))),
+    };
+    let mut values = memory::zeros(array.length() as usize, "the vectors").map_err(|error| refuse(error.into()))?;
+    array.copy_to(&mut values);
+    Ok(values)
 }
 
 /// A `Uint32Array`.

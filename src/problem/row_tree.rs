@@ -95,7 +95,7 @@ impl RowTree {
         let inner = &self.levels[..self.levels.len() - 1];
         for level in inner.iter().take(2) {
             // Places of nodes are words: what goes beyond was not written into the list either.
-            let (label, limit) = (format!("{label}, partial sums"), u64::from(u32::MAX));
+            let (label, limit) = (format!("{label}, partial sums"), Some(u64::from(u32::MAX)));
             let elements = u64::from(level.count) * u64::from(widths[0].max(widths[1]));
             let len = u32::try_from(elements).map_err(|_| DeviceError::OutOfMemory { what: label.clone(), needed: elements, limit })?;
             self.nodes.push((allocation.buffer(Kind::Real, len, &label)?, len));

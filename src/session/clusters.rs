@@ -1,12 +1,10 @@
 //! Clusterings as tasks.
 
 use super::Session;
-use super::indices::floats;
 use super::task::{Progress, Task};
 use crate::anneal::cluster::{Clustering, Next, Options};
 use crate::device::{Device, Play, Playing, Precision, cpu::CpuDevice};
 use crate::error::Error;
-use crate::problem::Reals;
 
 /// A clustering, and what of it is being played.
 pub(super) struct ClusterTask {
@@ -19,15 +17,25 @@ pub(super) struct ClusterTask {
     hurried: bool,
 }
 
+/// Bytes of points that the CPU's device has at a time, unless it is told.
+const HELD: usize = 1 << 28;
+
 /// Progress is told in steps of this.
 const TOLD: f64 = 0.01;
 
 impl Session {
     /// A task: finds clusters of points. Points are f32, whatever the engine's precision is: an engine in f64 has a second device
     /// for them, beside its own.
-    pub fn cluster(&mut self, points: Reals, options: &Options) -> Result<u32, Error> {
-        let clustering = Clustering::new(self.single()?, floats(points), options)?;
-        Ok(self.add_task(Task::Cluster(Box::new(ClusterTask { clustering, play: None, readback: Vec::new(), told: 0.0, hurried: false }))))
+    pub fn cluster(&mut self, points: Vec<f32>, options: &Options) -> Result<u32, Error> {
+        let device = self.single()?;
+        let mut options = options.clone();
+        // On the CPU what is on the device is there twice.
+        if !device.is_queue() && size_of_val(&points[..]) > HELD {
+            options.device_bytes.get_or_insert(HELD as f64);
+        }
+        let clustering = Clustering::new(device, points, &options)?;
+        let task = ClusterTask { clustering, play: None, readback: Vec::new(), told: 0.0, hurried: false };
+        Ok(self.add_task(Task::Cluster(Box::new(task))))
     }
 
     /// The device in f32.

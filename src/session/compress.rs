@@ -1,17 +1,17 @@
 //! Compressing vectors: a clustering, which is a task of its own, and then an index of what it found.
 
 use super::Session;
-use super::indices::{Answer, floats};
+use super::indices::Answer;
 use super::task::{Progress, Task};
 use crate::anneal::cluster::{self, Method};
 use crate::anneal::code::Code;
 use crate::anneal::index::{Coarse, Index, Options, clusters_for};
+use crate::anneal::memory;
 use crate::anneal::work::Work;
 use crate::clock::now_ms;
 use crate::error::Error;
-use crate::problem::Reals;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// How to compress; what is not there is chosen.
 #[derive(Deserialize, Clone, Debug)]
@@ -45,6 +45,13 @@ impl CompressOptions {
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
+    /// What was given of it and can't be seen from the index.
+    fn asked(&self) -> Map<String, Value> {
+        let given =
+            [("clusters", self.clusters.map(Value::from)), ("bits", self.bits.map(Value::from)), ("ratio", self.ratio.map(Value::from))];
+        given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+    }
+
     /// Inverted lists of so many vectors, by the ratio that the code comes to.
     fn clusters_of(&self, code: Code, count: usize) -> u32 {
         let nominal = match code {
@@ -66,25 +73,27 @@ pub(super) enum Compress {
     Building { work: Work<'static, Result<Index, Error>>, from: f64 },
 }
 
-fn building(points: Vec<f32>, dim: usize, coarse: Coarse, mut options: Options, from: f64) -> Compress {
-    options.about.insert("seed".into(), options.seed.into());
+fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from: f64) -> Compress {
     Compress::Building { work: Index::building(points, dim, coarse, options), from }
 }
 
 impl Session {
     /// A task: clusters points, then codes them.
-    pub fn compress(&mut self, points: Reals, options: &CompressOptions) -> Result<u32, Error> {
-        let (code, points) = (options.code()?, floats(points));
+    pub fn compress(&mut self, points: Vec<f32>, options: &CompressOptions) -> Result<u32, Error> {
+        let code = options.code()?;
         let mut clusters = cluster::Options::new(options.dim, options.clusters_of(code, points.len() / options.dim.max(1) as usize));
         clusters.method = Some(options.method.unwrap_or(Method::Lloyd));
         clusters.max_iterations = options.method.is_none().then_some(ROUNDS);
         clusters.seed = Some(options.seed);
         let dim = clusters.dim as usize;
-        let options = Options { code, bits: options.bits, ratio: options.ratio, seed: u64::from(options.seed), ..Options::default() };
+        let mut about = options.asked();
+        about.insert("seed".into(), options.seed.into());
+        about.insert("method".into(), json!(options.method.unwrap_or(Method::Lloyd)));
+        let options = Options { code, bits: options.bits, ratio: options.ratio, seed: u64::from(options.seed), about };
         let compress = if points.is_empty() {
             building(points, dim, Coarse::default(), options, 0.0)
         } else {
-            Compress::Clustering { task: self.cluster(Reals::F32(&points), &clusters)?, points, dim, options }
+            Compress::Clustering { task: self.cluster(memory::copy(&points, "clustering the points")?, &clusters)?, points, dim, options }
         };
         Ok(self.add_task(Task::Compress(Box::new(compress))))
     }

@@ -4,11 +4,12 @@ use super::Session;
 use super::searches::{Resident, Search};
 use super::task::{Progress, Task};
 use crate::anneal::file::published::Files;
-use crate::anneal::index::{Evaluating, Evaluation, Hits, Index, Reader, rows_together};
+use crate::anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
+use crate::anneal::memory::{self, OutOfMemory};
 use crate::clock::now_ms;
 use crate::error::Error;
 use crate::problem::Reals;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// What tasks of indices come to.
 pub enum Answer {
@@ -25,11 +26,13 @@ pub enum Answer {
 /// Work on an index.
 pub(super) enum IndexTask {
     Search(Box<Search>),
+    /// The index has its vectors when all have their codes, and those that were to be added before are in it.
     Add {
         index: u32,
+        /// Its place among those that add to the index.
+        turn: u32,
         points: Vec<f32>,
-        added: usize,
-        ids: Vec<u32>,
+        coming: Coming,
     },
     /// The search of all queries together comes first.
     Evaluate {
@@ -54,46 +57,54 @@ pub(super) enum Place {
     Device,
 }
 
+/// An index of a session.
+pub(super) struct Kept {
+    pub index: Index,
+    /// Where it is searched.
+    pub place: Place,
+    /// If it lies on the device.
+    pub resident: Option<Resident>,
+    /// The turns of those that add to it, in the order in which they were asked to.
+    adding: VecDeque<u32>,
+}
+
 /// Indices of a session, and files that are being read.
 #[derive(Default)]
 pub(super) struct Indices {
-    indices: Vec<Option<Index>>,
-    /// Of those that lie on the device.
-    pub residents: Vec<Option<Resident>>,
-    /// Where those are searched of which that was said.
-    pub places: HashMap<u32, Place>,
-    readers: Vec<Option<Reader>>,
+    kept: HashMap<u32, Kept>,
+    readers: HashMap<u32, Reader>,
+    /// The number of the next index, reader or turn.
+    next: u32,
 }
 
 impl Indices {
+    pub(super) fn kept(&mut self, index: u32) -> Result<&mut Kept, Error> {
+        self.kept.get_mut(&index).ok_or(Error::Disposed("index"))
+    }
+
     pub(super) fn get(&self, index: u32) -> Result<&Index, Error> {
-        self.indices.get(index as usize).and_then(Option::as_ref).ok_or(Error::Disposed("index"))
+        self.kept.get(&index).map(|kept| &kept.index).ok_or(Error::Disposed("index"))
     }
 
     pub(super) fn get_mut(&mut self, index: u32) -> Result<&mut Index, Error> {
-        self.indices.get_mut(index as usize).and_then(Option::as_mut).ok_or(Error::Disposed("index"))
+        Ok(&mut self.kept(index)?.index)
     }
 
-    /// An index, and where it is kept if it lies on the device.
-    pub(super) fn place(&mut self, index: u32) -> Result<(&Index, &mut Option<Resident>), Error> {
-        let place = index as usize;
-        let index = self.indices.get(place).and_then(Option::as_ref).ok_or(Error::Disposed("index"))?;
-        if self.residents.len() <= place {
-            self.residents.resize_with(place + 1, || None);
-        }
-        Ok((index, &mut self.residents[place]))
-    }
-
-    fn reader(&mut self, reader: u32) -> Result<&mut Option<Reader>, Error> {
-        self.readers.get_mut(reader as usize).filter(|reader| reader.is_some()).ok_or(Error::Disposed("reader"))
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
     }
 }
 
-/// Vectors as f32; those that aren't finite are found by whoever takes them.
-pub(super) fn floats(values: Reals) -> Vec<f32> {
+/// Vectors as sessions take them; those that aren't finite are found by whoever looks at them.
+pub fn singles(values: Reals) -> Result<Vec<f32>, OutOfMemory> {
     match values {
-        Reals::F32(values) => values.to_vec(),
-        Reals::F64(values) => values.iter().map(|&value| value as f32).collect(),
+        Reals::F32(values) => memory::copy(values, "the vectors"),
+        Reals::F64(values) => {
+            let mut singles = memory::room(values.len(), "the vectors")?;
+            singles.extend(values.iter().map(|&value| value as f32));
+            Ok(singles)
+        }
     }
 }
 
@@ -102,18 +113,20 @@ impl Session {
     pub(super) fn resume_index(&mut self, task: &mut IndexTask, deadline: f64) -> Result<Progress, Error> {
         match task {
             IndexTask::Search(search) => self.resume_search(search, deadline),
-            IndexTask::Add { index, points, added, ids } => {
-                let index = self.indices.get_mut(*index)?;
+            IndexTask::Add { index, turn, points, coming } => {
+                let Kept { index, adding, .. } = self.indices.kept(*index)?;
                 let count = points.len() / index.dim();
-                while *added < count {
-                    let rows = *added..count.min(*added + rows_together());
-                    *added = rows.end;
-                    ids.extend(index.add_rows(points, rows)?);
-                    if now_ms() >= deadline && *added < count {
-                        return Ok(Progress::Partly { done: *added as f64, total: count as f64 });
+                while coming.count() < count {
+                    let rows = coming.count()..count.min(coming.count() + rows_together());
+                    index.code_rows(points, rows, coming)?;
+                    if now_ms() >= deadline && coming.count() < count {
+                        return Ok(Progress::Partly { done: coming.count() as f64, total: count as f64 });
                     }
                 }
-                Ok(Progress::Answer(Answer::Ids(std::mem::take(ids))))
+                if adding.front() != Some(turn) {
+                    return Ok(Progress::Yielded);
+                }
+                Ok(Progress::Answer(Answer::Ids(index.take_in(std::mem::take(coming))?)))
             }
             IndexTask::Evaluate { index, k, search, evaluating } => {
                 if let Some(running) = search {
@@ -136,15 +149,14 @@ impl Session {
         }
     }
 
-    /// Frees what a task that is over, was dropped or failed has on the device, and undoes what it has done if it is not over: all vectors
-    /// are added, or none.
+    /// Frees what a task that is over, was dropped or failed has on the device, and lets those go on that wait for it.
     pub(super) fn end_index(&mut self, task: IndexTask) {
         match task {
             IndexTask::Search(search) => self.end_search(*search),
             IndexTask::Evaluate { search: Some(search), .. } => self.end_search(*search),
-            IndexTask::Add { index, ids, .. } => {
-                if let Ok(index) = self.indices.get_mut(index) {
-                    index.remove(&ids);
+            IndexTask::Add { index, turn, .. } => {
+                if let Ok(kept) = self.indices.kept(index) {
+                    kept.adding.retain(|other| *other != turn);
                 }
             }
             IndexTask::Evaluate { .. } | IndexTask::Save { .. } => {}
@@ -152,8 +164,9 @@ impl Session {
     }
 
     pub(super) fn add_index(&mut self, index: Index) -> u32 {
-        self.indices.indices.push(Some(index));
-        self.indices.indices.len() as u32 - 1
+        let number = self.indices.number();
+        self.indices.kept.insert(number, Kept { index, place: Place::default(), resident: None, adding: VecDeque::new() });
+        number
     }
 
     /// An index of a file's bytes.
@@ -168,37 +181,41 @@ impl Session {
 
     /// A reader of a file that comes piece by piece.
     pub fn index_reader(&mut self) -> u32 {
-        self.indices.readers.push(Some(Reader::default()));
-        self.indices.readers.len() as u32 - 1
+        let number = self.indices.number();
+        self.indices.readers.insert(number, Reader::default());
+        number
     }
 
     /// Takes a piece, and refuses it if no index can begin like that.
     pub fn feed_index_reader(&mut self, reader: u32, piece: &[u8]) -> Result<(), Error> {
-        match self.indices.reader(reader)? {
-            Some(reader) => Ok(reader.push(piece)?),
-            None => Err(Error::Disposed("reader")),
-        }
+        let reader = self.indices.readers.get_mut(&reader).ok_or(Error::Disposed("reader"))?;
+        Ok(reader.push(piece)?)
     }
 
     /// The index of all that came; the reader is gone.
     pub fn finish_index_reader(&mut self, reader: u32) -> Result<u32, Error> {
-        let reader = self.indices.reader(reader)?.take().ok_or(Error::Disposed("reader"))?;
+        let reader = self.indices.readers.remove(&reader).ok_or(Error::Disposed("reader"))?;
         Ok(self.add_index(reader.finish()?))
     }
 
     pub fn free_index_reader(&mut self, reader: u32) {
-        if let Some(reader) = self.indices.readers.get_mut(reader as usize) {
-            *reader = None;
-        }
+        self.indices.readers.remove(&reader);
     }
 
     /// What an index says of itself, as JSON.
     pub fn index_info(&self, index: u32) -> Result<String, Error> {
+        Ok(self.indices.get(index)?.info_now())
+    }
+
+    /// Components, vectors, and the id that comes next.
+    pub fn index_sizes(&self, index: u32) -> Result<[u32; 3], Error> {
         let index = self.indices.get(index)?;
-        let mut info = index.info();
-        info.insert("bytes".into(), index.bytes().into());
-        info.insert("sketchBytes".into(), index.sketch_bytes().into());
-        Ok(serde_json::Value::Object(info).to_string())
+        Ok([index.dim() as u32, index.count() as u32, index.next_id()])
+    }
+
+    /// Bytes of its file.
+    pub fn index_bytes(&self, index: u32) -> Result<usize, Error> {
+        Ok(self.indices.get(index)?.bytes())
     }
 
     /// Whether searches may keep sketches, which take a byte a number.
@@ -209,28 +226,36 @@ impl Session {
 
     /// Where an index is searched: "auto", "cpu" or "device".
     pub fn set_index_searching(&mut self, index: u32, place: &str) -> Result<(), Error> {
-        self.indices.get(index)?;
-        let place = match place {
+        self.indices.kept(index)?.place = match place {
             "auto" => Place::Auto,
             "cpu" => Place::Cpu,
             "device" => Place::Device,
             other => return Err(Error::InvalidOption(format!("searching \"{other}\" is not one of auto, cpu, device"))),
         };
-        self.indices.places.insert(index, place);
         Ok(())
     }
 
     /// A task: the `k` nearest vectors of every query. `filter` has a byte for every id.
-    pub fn search_index(&mut self, index: u32, queries: Reals, k: u32, probes: Option<u32>, filter: Option<Vec<u8>>) -> Result<u32, Error> {
-        let search = self.begin_search(index, floats(queries), k as usize, probes, filter)?;
+    pub fn search_index(
+        &mut self,
+        index: u32,
+        queries: Vec<f32>,
+        k: u32,
+        probes: Option<u32>,
+        filter: Option<Vec<u8>>,
+    ) -> Result<u32, Error> {
+        let search = self.begin_search(index, queries, k as usize, probes, filter)?;
         Ok(self.add_task(Task::Index(IndexTask::Search(Box::new(search)))))
     }
 
-    /// A task: adds vectors, all of them or none.
-    pub fn add_to_index(&mut self, index: u32, points: Reals) -> Result<u32, Error> {
-        let points = floats(points);
-        self.indices.get(index)?.check_added(&points)?;
-        Ok(self.add_task(Task::Index(IndexTask::Add { index, points, added: 0, ids: Vec::new() })))
+    /// A task: adds vectors, all of them at its end, or none. Of several that add to an index none ends before those that were there first, so
+    /// that ids are in the order of these calls.
+    pub fn add_to_index(&mut self, index: u32, points: Vec<f32>) -> Result<u32, Error> {
+        let turn = self.indices.number();
+        let Kept { index: of, adding, .. } = self.indices.kept(index)?;
+        of.check_added(&points)?;
+        adding.push_back(turn);
+        Ok(self.add_task(Task::Index(IndexTask::Add { index, turn, points, coming: Coming::default() })))
     }
 
     /// How many of them were in it.
@@ -244,8 +269,8 @@ impl Session {
     }
 
     /// A task: recall and times. Row i of `points` is the vector of id i.
-    pub fn evaluate_index(&mut self, index: u32, queries: Reals, points: Reals, k: u32, probes: Option<u32>) -> Result<u32, Error> {
-        let (k, queries, points) = (k as usize, floats(queries), floats(points));
+    pub fn evaluate_index(&mut self, index: u32, queries: Vec<f32>, points: Vec<f32>, k: u32, probes: Option<u32>) -> Result<u32, Error> {
+        let k = k as usize;
         let search = self.begin_search(index, queries.clone(), k, probes, None)?;
         let mut evaluating = Box::new(Evaluating::new(self.indices.get(index)?, queries, points, k, probes)?);
         let search = match search.on_cpu() {
@@ -266,11 +291,9 @@ impl Session {
 
     /// Frees an index, here and on the device.
     pub fn free_index(&mut self, index: u32) {
-        if let Ok(device) = Self::single_of(&mut self.device, &mut self.single) {
-            self.indices.evict(index, device);
-        }
-        if let Some(index) = self.indices.indices.get_mut(index as usize) {
-            *index = None;
+        let resident = self.indices.kept.remove(&index).and_then(|kept| kept.resident);
+        if let (Some(resident), Ok(device)) = (resident, Self::single_of(&mut self.device, &mut self.single)) {
+            resident.dispose(device);
         }
     }
 }

@@ -23,7 +23,7 @@ mod tune;
 pub use compress::CompressOptions;
 pub use covariances::Covaried;
 pub use hessians::HessianForm;
-pub use indices::Answer;
+pub use indices::{Answer, singles};
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 #[cfg(not(target_arch = "wasm32"))]

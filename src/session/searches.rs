@@ -4,10 +4,10 @@
 //! was said where: single queries, software adapters, more neighbours than kernels keep, indices for which there is no room. Which it was, and why, is said with what was found.
 
 use super::Session;
-use super::indices::{Answer, Indices, Place};
+use super::indices::{Answer, Kept, Place};
 use super::task::Progress;
 use crate::anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
-use crate::anneal::index::{Hits, SearchedBy};
+use crate::anneal::index::{Hits, Index, SearchedBy};
 use crate::clock::now_ms;
 use crate::device::{Device, DeviceError, Play, Playing, Profile};
 use crate::error::Error;
@@ -82,19 +82,17 @@ impl Session {
         probes: Option<u32>,
         filter: Option<Vec<u8>>,
     ) -> Result<Search, Error> {
-        let of = self.indices.get(index)?;
+        let Kept { index: of, place, .. } = self.indices.kept(index)?;
         let (count, probes) = of.check_search(&queries, k, probes, filter.as_deref())?;
-        let place = self.indices.places.get(&index).copied().unwrap_or_default();
+        let place = *place;
         let reason = if !self.device.is_queue() || place == Place::Cpu {
             None
         } else if place == Place::Auto && count < FEWEST_QUERIES {
             Some(format!("fewer than {FEWEST_QUERIES} queries"))
         } else if place == Place::Auto && self.device.profile() == Profile::Software {
             Some("the adapter is software, which takes longer".into())
-        } else if k.min(of.count()) > MOST_K {
-            Some(format!("more than {MOST_K} neighbours"))
-        } else if of.count() == 0 {
-            Some("no vectors".into())
+        } else if let Some(reason) = only_here(of, k) {
+            Some(reason)
         } else {
             let wanted = Wanted { queries, k, probes, filter };
             return Ok(Search { index, wanted, stage: Stage::Waiting, since: now_ms() });
@@ -105,7 +103,11 @@ impl Session {
     /// Goes on with a search until it is done, must be waited for, or the time is up.
     pub(super) fn resume_search(&mut self, search: &mut Search, deadline: f64) -> Result<Progress, Error> {
         // Gone is gone, whoever searches.
-        self.indices.get(search.index)?;
+        let ids = self.indices.get(search.index)?.next_id();
+        // What came after the filter isn't meant by it.
+        if let Some(filter) = &mut search.wanted.filter {
+            filter.resize(ids as usize, 0);
+        }
         loop {
             match &mut search.stage {
                 Stage::Host { searched, hits } => {
@@ -162,7 +164,12 @@ impl Session {
     /// Sees to it that the index lies on the device as it is now, and that a search can begin there. False when the time was up before.
     fn settle(&mut self, search: &mut Search, deadline: f64) -> Result<bool, Error> {
         let device = Self::single_of(&mut self.device, &mut self.single)?;
-        let (index, resident) = self.indices.place(search.index)?;
+        let Kept { index, resident, .. } = self.indices.kept(search.index)?;
+        // It may have changed since the search was asked for.
+        if let Some(reason) = only_here(index, search.wanted.k) {
+            search.stage = Stage::host(search.wanted.k, Some(reason));
+            return Ok(true);
+        }
         if resident.as_ref().is_some_and(|resident| resident.revision != index.revision()) {
             resident.take().into_iter().for_each(|resident| resident.dispose(device));
         }
@@ -199,8 +206,8 @@ impl Session {
             return;
         };
         let (image, scratch) = searching.end();
-        match self.indices.place(search.index) {
-            Ok((_, Some(resident))) if Arc::ptr_eq(&resident.image, &image) && resident.scratch.is_none() => {
+        match self.indices.kept(search.index) {
+            Ok(Kept { resident: Some(resident), .. }) if Arc::ptr_eq(&resident.image, &image) && resident.scratch.is_none() => {
                 resident.scratch = Some(scratch)
             }
             _ => scratch.dispose(device),
@@ -209,16 +216,19 @@ impl Session {
     }
 }
 
-impl Indices {
-    /// Takes an index from the device.
-    pub(super) fn evict(&mut self, index: u32, device: &mut Device) {
-        let resident = self.residents.get_mut(index as usize).and_then(Option::take);
-        resident.into_iter().for_each(|resident| resident.dispose(device));
+/// Why so many neighbours can't be found in an index on a device, whatever it has room for.
+fn only_here(index: &Index, k: usize) -> Option<String> {
+    if k.min(index.count()) > MOST_K {
+        Some(format!("more than {MOST_K} neighbours"))
+    } else if index.count() == 0 {
+        Some("no vectors".into())
+    } else {
+        None
     }
 }
 
 impl Resident {
-    fn dispose(self, device: &mut Device) {
+    pub(super) fn dispose(self, device: &mut Device) {
         self.scratch.into_iter().for_each(|scratch| scratch.dispose(device));
         release(device, self.image);
     }

@@ -22,7 +22,6 @@ use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{Command, Device, DeviceError, KernelSource, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;
-use leastwise::problem::Reals;
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
@@ -163,7 +162,7 @@ fn batches_of_queries_find_what_the_cpu_finds() {
             for probes in [None, Some(9)] {
                 let expected = index.search(&queries, k, probes, None).unwrap();
                 let found = [0, 1].map(|_| {
-                    let task = session.search_index(opened, Reals::F32(&queries), k as u32, probes, None).unwrap();
+                    let task = session.search_index(opened, queries.to_vec(), k as u32, probes, None).unwrap();
                     let Progress::Answer(Answer::Hits(hits)) = support::finish(&mut session, task, |_| {}) else { panic!("no hits") };
                     hits
                 });

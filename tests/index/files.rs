@@ -1,6 +1,9 @@
-use super::{indexes, kmeans, mixture, of_bits, small};
+use super::data::{Random, fresh};
+use super::memory::peak;
+use super::{indexes, kmeans, mixture, of_bits, options, small};
+use leastwise::anneal::code::Code;
 use leastwise::anneal::file::{FileError, container};
-use leastwise::anneal::index::{Index, Options, Reader};
+use leastwise::anneal::index::{Coarse, Index, Options, Reader};
 use serde_json::json;
 
 #[test]
@@ -25,7 +28,30 @@ fn what_the_caller_says_is_kept() {
     about.insert("energies".into(), json!([3.5, 2.25]));
     let options = Options { about: about.clone(), ..Options::default() };
     let index = Index::build(&points, dim, kmeans(&points, dim, 3, 1), &options).expect("an index");
-    assert_eq!(*Index::open(&index.save()).expect("the index").about(), about);
+    assert_eq!(Index::open(&index.save()).expect("the index").about(), about);
+}
+
+#[test]
+fn what_is_opened_is_saved_with_the_same_bytes() {
+    let (points, dim) = small();
+    let coarse = kmeans(&points, dim, 3, 1);
+    let mut random = Random(fresh());
+    for _ in 0..300 {
+        // Numbers of all digits there are, which few parsers give back.
+        let mut about = serde_json::Map::new();
+        let energies: Vec<f64> = (0..20).map(|_| random.uniform() * 10.0_f64.powi(random.below(30) as i32 - 15)).collect();
+        about.insert("clustering".into(), json!({ "energies": energies, "reason": "\u{1F600} \"so\"\n" }));
+        let index = Index::build(&points, dim, coarse.clone(), &Options { about, ..options(Code::None) }).expect("an index");
+        let file = index.save();
+        assert_eq!(Index::open(&file).expect("the index").save(), file);
+    }
+    // So much may be said, and no more.
+    let about = |length: usize| serde_json::Map::from_iter([("a".to_string(), "b".repeat(length).into())]);
+    let most = Options { about: about((1 << 20) - 4096 - 8), ..options(Code::None) };
+    let index = Index::build(&points, dim, coarse.clone(), &most).expect("an index");
+    assert_eq!(Index::open(&index.save()).expect("the index").save(), index.save());
+    let more = Options { about: about((1 << 20) - 4096 - 7), ..most };
+    assert_eq!(Index::build(&points, dim, coarse, &more).err().expect("too much").code(), "invalid-option");
 }
 
 #[test]
@@ -93,4 +119,21 @@ fn streams_are_read_piece_by_piece() {
     let mut reader = Reader::default();
     reader.push(&file[..file.len() - 1]).expect("most");
     assert_eq!(reader.finish().map(|_| ()).expect_err("too short").code(), "file-truncated");
+}
+
+#[test]
+fn a_stream_is_in_memory_once() {
+    let dim = 64;
+    let points = mixture(70_000, dim, 2, 1);
+    let coarse = Coarse { centroids: vec![0.0; dim], labels: vec![0; 70_000] };
+    let index = Index::build(&points, dim, coarse, &options(Code::Int8)).expect("an index");
+    let file = index.save();
+    let mut opened = None;
+    let most = peak(|| {
+        let mut reader = Reader::default();
+        file.chunks(50_000).for_each(|piece| reader.push(piece).expect("a good piece"));
+        opened = Some(reader.finish().expect("the index"));
+    });
+    assert!(most < file.len() * 2, "{most} bytes of a file of {}", file.len());
+    assert_eq!(opened.expect("the index").save(), file);
 }

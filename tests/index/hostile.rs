@@ -1,9 +1,10 @@
 //! Files made to do harm: their checksums are right.
 
 use super::data::Random;
+use super::memory::scarcely;
 use super::{indexes, mixture, small};
 use leastwise::anneal::file::container::{self, Section};
-use leastwise::anneal::index::Index;
+use leastwise::anneal::index::{Index, Reader};
 
 /// A file with its sections, and a way to put other bytes into one.
 fn with_section(file: &[u8], kind: u32, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -165,4 +166,68 @@ fn contents_at_random_do_no_harm() {
             }
         }
     }
+}
+
+/// A file of anchors at the origin, and what else it says.
+fn made(shape: [u32; 10], rest: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let anchors = vec![0; 2 * shape[0] as usize * shape[1] as usize];
+    let shape: Vec<u8> = shape.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let mut sections = vec![(1, shape), (2, b"{}".to_vec()), (3, anchors)];
+    sections.retain(|(kind, _)| rest.iter().all(|(other, _)| other != kind));
+    sections.extend(rest.iter().cloned());
+    sections.sort_by_key(|(kind, _)| *kind);
+    let sections: Vec<Section> = sections.into_iter().map(|(kind, bytes)| Section { kind, bytes: bytes.into() }).collect();
+    container::write(&sections)
+}
+
+#[test]
+fn few_bytes_that_would_be_much_memory_are_refused() {
+    let one = 1.0_f32.to_bits();
+    // Dimensions and clusters beyond what there can be.
+    refused(&made([(1 << 20) + 1, 1, 0, 0, 0, 0, 0, 0, 0, one], &[(4, Vec::new())]));
+    refused(&made([1, (1 << 24) + 1, 0, 0, 0, 0, 0, 0, 0, one], &[(4, Vec::new())]));
+    Index::open(&made([1 << 12, 3, 0, 0, 0, 0, 0, 0, 0, one], &[(4, Vec::new())])).expect("an index");
+    // JSON takes many times as much in memory as in a file.
+    let mut long = b"{\"a\":[0".to_vec();
+    long.extend(b",0".repeat(1 << 19));
+    long.extend(b"]}");
+    refused(&made([1, 1, 0, 0, 0, 0, 0, 0, 0, one], &[(2, long), (4, Vec::new())]));
+}
+
+#[test]
+fn a_bit_a_vector_is_counted_before_it_is_read() {
+    // 32 bits a label, id and place of a list, of one in the file.
+    let count = 1 << 26;
+    let file = made([1, 1, count, count, 0, 0, 0, 0, 0, 1.0_f32.to_bits()], &[(4, vec![0; count as usize / 8])]);
+    let error = scarcely(256 << 20, || Index::open(&file).map(|_| ()).expect_err("too little memory"));
+    assert_eq!(error.code(), "out-of-memory");
+    assert!(error.to_string().contains("the index of this file"), "{error}");
+    let mut reader = Reader::default();
+    let error = scarcely(1 << 20, || reader.push(&file).expect_err("too little memory"));
+    assert_eq!(error.code(), "out-of-memory");
+}
+
+#[test]
+fn what_is_no_rotation_is_refused_and_what_hardly_is_one_is_made_one() {
+    let (dim, blocks) = (64_u32, 1);
+    let file = |units: f32, entries: Vec<u8>| {
+        let reals = |value: f32| value.to_le_bytes().repeat(dim as usize);
+        let shape = [dim, 1, 0, 0, 0, 4, 8, blocks, 8, 1.0_f32.to_bits()];
+        made(shape, &[(4, Vec::new()), (6, reals(units)), (7, entries), (8, vec![1; 64]), (9, reals(1.0)), (11, Vec::new())])
+    };
+    let ones = vec![1; 64 * 64];
+    refused(&file(0.0, ones.clone()));
+    for row in [0, 40, 63] {
+        let mut zero = ones.clone();
+        zero[row * 64..][..64].fill(0);
+        refused(&file(0.125, zero));
+    }
+    // All rows alike: what is missing comes from the axes.
+    let mut index = Index::open(&file(0.125, ones)).expect("an index");
+    let points = mixture(40, 64, 2, 3);
+    let ids = index.add(&points).expect("ids");
+    let back = index.reconstruct(&ids).expect("vectors");
+    let squares = |values: &mut dyn Iterator<Item = f32>| values.map(|value| f64::from(value * value)).sum::<f64>();
+    let [left, whole] = [squares(&mut points.iter().zip(&back).map(|(a, b)| a - b)), squares(&mut points.iter().copied())];
+    assert!(left < 0.6 * whole, "a bit a coordinate leaves {left} of {whole}");
 }

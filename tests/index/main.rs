@@ -5,6 +5,7 @@ mod data;
 mod device;
 mod files;
 mod hostile;
+mod memory;
 mod published;
 mod routes;
 mod search;

@@ -2,14 +2,14 @@
 
 use super::data::{kmeans, mixture};
 use super::device::gpu;
+use super::memory::{peak, scarcely, taken};
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{FEWEST_QUERIES, MOST_K};
-use leastwise::anneal::index::{Evaluation, Hits, Index};
+use leastwise::anneal::index::{Coarse, Evaluation, Hits, Index};
 use leastwise::device::cpu::CpuDevice;
-use leastwise::device::{Device, Limits, Precision, Profile};
-use leastwise::problem::Reals;
-use leastwise::session::{Answer, Progress, Session};
+use leastwise::device::{Device, Kind, Limits, Precision, Profile};
+use leastwise::session::{Answer, CompressOptions, Progress, Session};
 
 const DIM: usize = 24;
 
@@ -57,7 +57,7 @@ fn hits(session: &mut Session, task: u32) -> Hits {
 }
 
 fn search(session: &mut Session, index: u32, queries: &[f32], k: u32) -> Hits {
-    let task = session.search_index(index, Reals::F32(queries), k, None, None).expect("a search");
+    let task = session.search_index(index, queries.to_vec(), k, None, None).expect("a search");
     hits(session, task)
 }
 
@@ -124,7 +124,7 @@ fn an_index_stays_on_the_device_until_it_changes_or_goes() {
     let found = search(&mut session, index, &queries, 6);
     assert_eq!(found.by.backend, "webgpu");
     assert!(found.ids.iter().all(|id| !gone.contains(id)));
-    let task = session.add_to_index(index, Reals::F32(&queries)).expect("a task");
+    let task = session.add_to_index(index, queries.to_vec()).expect("a task");
     let Answer::Ids(ids) = ended(&mut session, task) else { panic!("no ids") };
     let found = search(&mut session, index, &queries, 1);
     assert!(found.ids.iter().filter(|id| ids.contains(id)).count() > 50, "what is like a query was added");
@@ -143,14 +143,14 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
     let expected = all.each_ref().map(|queries| known.search(queries, 4, None, None).expect("hits"));
     let filter: Vec<u8> = (0..900).map(|id| (id % 2) as u8).collect();
     let odd = known.search(&all[0], 4, None, Some(&filter)).expect("hits");
-    let tasks = all.each_ref().map(|queries| session.search_index(index, Reals::F32(queries), 4, None, None).expect("a search"));
-    let filtered = session.search_index(index, Reals::F32(&all[0]), 4, None, Some(filter)).expect("a search");
+    let tasks = all.each_ref().map(|queries| session.search_index(index, queries.to_vec(), 4, None, None).expect("a search"));
+    let filtered = session.search_index(index, all[0].to_vec(), 4, None, Some(filter)).expect("a search");
     // All are on their way before one of them ends.
     for task in tasks.into_iter().chain([filtered]) {
         assert!(matches!(session.resume(task, f64::INFINITY), Ok(Progress::Waiting(_))));
     }
     session.remove_from_index(index, &[expected[0].ids[0]]).expect("it was there");
-    let late = session.search_index(index, Reals::F32(&all[0]), 4, None, None).expect("a search");
+    let late = session.search_index(index, all[0].to_vec(), 4, None, None).expect("a search");
     assert!(!hits(&mut session, late).ids.contains(&expected[0].ids[0]));
     for (task, expected) in tasks.into_iter().zip(&expected) {
         let found = hits(&mut session, task);
@@ -161,7 +161,7 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
     are_near(&found, &odd);
     assert!(found.ids.iter().all(|id| id % 2 == 1));
     // One is dropped on its way, and one loses its index.
-    let [dropped, lost] = [4, 5].map(|k| session.search_index(index, Reals::F32(&all[1]), k, None, None).expect("a search"));
+    let [dropped, lost] = [4, 5].map(|k| session.search_index(index, all[1].to_vec(), k, None, None).expect("a search"));
     for task in [dropped, lost] {
         session.resume(task, f64::INFINITY).expect("a slice");
     }
@@ -172,12 +172,75 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
 }
 
 #[test]
+fn what_is_added_comes_whole_and_in_the_order_of_the_calls() {
+    let mut session = cpu();
+    let known = index();
+    let index = session.open_index(&known.save()).expect("an index");
+    let parts = [mixture(700, DIM, 4, 21), mixture(40, DIM, 4, 22), mixture(300, DIM, 4, 23)];
+    let saved = |session: &mut Session| {
+        let task = session.save_index(index).expect("a task");
+        match ended(session, task) {
+            Answer::Bytes(bytes) => bytes,
+            _ => panic!("no bytes"),
+        }
+    };
+    let filter = session.search_index(index, parts[0].to_vec(), 2, None, Some(vec![1; 900])).expect("a search");
+    let tasks = parts.each_ref().map(|part| session.add_to_index(index, part.to_vec()).expect("a task"));
+    let dropped = session.add_to_index(index, parts[0].to_vec()).expect("a task");
+    // Whoever is resumed first: none ends before those that were asked for first, and nothing is seen of what is on its way.
+    for task in [tasks[2], tasks[1], dropped, tasks[1]] {
+        assert!(matches!(session.resume(task, 0.0), Ok(Progress::Yielded | Progress::Partly { .. })));
+    }
+    assert_eq!(saved(&mut session), known.save());
+    session.remove_from_index(index, &[7]).expect("it was there");
+    let mut next = 900;
+    for (task, part) in tasks.into_iter().zip(&parts) {
+        let Answer::Ids(ids) = ended(&mut session, task) else { panic!("no ids") };
+        assert!(ids.iter().copied().eq(next..next + (part.len() / DIM) as u32));
+        next += ids.len() as u32;
+    }
+    session.cancel(dropped);
+    let task = session.add_to_index(index, parts[1][..DIM].to_vec()).expect("a task");
+    let Answer::Ids(last) = ended(&mut session, task) else { panic!("no ids") };
+    assert_eq!(last, [next], "what was given up took no ids");
+    let mut one_by_one = known;
+    one_by_one.remove(&[7]);
+    for part in &parts {
+        one_by_one.add(part).expect("ids");
+    }
+    one_by_one.add(&parts[1][..DIM]).expect("an id");
+    assert_eq!(saved(&mut session), one_by_one.save());
+    // What came since then is not meant by the filter.
+    assert!(hits(&mut session, filter).ids.iter().all(|&id| id < 900 && id != 7));
+}
+
+#[test]
+fn sizes_are_asked_for_without_going_through_the_vectors() {
+    let count = 300_000;
+    let coarse = Coarse { centroids: vec![0.0, 1.0], labels: (0..count).map(|row| row % 2).collect() };
+    let points: Vec<f32> = (0..count).map(|row| (row % 2) as f32).collect();
+    let mut known = Index::build(&points, 1, coarse, &options(Code::None)).expect("an index");
+    let mut session = cpu();
+    for _ in 0..2 {
+        let file = known.save();
+        let index = session.open_index(&file).expect("an index");
+        let took = taken(|| {
+            assert_eq!(session.index_sizes(index).expect("sizes"), [1, known.count() as u32, count]);
+            assert_eq!(session.index_bytes(index).expect("bytes"), file.len());
+        });
+        assert!(took < 1 << 13, "{took} bytes");
+        // From now on there are ids.
+        known.remove(&[0, 7]);
+    }
+}
+
+#[test]
 fn evaluations_measure_what_searches() {
     let points = mixture(900, DIM, 4, 3);
     let queries = queries(100, 13);
     let of = |mut session: Session| -> Evaluation {
         let index = opened(&mut session, &index().save());
-        let task = session.evaluate_index(index, Reals::F32(&queries), Reals::F32(&points), 10, None).expect("an evaluation");
+        let task = session.evaluate_index(index, queries.to_vec(), points.to_vec(), 10, None).expect("an evaluation");
         match ended(&mut session, task) {
             Answer::Evaluation(evaluation) => evaluation,
             _ => panic!("no evaluation"),
@@ -211,9 +274,9 @@ fn what_is_wrong_is_said_on_every_backend() {
         let mut queries = queries(20, 3);
         queries[DIM * 7 + 2] = f32::NAN;
         let refused = |session: &mut Session, queries: &[f32], k, probes, filter| {
-            session.search_index(index, Reals::F32(queries), k, probes, filter).expect_err("it is wrong").to_string()
+            session.search_index(index, queries.to_vec(), k, probes, filter).expect_err("it is wrong").to_string()
         };
-        assert!(refused(&mut session, &queries, 3, None, None).contains("row 7 of queries"));
+        assert!(refused(&mut session, &queries, 3, None, None).contains("queries: component 2 of row 7 is NaN"));
         queries[DIM * 7 + 2] = 0.0;
         assert!(refused(&mut session, &queries, 0, None, None).contains("k must be at least 1"));
         assert!(refused(&mut session, &queries, 3, Some(0), None).contains("probes"));
@@ -221,4 +284,60 @@ fn what_is_wrong_is_said_on_every_backend() {
         assert!(refused(&mut session, &queries, 1 << 27, None, None).contains("too many hits"));
         assert!(refused(&mut session, &queries[1..], 3, None, None).contains("multiple of dim"));
     }
+}
+
+/// Compresses so many points of 64 dimensions.
+fn compressed(session: &mut Session, points: Vec<f32>, code: &str) -> Result<u32, leastwise::Error> {
+    let options = CompressOptions { dim: 64, clusters: Some(4), method: None, seed: 0, code: code.into(), bits: None, ratio: None };
+    let task = session.compress(points, &options)?;
+    loop {
+        match session.resume(task, f64::INFINITY)? {
+            Progress::Answer(Answer::Index(index)) => return Ok(index),
+            Progress::Answer(_) => panic!("no index"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn points_are_in_memory_three_times_at_most() {
+    let mut session = cpu();
+    let points = mixture(1 << 14, 64, 4, 31);
+    let bytes = size_of_val(&points[..]);
+    // Those that were given, those of the clustering, and those of its device; and a little beside.
+    let most = peak(|| {
+        compressed(&mut session, points.clone(), "int8").expect("an index");
+    });
+    assert!(most < bytes * 7 / 2, "{most} bytes of {bytes}");
+    assert!(most > 2 * bytes, "it is counted");
+}
+
+#[test]
+fn too_little_memory_is_an_error_and_no_end() {
+    let mut session = cpu();
+    let points = mixture(1 << 14, 64, 4, 31);
+    let bytes = size_of_val(&points[..]);
+    let given = points.clone();
+    let refused = scarcely(bytes - 1, || compressed(&mut session, given, "int8"));
+    let error = refused.err().expect("too little memory");
+    assert_eq!(error.code(), "out-of-memory");
+    assert!(!error.to_string().contains("can be had"), "nobody knows how much there is: {error}");
+    let mut device = CpuDevice::new(Precision::F32, CpuDevice::default_limits());
+    let error = scarcely(1 << 10, || device.allocate(Kind::Real, 1 << 10, "points").expect_err("too little memory"));
+    assert_eq!(error.to_string(), "out of device memory: points needs 4096 bytes");
+    let index = compressed(&mut session, points.clone(), "int8").expect("an index");
+    assert_eq!(session.index_sizes(index).expect("sizes"), [64, 1 << 14, 1 << 14]);
+    let file = session.index_bytes(index).expect("bytes");
+    let task = session.add_to_index(index, points).expect("a task");
+    let refused = scarcely(bytes / 4, || {
+        loop {
+            match session.resume(task, f64::INFINITY) {
+                Err(error) => break error,
+                Ok(Progress::Answer(_)) => panic!("it was added"),
+                Ok(_) => {}
+            }
+        }
+    });
+    assert_eq!(refused.code(), "out-of-memory");
+    assert_eq!(session.index_bytes(index).expect("bytes"), file, "nothing came in");
 }

@@ -1,5 +1,9 @@
-use super::{data::Random, indexes, kmeans, mixture, of_bits, small};
-use leastwise::anneal::index::{Index, Options, exact};
+use super::{data::Random, indexes, kmeans, mixture, of_bits, options, small};
+use leastwise::anneal::cluster::{self, Clustering};
+use leastwise::anneal::code::Code;
+use leastwise::anneal::index::{Coarse, Index, Options, exact};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, Precision};
 
 /// All squared distances from a query to what the index knows, sorted.
 fn by_hand(index: &Index, query: &[f32]) -> Vec<(f32, u32)> {
@@ -187,4 +191,45 @@ fn impossible_searches_are_refused() {
     let far = index.search(&[3e38; 12], 2, None, None).expect("far away");
     assert!(far.distances.iter().all(|&distance| distance > 1e20 && distance.is_finite()));
     assert!(index.search(&[], 3, None, None).expect("no queries").ids.is_empty());
+}
+
+#[test]
+fn more_dimensions_than_a_vector_may_have_are_refused() {
+    for dim in [0, (1 << 20) + 1, 4_000_000_000] {
+        let error = Index::build(&[], dim, Coarse::default(), &Options::default()).err().expect("an error");
+        assert_eq!((error.code(), error.to_string()), ("invalid-option", format!("dim must be from 1 to 1048576, not {dim}")));
+    }
+    let of_clusters = cluster::Options::new((1 << 20) + 1, 1);
+    let mut device = Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()));
+    assert_eq!(Clustering::new(&mut device, Vec::new(), &of_clusters).err().expect("an error").code(), "invalid-option");
+    for code in [Code::None, Code::Int8, Code::Bits] {
+        let widest = Index::build(&[], 1 << 20, Coarse::default(), &options(code)).expect("an index");
+        widest.search(&vec![0.0; 1 << 20], 1, None, None).expect("hits");
+    }
+}
+
+#[test]
+fn what_lies_far_outside_is_refused_by_every_code() {
+    let (dim, points) = (24, mixture(700, 24, 4, 61));
+    let more = mixture(200, dim, 4, 62);
+    for mut index in indexes(&points, dim, 6) {
+        let name = index.code().name();
+        let before = index.save();
+        let times = |factor: f32| -> Vec<f32> { more.iter().map(|value| value * factor).collect() };
+        // As far as codes reach: those that follow the length of a residual far beyond, the others not.
+        let far = if matches!(name, "none" | "bits") { 1e4 } else { 12.0 };
+        let error = index.add(&[&more[..dim * 3], &times(far)[..dim]].concat()).expect_err("it is far away");
+        assert_eq!(error.code(), "limits", "{name}");
+        assert!(error.to_string().starts_with("vector 3 lies too far outside"), "{name}: {error}");
+        index.add(&times(3e38)).expect_err("it is as far as can be");
+        assert_eq!(index.save(), before, "{name}: nothing of it came in");
+        assert_eq!(index.add(&more).expect("others like those that it was built of").len(), 200, "{name}");
+        assert_eq!(index.add(&points[..dim * 100]).expect("those that it was built of").len(), 100, "{name}");
+    }
+    // Of one value alone: that, and no other.
+    let equal = vec![0.3; 50 * dim];
+    for mut index in indexes(&equal, dim, 1).into_iter().filter(|index| !matches!(index.code().name(), "none" | "bits")) {
+        assert_eq!(index.add(&equal).expect("the same").len(), 50);
+        assert_eq!(index.add(&more[..dim]).expect_err("another").code(), "limits");
+    }
 }

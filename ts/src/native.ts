@@ -206,8 +206,11 @@ export interface NativeEngine {
   freeIndexReader(reader: number): void;
   /** What an index says of itself, as JSON: `vector-index.ts` has its type. */
   indexInfo(index: number): string;
-  /** Whether searches may keep a byte of every number. */
+  /** Components, vectors, and the id that comes next; and bytes of the file. */
+  indexSizes(index: number): Uint32Array;
+  indexBytes(index: number): number;
   setIndexSearching(index: number, place: string): void;
+  /** Whether searches may keep a byte of every number. */
   setIndexSketching(index: number, sketching: boolean): void;
   /** A task whose `done` carries hits. `filter` has a byte for each id. */
   searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, filter: Uint8Array | undefined): number;

@@ -77,7 +77,7 @@ export interface IndexInfo {
   readonly sketchBytes: number;
   /** What the code consists of. */
   readonly quantization?: { readonly [name: string]: unknown };
-  /** How it was made: options, energy and iterations of its clustering; or which files it was read from. */
+  /** How it was made: `method`, `clusters`, `bits` or `ratio` as asked, `seed`, and what its clustering came to; or which files it was read from. */
   readonly about: { readonly [name: string]: unknown };
 }
 
@@ -109,7 +109,12 @@ export interface VectorIndex extends Disposable {
    * codes, which stay there until vectors come or go.
    */
   search(queries: Points, options: SearchOptions): Promise<Hits>;
-  /** Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. */
+  /**
+   * Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. They are in it when the promise resolves, all of
+   * them or, where it rejects, none; of several calls that run at once none resolves before the earlier ones, and ids are in their order.
+   * Components outside of the range that `"int8"`, `"int4"` and `"pq"` were made for are cut off at its ends; vectors that lie outside by more
+   * than half of the range, all components taken together, or too far for the other codes, are refused with `"limits"`.
+   */
   add(points: Points, options?: Reporting): Promise<Uint32Array>;
   /** Takes vectors out; gives how many of them were in it. Their ids are never used again. */
   remove(ids: Indices): number;
@@ -122,27 +127,30 @@ export interface VectorIndex extends Disposable {
   dispose(): void;
 }
 
-/** Vectors that an index was given, for as long as their owner keeps them. */
-interface Given { readonly points: WeakRef<Points>; readonly length: number }
+/** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
+interface Given { readonly points: WeakRef<Points>; readonly length: number; readonly first: number }
 
 /** @internal */
 export class VectorIndexOf implements VectorIndex {
   #disposed = false;
   #sketches = true;
   #searching: "auto" | "cpu" | "device" = "auto";
-  /** In the order of ids; undefined where the index came from a file. */
+  /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
 
   constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
-    this.#given = points && [{ points: new WeakRef(points), length: points.length }];
+    this.#given = points && [{ points: new WeakRef(points), length: points.length, first: 0 }];
   }
 
-  get dim(): number { return this.info.dim; }
-  get count(): number { return this.info.count; }
-  get bytes(): number { return this.info.bytes; }
+  get dim(): number { return this.#sizes().dim; }
+  get count(): number { return this.#sizes().count; }
+  get bytes(): number {
+    const index = this.#alive();
+    return this.tasks.call((native) => native.indexBytes(index));
+  }
   get ratio(): number {
-    const { bytes, count, dim } = this.info;
-    return bytes / (4 * count * dim);
+    const { count, dim } = this.#sizes();
+    return this.bytes / (4 * count * dim);
   }
   get info(): IndexInfo {
     const index = this.#alive();
@@ -173,7 +181,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeCount("probes", probes);
     mustBeReporting(options);
     if (filter !== undefined && !(filter instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `filter must be a Uint8Array with a byte for each id, not ${describe(filter)}`);
-    const { dim, nextId } = this.info;
+    const { dim, nextId } = this.#sizes();
     if (filter && filter.length !== nextId) throw new LeastwiseError("data-length", `filter has ${filter.length} bytes, but ${nextId} are needed: one for each id, those of removed vectors among them`);
     const floats = pointsOf("search(queries): queries", queries, dim);
     const task = this.tasks.call((native) => native.searchIndex(index, floats, k, probes, filter));
@@ -189,7 +197,7 @@ export class VectorIndexOf implements VectorIndex {
     const floats = pointsOf("add(points): points", points, this.dim);
     const task = this.tasks.call((native) => native.addToIndex(index, floats));
     const { ids } = await this.tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
-    this.#given?.push({ points: new WeakRef(points), length: points.length });
+    if (points.length > 0) this.#given?.push({ points: new WeakRef(points), length: points.length, first: ids![0]! });
     return ids!;
   }
 
@@ -208,7 +216,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeK(k);
     mustBeCount("probes", probes);
     mustBeReporting(options);
-    const { dim, nextId } = this.info;
+    const { dim, nextId } = this.#sizes();
     const asked = pointsOf("evaluate(queries): queries", queries, dim);
     const points = pointsOf("evaluate(queries, { points }): points", options.points ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
@@ -218,9 +226,10 @@ export class VectorIndexOf implements VectorIndex {
 
   /** The vectors that the index was made of, one after the other. */
   #originals(): Points {
-    const parts = this.#given?.map(({ points }) => points.deref());
-    if (!parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
-    const gone = parts.findIndex((part, k) => !part || part.length !== this.#given![k]!.length);
+    const given = this.#given?.sort((a, b) => a.first - b.first);
+    const parts = given?.map(({ points }) => points.deref());
+    if (!given || !parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
+    const gone = parts.findIndex((part, k) => !part || part.length !== given[k]!.length);
     if (gone >= 0) throw new LeastwiseError("invalid-option", "evaluate(queries): the vectors that the index was made of are not in memory any more; give them as points");
     if (parts.length === 1) return parts[0]!;
     const all = new Float32Array(parts.reduce((sum, part) => sum + part!.length, 0));
@@ -235,6 +244,12 @@ export class VectorIndexOf implements VectorIndex {
   async save(): Promise<U8> {
     const task = this.tasks.call((native) => native.saveIndex(this.#alive()));
     return (await this.tasks.run(task)).bytes as U8;
+  }
+
+  /** What of its info costs next to nothing. */
+  #sizes(): { dim: number; count: number; nextId: number } {
+    const index = this.#alive(), [dim, count, nextId] = this.tasks.call((native) => native.indexSizes(index));
+    return { dim: dim!, count: count!, nextId: nextId! };
   }
 
   #alive(): number {

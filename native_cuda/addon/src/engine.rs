@@ -113,7 +113,7 @@ impl Engine {
     pub fn cluster(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
         let points = Numbers::read(env, points)?;
         let options = from_js(options)?;
-        self.call(env, |session| session.cluster(points.reals(), &options))
+        self.call(env, |session| session.cluster(leastwise::session::singles(points.reals())?, &options))
     }
 
     #[napi]

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::objects::{from_js, to_js};
 use crate::values::Numbers;
 use leastwise::anneal::file::published::Files;
-use leastwise::session::Answer;
+use leastwise::session::{Answer, singles};
 use napi::bindgen_prelude::{
     Env, Float32ArraySlice, JsObjectValue, Object, Result, ToNapiValue, Uint8ArraySlice, Uint32ArraySlice, Unknown,
 };
@@ -63,7 +63,7 @@ impl Engine {
     pub fn compress(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
         let points = Numbers::read(env, points)?;
         let options = from_js(options).map_err(|error| leastwise::Error::InvalidOption(error.reason.clone()));
-        self.call(env, |session| session.compress(points.reals(), &options?))
+        self.call(env, |session| session.compress(singles(points.reals())?, &options?))
     }
 
     #[napi]
@@ -111,6 +111,17 @@ impl Engine {
     }
 
     #[napi]
+    pub fn index_sizes<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        let sizes = self.call(env, |session| session.index_sizes(index))?;
+        Uint32ArraySlice::from_data(env, Vec::from(sizes))
+    }
+
+    #[napi]
+    pub fn index_bytes(&self, env: &Env, index: u32) -> Result<f64> {
+        self.call(env, |session| session.index_bytes(index).map(|bytes| bytes as f64))
+    }
+
+    #[napi]
     pub fn set_index_searching(&self, env: &Env, index: u32, place: String) -> Result<()> {
         self.call(env, move |session| session.set_index_searching(index, &place))
     }
@@ -132,19 +143,19 @@ impl Engine {
     ) -> Result<u32> {
         let queries = Numbers::read(env, queries)?;
         let filter = filter.map(|filter| filter.to_vec());
-        self.call(env, |session| session.search_index(index, queries.reals(), k, probes, filter))
+        self.call(env, |session| session.search_index(index, singles(queries.reals())?, k, probes, filter))
     }
 
     #[napi]
     pub fn evaluate_index(&self, env: &Env, index: u32, queries: Unknown, points: Unknown, k: u32, probes: Option<u32>) -> Result<u32> {
         let [queries, points] = [Numbers::read(env, queries)?, Numbers::read(env, points)?];
-        self.call(env, |session| session.evaluate_index(index, queries.reals(), points.reals(), k, probes))
+        self.call(env, |session| session.evaluate_index(index, singles(queries.reals())?, singles(points.reals())?, k, probes))
     }
 
     #[napi]
     pub fn add_to_index(&self, env: &Env, index: u32, points: Unknown) -> Result<u32> {
         let points = Numbers::read(env, points)?;
-        self.call(env, |session| session.add_to_index(index, points.reals()))
+        self.call(env, |session| session.add_to_index(index, singles(points.reals())?))
     }
 
     #[napi]

@@ -1,10 +1,10 @@
 //! What is asked of a clustering.
 
 use crate::error::Error;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How anchors are found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Deterministic annealing (Rose 1998), then Lloyd's iterations with anchors merged and split where that lowers the energy.

@@ -1,5 +1,6 @@
 //! The points of a clustering, as kernels take them.
 
+use crate::anneal::rows;
 use crate::device::cpu::threads;
 use crate::error::Error;
 use std::sync::Arc;
@@ -27,17 +28,13 @@ impl Points {
     /// Whatever is not finite, by its row; where they are kept as they are, also what half precision does not have.
     pub fn new(values: Vec<f32>, dimensions: u32, keeps: bool) -> Result<Self, Error> {
         let dimensions = dimensions as usize;
-        if dimensions == 0 || !values.len().is_multiple_of(dimensions) {
-            let expected = format!("a multiple of dim, {dimensions},");
-            return Err(Error::DataLength { term: None, what: "points".into(), got: values.len(), expected });
-        }
-        if values.len() / dimensions > u32::MAX as usize / 2 {
-            return Err(Error::Limits(format!("{} points, where 2147483647 can be clustered at once", values.len() / dimensions)));
+        let count = rows::count("points", values.len(), dimensions)?;
+        if count > u32::MAX as usize / 2 {
+            return Err(Error::Limits(format!("{count} points, where 2147483647 can be clustered at once")));
         }
         if values.is_empty() {
             return Err(Error::DataLength { term: None, what: "points".into(), got: 0, expected: "at least one row".into() });
         }
-        let count = values.len() / dimensions;
         let parts = over_rows(&values, dimensions, |rows| {
             let mut sums = vec![0.0; dimensions];
             for row in rows.chunks_exact(dimensions) {
@@ -51,9 +48,8 @@ impl Points {
         }
         // Sums of finite f32 are finite in f64.
         let is_finite = mean.iter().all(|mean: &f64| mean.is_finite());
-        if !is_finite && let Some(position) = values.iter().position(|x| !x.is_finite()) {
-            let (row, value) = (position / dimensions, values[position].to_string());
-            return Err(Error::NonFinitePoint { row, component: position % dimensions, value });
+        if !is_finite {
+            rows::all_finite("points", &values, dimensions)?;
         }
         if keeps && let Some(position) = values.iter().position(|x| x.abs() > LARGEST_HALF) {
             let (row, value) = (position / dimensions, values[position].to_string());

@@ -13,6 +13,7 @@ mod eigen;
 mod fields;
 mod normal;
 pub mod product;
+mod reach;
 pub mod rotation;
 pub mod scalar;
 pub mod transform;
@@ -21,7 +22,9 @@ pub(crate) mod words;
 
 pub use allocation::MOST_BITS;
 pub use fields::Fields;
+pub use reach::Reach;
 
+use half::f16;
 use product::Product;
 use scalar::Scalar;
 use transform::{Scratch, Transform};
@@ -118,6 +121,16 @@ impl Coder {
             Self::Transform(transform) => return transform.encode(turned, row, scratch),
         }
         true
+    }
+
+    /// What residuals can be coded of vectors that come later; nothing where [`encode`](Self::encode) can tell.
+    pub fn reach(&self, dim: usize) -> Option<Reach> {
+        match self {
+            Self::None => Some(Reach::cube(dim, f16::MAX.to_f32())),
+            Self::Scalar(scalar) => Some(scalar.reach()),
+            Self::Product(product) => Some(product.reach()),
+            Self::Transform(_) => None,
+        }
     }
 
     /// Of rows that are each followed by [`PADDING`] bytes, what products with the residuals are taken of: the residuals as far as they are

@@ -1,7 +1,8 @@
 //! The code `pq`: product quantisation (Jégou, Douze and Schmid, 2011), a byte for each group of coordinates.
 
 use super::columns::{least, squared_distances};
-use super::{Fields, PADDING};
+use super::{Fields, PADDING, Reach};
+use crate::anneal::random::SplitMix64;
 use crate::anneal::work::Pace;
 use crate::device::cpu::threads;
 use crate::kernel::block::{Instructions, Task};
@@ -78,6 +79,14 @@ impl Product {
         self.groups
     }
 
+    /// From the least value of all words to the largest.
+    pub(super) fn reach(&self) -> Reach {
+        let of_words = |start: f32, better: fn(f32, f32) -> f32| {
+            self.values.chunks_exact(WORDS).map(|words| words.iter().copied().fold(start, better)).collect()
+        };
+        Reach::new(of_words(f32::INFINITY, f32::min), of_words(f32::NEG_INFINITY, f32::max))
+    }
+
     #[inline(always)]
     pub fn encode(&self, residual: &[f32], row: &mut [u8]) {
         for (group, code) in row.iter_mut().enumerate() {
@@ -120,10 +129,10 @@ impl Training {
         let mut book = vec![0.0; coordinates * WORDS];
         let rows = points.len() / coordinates;
         let mut order: Vec<usize> = (0..rows).collect();
-        let mut random = seed;
+        let mut random = SplitMix64(seed);
         for word in 0..if rows > 0 { WORDS } else { 0 } {
             let place = word % rows;
-            let other = place + (split_mix(&mut random) % (rows - place) as u64) as usize;
+            let other = place + (random.next() % (rows - place) as u64) as usize;
             order.swap(place, other);
             for (coordinate, words) in book.chunks_exact_mut(WORDS).enumerate() {
                 words[word] = points[order[place] * coordinates + coordinate];
@@ -158,13 +167,4 @@ impl Task for Iterate<'_> {
             }
         }
     }
-}
-
-/// Steele, Lea and Flood's SplitMix64.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
 }

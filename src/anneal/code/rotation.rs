@@ -88,17 +88,15 @@ impl Rotation {
     async fn restore(dim: usize, stored: Stored, pace: &Pace) -> Self {
         let mut columns = Vec::new();
         if stored.bits > 0 {
-            let entry = |place: usize| match stored.bits {
-                8 => stored.entries[place] as i8,
-                _ => ((stored.entries[place / 2] >> (place % 2 * 4)) << 4) as i8 >> 4,
-            };
             for block in 0..stored.blocks {
                 let (first, span) = (columns.len(), span(dim, stored.blocks, block));
                 let width = span.len();
-                let mut rows: Vec<f64> =
-                    (0..width * width).map(|i| f64::from(entry(first + i)) * f64::from(stored.units[span.start + i / width])).collect();
+                let mut rows: Vec<f64> = (0..width * width)
+                    .map(|i| f64::from(stored.entry(first + i)) * f64::from(stored.units[span.start + i / width]))
+                    .collect();
+                let mut covered = vec![0.0; width];
                 for index in 0..width {
-                    Instructions::best().run(Orthonormalize { rows: &mut rows, width, index });
+                    Instructions::best().run(Orthonormalize { rows: &mut rows, width, index, covered: &mut covered });
                     pace.rest(span.start + index, dim).await;
                 }
                 columns.extend((0..width * width).map(|i| rows[i % width * width + i / width] as f32));
@@ -150,6 +148,26 @@ impl Rotation {
 }
 
 impl Stored {
+    fn entry(&self, place: usize) -> i8 {
+        match self.bits {
+            8 => self.entries[place] as i8,
+            _ => ((self.entries[place / 2] >> (place % 2 * 4)) << 4) as i8 >> 4,
+        }
+    }
+
+    /// Whether some row of one that [fits](Self::fits) is zero, as no axis is.
+    pub fn has_empty_rows(&self, dim: usize) -> bool {
+        if self.bits == 0 {
+            return false;
+        }
+        let (mut rows, mut first) = ((0..self.blocks).flat_map(|block| span(dim, self.blocks, block).map(move |row| (block, row))), 0);
+        rows.any(|(block, row)| {
+            let width = span(dim, self.blocks, block).len();
+            first += width;
+            self.units[row] == 0.0 || (first - width..first).all(|place| self.entry(place) == 0)
+        })
+    }
+
     /// Whether there are as many units and entries as so many dimensions need, all finite.
     pub fn fits(&self, dim: usize) -> bool {
         if self.bits == 0 {
@@ -214,20 +232,21 @@ struct Orthonormalize<'a> {
     rows: &'a mut [f64],
     width: usize,
     index: usize,
+    /// Σ of the squares of the rows before, by axis.
+    covered: &'a mut [f64],
 }
 
 impl Task for Orthonormalize<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { rows, width, index } = self;
+        let Self { rows, width, index, covered } = self;
         let (done, rest) = rows.split_at_mut(index * width);
         let row = &mut rest[..width];
         let before = sum_of_squares(row);
         remove(done, row);
         let mut left = sum_of_squares(row);
         if left <= 1e-3 * before {
-            let covered = |axis: usize| done.chunks_exact(width).map(|row| row[axis] * row[axis]).sum::<f64>();
-            let axis = (0..width).min_by(|&a, &b| covered(a).total_cmp(&covered(b))).unwrap_or(0);
+            let axis = (0..width).min_by(|&a, &b| covered[a].total_cmp(&covered[b])).unwrap_or(0);
             row.fill(0.0);
             row[axis] = 1.0;
             remove(done, row);
@@ -235,8 +254,9 @@ impl Task for Orthonormalize<'_> {
             left = sum_of_squares(row);
         }
         let scale = left.sqrt().recip();
-        for value in row.iter_mut() {
+        for (value, covered) in row.iter_mut().zip(covered) {
             *value *= scale;
+            *covered += *value * *value;
         }
     }
 }

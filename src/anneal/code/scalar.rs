@@ -1,6 +1,6 @@
 //! The codes `int8` and `int4`: every coordinate of a residual by itself, between its least and largest value.
 
-use super::{Fields, PADDING};
+use super::{Fields, PADDING, Reach};
 use crate::anneal::work::Pace;
 
 /// Equal steps a coordinate, found so that a sample's squared error is least.
@@ -55,6 +55,13 @@ impl Scalar {
 
     pub fn row_bytes(&self) -> usize {
         (self.low.len() * self.bits as usize).div_ceil(8)
+    }
+
+    /// From the first step to the last.
+    pub(super) fn reach(&self) -> Reach {
+        let steps = ((1_u32 << self.bits) - 1) as f32;
+        let high = self.low.iter().zip(&self.step).map(|(low, step)| low + step * steps).collect();
+        Reach::new(self.low.clone(), high)
     }
 
     pub fn encode(&self, residual: &[f32], row: &mut [u8]) {

@@ -27,7 +27,10 @@ const CHECKSUM_AT: usize = 60;
 /// Most sections of a file.
 const MOST_SECTIONS: usize = 32;
 
-/// What header, table and padding take at most.
+/// What header and table take at most.
+pub const MOST_HEADER: usize = HEADER + MOST_SECTIONS * ENTRY;
+
+/// What header, table and padding of an index take at most.
 pub const MOST_OVERHEAD: usize = HEADER + 12 * (ENTRY + ALIGNMENT) + ALIGNMENT;
 
 /// A kind, which is its name to programs, and its bytes.
@@ -82,6 +85,18 @@ struct Entry {
     checksum: u32,
     offset: usize,
     length: usize,
+}
+
+impl Entry {
+    fn check(&self, padded: &[u8]) -> Result<(), FileError> {
+        if crc32c::crc32c(padded) != self.checksum {
+            return Err(FileError::Corrupt { what: format!("section {}", self.kind) });
+        }
+        if padded[self.length..].iter().any(|&byte| byte != 0) {
+            return Err(FileError::format(format!("section {} isn't followed by zeros", self.kind)));
+        }
+        Ok(())
+    }
 }
 
 /// The table of a file, checked against what the header says of it.
@@ -147,6 +162,24 @@ impl Table {
         self.total
     }
 
+    /// Where the first section begins.
+    pub fn header(&self) -> usize {
+        aligned(HEADER + self.entries.len() * ENTRY)
+    }
+
+    /// Bytes of a section with its padding; none beyond the last.
+    pub fn padded(&self, section: usize) -> Option<usize> {
+        self.entries.get(section).map(|entry| aligned(entry.length))
+    }
+
+    /// A section of its padded bytes, checked.
+    pub fn section(&self, section: usize, mut padded: Vec<u8>) -> Result<Section<'static>, FileError> {
+        let entry = &self.entries[section];
+        entry.check(&padded)?;
+        padded.truncate(entry.length);
+        Ok(Section { kind: entry.kind, bytes: Cow::Owned(padded) })
+    }
+
     /// The sections of a whole file.
     fn sections<'a>(&self, file: &'a [u8]) -> Result<Vec<Section<'a>>, FileError> {
         if file.len() < self.total {
@@ -159,12 +192,7 @@ impl Table {
             .iter()
             .map(|entry| {
                 let padded = &file[entry.offset..entry.offset + aligned(entry.length)];
-                if crc32c::crc32c(padded) != entry.checksum {
-                    return Err(FileError::Corrupt { what: format!("section {}", entry.kind) });
-                }
-                if padded[entry.length..].iter().any(|&byte| byte != 0) {
-                    return Err(FileError::format(format!("section {} isn't followed by zeros", entry.kind)));
-                }
+                entry.check(padded)?;
                 Ok(Section { kind: entry.kind, bytes: Cow::Borrowed(&padded[..entry.length]) })
             })
             .collect()
@@ -175,8 +203,13 @@ impl Table {
 pub fn read(file: &[u8]) -> Result<Vec<Section<'_>>, FileError> {
     match Table::read(file)? {
         Some(table) => table.sections(file),
-        None => Err(FileError::Truncated { what: "the header".into(), needed: header_bytes(file) as u64, got: file.len() as u64 }),
+        None => Err(ends_in_header(file)),
     }
+}
+
+/// What a file is that ends before its sections begin.
+pub fn ends_in_header(start: &[u8]) -> FileError {
+    FileError::Truncated { what: "the header".into(), needed: header_bytes(start) as u64, got: start.len() as u64 }
 }
 
 /// What the header needs at least, as far as it is there.

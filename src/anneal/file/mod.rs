@@ -3,6 +3,8 @@
 pub mod container;
 pub mod published;
 
+use crate::anneal::memory::OutOfMemory;
+
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
 pub enum FileError {
@@ -14,6 +16,8 @@ pub enum FileError {
     Version { found: u32, expected: u32 },
     #[error("this isn't an index: {0}")]
     Format(String),
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
 
 impl FileError {
@@ -24,6 +28,7 @@ impl FileError {
             Self::Corrupt { .. } => "file-corrupt",
             Self::Version { .. } => "file-version",
             Self::Format(_) => "file-format",
+            Self::Memory(_) => "out-of-memory",
         }
     }
 

@@ -9,6 +9,8 @@
 //! | `.residuals.bin` | f16, vectors × any number |
 
 use super::FileError;
+use crate::anneal::index::MOST_CLUSTERS;
+use crate::anneal::rows::MOST_DIMENSIONS;
 use half::f16;
 
 const MAGIC: u32 = 0x564C_4341;
@@ -55,8 +57,10 @@ pub fn read(files: Files) -> Result<Published, FileError> {
     if idx.len() > HEADER || flags & !(HAS_JACOBIANS | HAS_RESIDUALS) != 0 {
         return Err(FileError::format("the .idx file says more than version 1 does"));
     }
-    if clusters == 0 || dim == 0 {
-        return Err(FileError::format(format!("{clusters} anchors of {dim} dimensions")));
+    let fits = |number: u32, most: usize| (1..=most).contains(&(number as usize));
+    if !fits(clusters, MOST_CLUSTERS) || !fits(dim, MOST_DIMENSIONS) {
+        let text = format!("{clusters} anchors of {dim} dimensions, where {MOST_CLUSTERS} and {MOST_DIMENSIONS} are the most");
+        return Err(FileError::format(text));
     }
     if flags & HAS_RESIDUALS != 0 || residuals.is_some() {
         return Err(FileError::format(

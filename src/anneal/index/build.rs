@@ -1,11 +1,14 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
-use super::{Encoding, Index, Stored, Turn, check_rows, power_of_two, rows_together};
+use super::storage::{MOST_ABOUT, json_of};
+use super::{Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
 use crate::anneal::code::product::Product;
 use crate::anneal::code::scalar::Scalar;
 use crate::anneal::code::transform::{Budget, Bytes, Transform};
 use crate::anneal::code::{Code, Coder, MOST_BITS, product};
 use crate::anneal::file::container;
+use crate::anneal::memory;
+use crate::anneal::rows;
 use crate::anneal::work::{Pace, Work};
 use crate::error::Error;
 use crate::kernel::block::Instructions;
@@ -76,14 +79,17 @@ impl Index {
 
 async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pace: &Pace) -> Result<Index, Error> {
     check_options(options)?;
-    let count = check_rows("points", points, dim)?;
+    let count = rows::check("points", points, dim)?;
     pace.rest(0, 1).await;
-    check_rows("centroids", &coarse.centroids, dim)?;
+    rows::check("centroids", &coarse.centroids, dim)?;
     let Coarse { mut centroids, labels } = coarse;
     if centroids.is_empty() {
         centroids.resize(dim, 0.0);
     }
     let clusters = centroids.len() / dim;
+    if clusters > MOST_CLUSTERS {
+        return Err(Error::Limits(format!("{clusters} clusters, where an index has at most {MOST_CLUSTERS}")));
+    }
     if labels.len() != count {
         return Err(Error::DataLength { term: None, what: "labels".into(), got: labels.len(), expected: format!("{count}, one a point") });
     }
@@ -110,15 +116,15 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         pace.part(trained..1.0).rest(0, 1).await;
     }
     let width = coder.row_bytes();
-    let mut codes = vec![0; count * width];
-    let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim };
+    let mut codes = memory::zeros(count * width, "the codes")?;
+    let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim, reach: None };
     for first in (0..count).step_by(rows_together()) {
         let rows = first..count.min(first + rows_together());
         encoding.rows(rows.clone(), &labels[rows.clone()], &mut codes[rows.start * width..rows.end * width])?;
         pace.part(trained..1.0).rest(rows.end, count).await;
     }
     let stored =
-        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: options.about.clone() };
+        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: json_of(&options.about) };
     Ok(Index::with_turned(stored, centroids, turned))
 }
 
@@ -136,6 +142,10 @@ fn check_options(options: &Options) -> Result<(), Error> {
     let name = options.code.name();
     if !matches!(options.code, Code::Product | Code::Bits) && (options.bits.is_some() || options.ratio.is_some()) {
         return invalid(format!("the code \"{name}\" has a fixed size: bits and ratio belong to \"bits\" and \"pq\""));
+    }
+    let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
+    if about > MOST_ABOUT {
+        return invalid(format!("what is to be kept with the index takes {about} bytes as JSON, where {MOST_ABOUT} are the most"));
     }
     let most = if options.code == Code::Product { 8 } else { MOST_BITS };
     match (options.bits, options.ratio) {
@@ -196,6 +206,7 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
                     Some(rows / count.max(1)).filter(|&groups| groups > 0).ok_or_else(|| too_small(ratio))?
                 }
             };
+            memory::probe(8 * dim as u128 * product::WORDS as u128, "the codebooks")?;
             Coder::Product(Product::train(sample, dim, groups.clamp(1, dim), options.seed, pace).await)
         }
         Code::Bits => {

@@ -1,10 +1,11 @@
 //! How good an index is, measured: against the vectors that it was made from, as long as the caller has them.
 
+use super::Index;
 use super::exact::compare;
 use super::nearest::Nearest;
 use super::search::{Hits, SearchedBy};
-use super::{Index, check_rows};
 use crate::anneal::code::columns::squared_distances;
+use crate::anneal::rows;
 use crate::clock::now_ms;
 use crate::device::cpu::threads;
 use crate::error::Error;
@@ -75,12 +76,12 @@ pub struct Evaluating<P> {
 impl<P: AsRef<[f32]>> Evaluating<P> {
     pub fn new(index: &Index, queries: P, points: P, k: usize, probes: Option<u32>) -> Result<Self, Error> {
         let (dim, ids) = (index.dim(), index.next_id() as usize);
-        let rows = check_rows("points", points.as_ref(), dim)?;
+        let rows = rows::check("points", points.as_ref(), dim)?;
         if rows != ids {
             let expected = format!("{ids} rows of {dim}, one for every id");
             return Err(Error::DataLength { term: None, what: "points".into(), got: points.as_ref().len(), expected });
         }
-        if check_rows("queries", queries.as_ref(), dim)? == 0 {
+        if rows::check("queries", queries.as_ref(), dim)? == 0 {
             return Err(Error::InvalidOption("evaluating needs at least one query".into()));
         }
         // Whatever is wrong with the options is said now.

@@ -1,9 +1,9 @@
 //! The exact answer, to compare with: every query against every point.
 
-use super::check_rows;
 use super::nearest::{Candidate, Nearest};
 use super::search::{Hits, check_filter};
 use crate::anneal::code::columns::{squared_distances, transpose};
+use crate::anneal::rows;
 use crate::device::cpu::threads;
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
@@ -15,8 +15,8 @@ const BLOCK: usize = 64;
 /// The `k` nearest rows of `points` to every query by squared distance in f32, of rows whose byte in `filter` isn't 0; of equally near
 /// ones the lower row comes first.
 pub fn exact(points: &[f32], queries: &[f32], dim: usize, k: usize, filter: Option<&[u8]>) -> Result<Hits, Error> {
-    let count = check_rows("points", points, dim)?;
-    let query_count = check_rows("queries", queries, dim)?;
+    let count = rows::check("points", points, dim)?;
+    let query_count = rows::check("queries", queries, dim)?;
     if k == 0 {
         return Err(Error::InvalidOption("k must be at least 1".into()));
     }

@@ -21,19 +21,25 @@ pub use storage::Reader;
 
 use crate::anneal::code::columns::{least, squared_distances, transpose};
 use crate::anneal::code::transform::Scratch;
-use crate::anneal::code::{Code, Coder, PADDING};
+use crate::anneal::code::{Code, Coder, PADDING, Reach};
 use crate::anneal::file::FileError;
 use crate::anneal::file::published::{self, Files, Published};
+use crate::anneal::memory;
+use crate::anneal::rows;
 use crate::device::cpu::threads::{self, Pieces};
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
 use half::f16;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sketch::Sketch;
 use std::ops::Range;
 
 /// Vectors that are coded by one task.
 const CHUNK: usize = 64;
+
+/// Most anchors: as many as can be counted in f32.
+pub const MOST_CLUSTERS: usize = 1 << 24;
 
 pub struct Index {
     stored: Stored,
@@ -66,7 +72,21 @@ struct Stored {
     codes: Vec<u8>,
     /// What the next vector is called.
     next_id: u32,
-    about: Map<String, Value>,
+    /// A JSON object, to the letter.
+    about: Box<RawValue>,
+}
+
+/// Vectors that have their codes, and are not in the index yet.
+#[derive(Default)]
+pub(crate) struct Coming {
+    labels: Vec<u32>,
+    codes: Vec<u8>,
+}
+
+impl Coming {
+    pub fn count(&self) -> usize {
+        self.labels.len()
+    }
 }
 
 impl Index {
@@ -81,7 +101,9 @@ impl Index {
     fn with_turned(stored: Stored, centroids: Vec<f32>, turned_centroids: Vec<f32>) -> Self {
         let mut turned_columns = vec![0.0; centroids.len()];
         transpose(&turned_centroids, stored.dim, &mut turned_columns);
-        let lists = vec![Vec::new(); centroids.len() / stored.dim];
+        let mut counts = vec![0; centroids.len() / stored.dim];
+        stored.labels.iter().for_each(|label| counts[*label as usize] += 1);
+        let lists = counts.into_iter().map(Vec::with_capacity).collect();
         let mut index = Self {
             stored,
             centroids,
@@ -106,7 +128,7 @@ impl Index {
         if jacobians {
             about.insert("note".into(), "the Jacobians of the anchors were left out: searching needs none".into());
         }
-        let (ids, codes) = ((0..next_id).collect(), Vec::new());
+        let (ids, codes, about) = ((0..next_id).collect(), Vec::new(), storage::json_of(&about));
         Ok(Self::new(Stored { dim, exponent: 0, anchors, coder: Coder::None, labels, ids, codes, next_id, about }))
     }
 
@@ -151,32 +173,34 @@ impl Index {
     }
 
     /// What the caller wants to be kept with the index (`Options::about`).
-    pub fn about(&self) -> &Map<String, Value> {
-        &self.stored.about
-    }
-
-    pub fn about_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.stored.about
+    pub fn about(&self) -> Map<String, Value> {
+        serde_json::from_str(self.stored.about.get()).expect("it is a JSON object")
     }
 
     /// Adds vectors, row-major, coded by the model that there is, and gives their ids.
     pub fn add(&mut self, points: &[f32]) -> Result<Vec<u32>, Error> {
+        let mut coming = Coming::default();
         let count = self.check_added(points)?;
-        self.add_rows(points, 0..count)
+        self.code_rows(points, 0..count, &mut coming)?;
+        self.take_in(coming)
     }
 
     /// How many vectors these are, if they can be added.
     pub(crate) fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
-        let count = check_rows("the vectors to add", points, self.stored.dim)?;
-        match u32::try_from(count).ok().and_then(|count| self.stored.next_id.checked_add(count)) {
-            Some(_) => Ok(count),
-            None => Err(Error::Limits(format!("an index holds at most {} vectors in its life; make another one", u32::MAX))),
-        }
+        let count = rows::check("the vectors to add", points, self.stored.dim)?;
+        self.end_of_ids(count)?;
+        Ok(count)
     }
 
-    /// Adds some of the vectors that were [checked](Self::check_added).
-    pub(crate) fn add_rows(&mut self, points: &[f32], rows: Range<usize>) -> Result<Vec<u32>, Error> {
-        let (dim, count, first) = (self.stored.dim, rows.len(), self.stored.next_id);
+    /// One more than the last id of so many vectors that come next.
+    fn end_of_ids(&self, count: usize) -> Result<u32, Error> {
+        let end = u32::try_from(count).ok().and_then(|count| self.stored.next_id.checked_add(count));
+        end.ok_or_else(|| Error::Limits(format!("an index holds at most {} vectors in its life; make another one", u32::MAX)))
+    }
+
+    /// Codes some of the vectors that were [checked](Self::check_added). The index stays as it is.
+    pub(crate) fn code_rows(&self, points: &[f32], rows: Range<usize>, coming: &mut Coming) -> Result<(), Error> {
+        let (dim, count) = (self.stored.dim, rows.len());
         let scale = self.scale().recip();
         let mut labels = vec![0; count];
         let (mut rest, mut tasks) = (Pieces::new(&mut labels), Vec::new());
@@ -188,18 +212,32 @@ impl Index {
             Instructions::best().run(Assign { index: self, points, labels });
         });
         let mut codes = vec![0; count * self.stored.coder.row_bytes()];
-        Encoding { coder: &self.stored.coder, turned_centroids: &self.turned_centroids, scale, points, dim }
-            .rows(rows, &labels, &mut codes)?;
-        for (slot, &label) in (self.stored.labels.len()..).zip(&labels) {
+        let (coder, turned_centroids) = (&self.stored.coder, &self.turned_centroids[..]);
+        let reach = coder.reach(dim);
+        Encoding { coder, turned_centroids, scale, points, dim, reach: reach.as_ref() }.rows(rows, &labels, &mut codes)?;
+        memory::reserve(&mut coming.codes, codes.len(), "the codes of the vectors to add")?;
+        coming.labels.extend(labels);
+        coming.codes.extend(codes);
+        Ok(())
+    }
+
+    /// Puts vectors that have their codes into the index, all at once, and gives their ids.
+    pub(crate) fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
+        let ids = self.stored.next_id..self.end_of_ids(coming.labels.len())?;
+        let what = "the vectors to add";
+        memory::reserve(&mut self.stored.labels, ids.len(), what)?;
+        memory::reserve(&mut self.stored.codes, coming.codes.len(), what)?;
+        memory::reserve(&mut self.stored.ids, ids.len(), what)?;
+        for (slot, &label) in (self.stored.labels.len()..).zip(&coming.labels) {
             self.lists[label as usize].push(slot as u32);
         }
         self.revision += 1;
         self.sketched = false;
-        self.stored.labels.extend(labels);
-        self.stored.codes.extend(codes);
-        self.stored.next_id = first + count as u32;
-        self.stored.ids.extend(first..self.stored.next_id);
-        Ok((first..self.stored.next_id).collect())
+        self.stored.labels.extend(coming.labels);
+        self.stored.codes.extend(coming.codes);
+        self.stored.ids.extend(ids.clone());
+        self.stored.next_id = ids.end;
+        Ok(ids.collect())
     }
 
     /// Takes vectors out and says how many there were. Their ids are never used again; those that are not in the index are
@@ -214,7 +252,7 @@ impl Index {
         let removed = kept.iter().filter(|kept| !**kept).count();
         if removed > 0 {
             self.revision += 1;
-            self.drop_sketches();
+            self.retain_sketches(&kept);
             retain_rows(&mut self.stored.ids, &kept, 1);
             retain_rows(&mut self.stored.labels, &kept, 1);
             retain_rows(&mut self.stored.codes, &kept, self.stored.coder.row_bytes());
@@ -285,27 +323,6 @@ fn retain_rows<T: Copy>(values: &mut Vec<T>, kept: &[bool], width: usize) {
     values.truncate(end);
 }
 
-/// How many rows there are, all of them finite.
-fn check_rows(what: &str, values: &[f32], dim: usize) -> Result<usize, Error> {
-    if dim == 0 {
-        return Err(Error::InvalidOption("dim must be at least 1".into()));
-    }
-    if !values.len().is_multiple_of(dim) {
-        let expected = format!("a multiple of dim = {dim}");
-        return Err(Error::DataLength { term: None, what: what.into(), got: values.len(), expected });
-    }
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(values.len() / dim),
-        Some(position) => Err(Error::NonFinite {
-            term: None,
-            instance: u32::try_from(position / dim).ok(),
-            what: format!("row {} of {what}", position / dim),
-            position: position % dim,
-            value: values[position].to_string(),
-        }),
-    }
-}
-
 /// Vectors that are coded between two looks at the clock.
 pub(crate) fn rows_together() -> usize {
     CHUNK * threads::count()
@@ -319,6 +336,8 @@ struct Encoding<'a> {
     scale: f32,
     points: &'a [f32],
     dim: usize,
+    /// Of what the coder was not trained on.
+    reach: Option<&'a Reach>,
 }
 
 impl Encoding<'_> {
@@ -357,7 +376,7 @@ struct Encode<'a> {
 impl Task for Encode<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { with: Encoding { coder, turned_centroids, scale, dim, .. }, points, labels, codes, failed } = self;
+        let Self { with: Encoding { coder, turned_centroids, scale, dim, reach, .. }, points, labels, codes, failed } = self;
         let width = coder.row_bytes();
         let (mut scratch, mut scaled, mut turned) = (Scratch::default(), vec![0.0; dim], vec![0.0; dim]);
         for (row, (point, &label)) in points.chunks_exact(dim).zip(labels).enumerate() {
@@ -368,8 +387,10 @@ impl Task for Encode<'_> {
             for (value, centroid) in turned.iter_mut().zip(&turned_centroids[label as usize * dim..][..dim]) {
                 *value -= centroid;
             }
-            if !coder.encode(&turned, &mut codes[row * width..][..width], &mut scratch) && failed.is_none() {
-                *failed = Some(row);
+            let is_coded =
+                reach.is_none_or(|reach| reach.holds(&turned)) && coder.encode(&turned, &mut codes[row * width..][..width], &mut scratch);
+            if !is_coded {
+                failed.get_or_insert(row);
             }
         }
     }

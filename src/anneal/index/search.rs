@@ -5,10 +5,11 @@
 //! The list is cut into tasks by its length alone, and the nearest are kept in an order without ties: the bits don't
 //! depend on the number of threads, nor on which queries come together.
 
+use super::Index;
 use super::nearest::{Candidate, Nearest};
-use super::{Index, check_rows};
 use crate::anneal::code::PADDING;
 use crate::anneal::code::columns::{dot, products, squared_distances, squared_lengths};
+use crate::anneal::rows;
 use crate::device::cpu::threads;
 use crate::error::Error;
 use crate::kernel::block::{Instructions, Task};
@@ -26,6 +27,9 @@ pub(super) type Blocks<'a> = &'a [(usize, Range<usize>)];
 /// Queries of a batch; of more than so many candidates together fewer.
 const BATCH: usize = 256;
 const BATCH_CANDIDATES: usize = 1 << 20;
+
+/// Lists that the queries of a batch probe together.
+const BATCH_PROBES: usize = 1 << 24;
 
 /// Numbers of vectors that queries are multiplied with by one thread between two looks at the clock.
 const SLICE_NUMBERS: usize = 1 << 27;
@@ -113,7 +117,7 @@ impl Index {
         let (count, probes) = self.check_search(queries, k, probes, filter)?;
         let mut hits = Hits::none(count, k)?;
         let kept = k.min(self.count());
-        let batch = (BATCH_CANDIDATES / kept.max(1)).clamp(1, BATCH);
+        let batch = (BATCH_CANDIDATES / kept.max(1)).min(BATCH_PROBES / probes).clamp(1, BATCH);
         for first in (0..count).step_by(batch) {
             let last = count.min(first + batch);
             let turned = self.turn_queries(&queries[first * self.stored.dim..last * self.stored.dim]);
@@ -132,7 +136,7 @@ impl Index {
         probes: Option<u32>,
         filter: Option<&[u8]>,
     ) -> Result<(usize, usize), Error> {
-        let count = check_rows("queries", queries, self.stored.dim)?;
+        let count = rows::check("queries", queries, self.stored.dim)?;
         if k == 0 {
             return Err(Error::InvalidOption("k must be at least 1".into()));
         }

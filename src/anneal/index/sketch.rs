@@ -6,9 +6,9 @@
 //! Whatever has its lower bound above the k-th least upper bound is left out; the few that remain are decoded and *rescored*. Nothing of
 //! this is seen in the hits: they have the bits of a search that decodes everything.
 
-use super::Index;
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Blocks};
+use super::{Index, retain_rows};
 use crate::anneal::code::columns::{dot, paired_products, squared_lengths};
 use crate::clock::now_ms;
 use crate::device::cpu::threads;
@@ -90,6 +90,16 @@ impl Index {
     pub(super) fn drop_sketches(&mut self) {
         self.sketches = Vec::new();
         self.sketched = false;
+    }
+
+    /// Keeps the sketches of some slots, which are still in their lists.
+    pub(super) fn retain_sketches(&mut self, kept: &[bool]) {
+        let dim = self.stored.dim;
+        for (sketch, slots) in self.sketches.iter_mut().zip(&self.lists) {
+            let kept: Vec<bool> = slots[..sketch.rows.len()].iter().map(|&slot| kept[slot as usize]).collect();
+            retain_rows(&mut sketch.numbers, &kept, dim);
+            retain_rows(&mut sketch.rows, &kept, 1);
+        }
     }
 
     /// Whether a search for k would be faster by sketches.

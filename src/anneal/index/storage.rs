@@ -1,6 +1,6 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
-use super::{Index, Stored};
+use super::{Index, MOST_CLUSTERS, Stored};
 use crate::anneal::code::product::{Product, WORDS};
 use crate::anneal::code::rotation::{self, Rotation};
 use crate::anneal::code::scalar::Scalar;
@@ -8,9 +8,17 @@ use crate::anneal::code::transform::{Transform, WINDOWS};
 use crate::anneal::code::{Code, Coder, MOST_BITS, words};
 use crate::anneal::file::FileError;
 use crate::anneal::file::container::{self, Section, Table};
+use crate::anneal::memory;
+use crate::anneal::rows::MOST_DIMENSIONS;
 use half::f16;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+
+/// Bytes that an index may say of itself: of which what is said of how it was made leaves some for the rest.
+const MOST_INFO: usize = 1 << 20;
+pub(super) const MOST_ABOUT: usize = MOST_INFO - 4096;
 
 /// Kinds of sections.
 mod kind {
@@ -56,6 +64,43 @@ struct Shape {
     shrink: f32,
 }
 
+impl Shape {
+    /// Bytes in memory, about, of anchors and their lists, and of vectors but for their codes: many times those of the file where it has few
+    /// bits of each.
+    fn memory(&self) -> u128 {
+        let [dim, clusters, count] = [self.dim, self.clusters, self.count].map(u128::from);
+        let of_anchor = 3 * size_of::<f32>() as u128 * dim + size_of::<Vec<u32>>() as u128;
+        clusters * of_anchor + 3 * size_of::<u32>() as u128 * count
+    }
+}
+
+/// What an index says of itself; names ascend, as in every file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    about: &'a RawValue,
+    bits_per_dimension: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    clusters: usize,
+    code: &'static str,
+    count: usize,
+    dim: usize,
+    next_id: u32,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    quantization: Value,
+    row_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch_bytes: Option<usize>,
+}
+
+/// What is read of it: the rest follows from the index.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    about: Option<&'a RawValue>,
+}
+
 /// Bytes of little-endian numbers: what memory holds, wherever this runs.
 fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytemuck::cast_slice(values))
@@ -64,18 +109,21 @@ fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
 impl Index {
     /// How it was made and what it holds, in words and numbers. `about` is the caller's.
     pub fn info(&self) -> Map<String, Value> {
-        let per_dimension = self.stored.coder.row_bytes() as f64 * 8.0 / self.stored.dim as f64;
-        let mut info = json!({
-            "code": self.code().name(),
-            "dim": self.stored.dim,
-            "count": self.count(),
-            "clusters": self.clusters(),
-            "rowBytes": self.stored.coder.row_bytes(),
-            "bitsPerDimension": per_dimension,
-            "nextId": self.stored.next_id,
-            "about": self.stored.about,
-        });
-        let detail = match &self.stored.coder {
+        serde_json::from_slice(&self.info_of_file()).expect("what was written as JSON is JSON")
+    }
+
+    /// The same as JSON, and how much of the file and of memory it takes now.
+    pub fn info_now(&self) -> String {
+        let info = Info { bytes: Some(self.bytes()), sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
+        serde_json::to_string(&info).expect("words and numbers are JSON")
+    }
+
+    fn info_of_file(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.stored_info()).expect("words and numbers are JSON")
+    }
+
+    fn stored_info(&self) -> Info<'_> {
+        let quantization = match &self.stored.coder {
             Coder::None | Coder::Scalar(_) => Value::Null,
             Coder::Product(product) => json!({ "groups": product.groups, "words": WORDS }),
             Coder::Transform(transform) => json!({
@@ -86,26 +134,40 @@ impl Index {
                 "shrink": transform.shrink,
             }),
         };
-        if !detail.is_null() {
-            info["quantization"] = detail;
-        }
-        match info {
-            Value::Object(info) => info,
-            _ => Map::new(),
+        Info {
+            about: &self.stored.about,
+            bits_per_dimension: self.stored.coder.row_bytes() as f64 * 8.0 / self.stored.dim as f64,
+            bytes: None,
+            clusters: self.clusters(),
+            code: self.code().name(),
+            count: self.count(),
+            dim: self.stored.dim,
+            next_id: self.stored.next_id,
+            quantization,
+            row_bytes: self.stored.coder.row_bytes(),
+            sketch_bytes: None,
         }
     }
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        container::write(&self.sections())
+        container::write(&self.sections(words::pack(&self.stored.labels, self.label_bits())))
     }
 
     /// Bytes of the file.
     pub fn bytes(&self) -> usize {
-        container::length(self.sections().iter().map(|section| section.bytes.len()))
+        // Labels need not be packed to be counted.
+        let labels = (self.count() * self.label_bits() as usize).div_ceil(8);
+        let sections = self.sections(Vec::new());
+        container::length(sections.iter().map(|section| if section.kind == kind::LABELS { labels } else { section.bytes.len() }))
     }
 
-    fn sections(&self) -> Vec<Section<'_>> {
+    fn label_bits(&self) -> u32 {
+        words::width(self.clusters())
+    }
+
+    /// With the labels as they are packed.
+    fn sections(&self, labels: Vec<u8>) -> Vec<Section<'_>> {
         let mut shape = Shape {
             dim: self.stored.dim as u32,
             clusters: self.clusters() as u32,
@@ -118,11 +180,13 @@ impl Index {
             rotation_bits: 0,
             shrink: 1.0,
         };
-        let info = serde_json::to_vec(&self.info()).expect("a map of strings is JSON");
-        let labels = words::pack(&self.stored.labels, words::width(self.clusters()));
-        let mut sections =
-            vec![(kind::INFO, Cow::Owned(info)), (kind::ANCHORS, bytes_of(&self.stored.anchors)), (kind::LABELS, Cow::Owned(labels))];
-        if !self.stored.ids.iter().copied().eq(0..self.count() as u32) {
+        let mut sections = vec![
+            (kind::INFO, Cow::Owned(self.info_of_file())),
+            (kind::ANCHORS, bytes_of(&self.stored.anchors)),
+            (kind::LABELS, Cow::Owned(labels)),
+        ];
+        // They ascend.
+        if self.stored.ids.last().is_some_and(|&last| last as usize >= self.count()) {
             sections.push((kind::IDS, bytes_of(&self.stored.ids)));
         }
         match &self.stored.coder {
@@ -158,18 +222,24 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        let sections = container::read(file)?;
+        Self::of_sections(container::read(file)?)
+    }
+
+    fn of_sections(sections: Vec<Section>) -> Result<Self, FileError> {
         let mut rest = Rest { sections, taken: 0 };
         let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
         let about = about_of(rest.any(kind::INFO)?)?;
         let (dim, clusters, count) = (shape.dim as usize, shape.clusters as usize, shape.count as usize);
-        if dim == 0 || clusters == 0 || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
+        let fits = (1..=MOST_DIMENSIONS).contains(&dim) && (1..=MOST_CLUSTERS).contains(&clusters);
+        if !fits || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
             return Err(FileError::format("its sizes make no sense"));
         }
         let anchors: Vec<f16> = numbers(rest.take(kind::ANCHORS, 2 * clusters as u128 * dim as u128)?);
         all_finite("an anchor", anchors.iter().map(|value| value.to_f32()))?;
         let width = words::width(clusters);
-        let labels = words::unpack(rest.take(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?, width, count);
+        rest.expect(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?;
+        memory::probe(shape.memory() + rest.memory(), "the index of this file")?;
+        let labels = words::unpack(rest.any(kind::LABELS)?, width, count);
         if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
             return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
         }
@@ -185,7 +255,7 @@ impl Index {
         };
         let coder = rest.coder(code, &shape)?;
         let row_bytes = coder.row_bytes();
-        let codes = if row_bytes > 0 { rest.take(kind::CODES, count as u128 * row_bytes as u128)?.to_vec() } else { Vec::new() };
+        let codes = if row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
         if rest.taken < rest.sections.len() {
             return Err(FileError::format(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
         }
@@ -208,6 +278,16 @@ impl Rest<'_> {
         self.sections.get(self.taken).is_some_and(|section| section.kind == kind)
     }
 
+    /// Bytes in memory, about, that is made of what hasn't been read: models several times those of the file, codes as they are.
+    fn memory(&self) -> u128 {
+        let times = |section: &Section| match (section.kind, &section.bytes) {
+            (kind::CODES, Cow::Owned(_)) => 0,
+            (kind::CODES, Cow::Borrowed(_)) => 1,
+            _ => 10,
+        };
+        self.sections[self.taken..].iter().map(|section| times(section) * section.bytes.len() as u128).sum()
+    }
+
     fn any(&mut self, kind: u32) -> Result<&[u8], FileError> {
         if !self.is_next(kind) {
             return Err(FileError::format(format!("section {kind} is missing")));
@@ -216,12 +296,25 @@ impl Rest<'_> {
         Ok(&self.sections[self.taken - 1].bytes)
     }
 
-    fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
-        let bytes = self.any(kind)?;
-        if bytes.len() as u128 != length {
-            return Err(FileError::format(format!("section {kind} has {} bytes, not {length}", bytes.len())));
+    /// Whether a section that is there comes next, and has this length.
+    fn expect(&self, kind: u32, length: u128) -> Result<(), FileError> {
+        match self.sections.get(self.taken) {
+            Some(section) if section.kind == kind && section.bytes.len() as u128 != length => {
+                Err(FileError::format(format!("section {kind} has {} bytes, not {length}", section.bytes.len())))
+            }
+            _ => Ok(()),
         }
-        Ok(bytes)
+    }
+
+    fn take(&mut self, kind: u32, length: u128) -> Result<&[u8], FileError> {
+        self.expect(kind, length)?;
+        self.any(kind)
+    }
+
+    /// The bytes themselves, if they are not the file's.
+    fn own(&mut self, kind: u32, length: u128) -> Result<Vec<u8>, FileError> {
+        self.take(kind, length)?;
+        Ok(std::mem::take(&mut self.sections[self.taken - 1].bytes).into_owned())
     }
 
     fn reals(&mut self, kind: u32, count: usize) -> Result<Vec<f32>, FileError> {
@@ -255,7 +348,7 @@ impl Rest<'_> {
                     _ => (self.reals(kind::UNITS, dim)?, self.any(kind::ENTRIES)?.to_vec()),
                 };
                 let stored = rotation::Stored { blocks, bits, units, entries };
-                if !stored.fits(dim) {
+                if !stored.fits(dim) || stored.has_empty_rows(dim) {
                     return Err(FileError::format("its rotation isn't one"));
                 }
                 let bits = self.take(kind::BITS, dim as u128)?.to_vec();
@@ -283,42 +376,86 @@ fn all_finite(what: &str, mut values: impl Iterator<Item = f32>) -> Result<(), F
     }
 }
 
-fn about_of(info: &[u8]) -> Result<Map<String, Value>, FileError> {
-    match serde_json::from_slice(info) {
-        Ok(Value::Object(mut info)) => match info.remove("about") {
-            Some(Value::Object(about)) => Ok(about),
-            _ => Ok(Map::new()),
-        },
-        _ => Err(FileError::format("what it says of itself isn't a JSON object")),
+fn about_of(info: &[u8]) -> Result<Box<RawValue>, FileError> {
+    if info.len() > MOST_INFO {
+        return Err(FileError::format(format!("it says {} bytes of itself, where {MOST_INFO} are the most", info.len())));
     }
+    let refused = || FileError::format("what it says of itself isn't a JSON object");
+    if info.first() != Some(&b'{') {
+        return Err(refused());
+    }
+    let said: Said = serde_json::from_slice(info).map_err(|_| refused())?;
+    // Its letters are kept, so that it is saved as it was.
+    let about = said.about.filter(|about| serde_json::from_str::<Map<String, Value>>(about.get()).is_ok());
+    Ok(about.map_or_else(|| json_of(&Map::new()), RawValue::to_owned))
 }
 
-/// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows
-/// with what comes, not with what the file promises.
+/// What a caller says, as it is kept.
+pub(super) fn json_of(about: &Map<String, Value>) -> Box<RawValue> {
+    to_raw_value(about).expect("names and values are JSON")
+}
+
+/// Takes a file piece by piece, of a stream say, and refuses it as soon as what has come can't become one. Memory grows with what comes, not
+/// with what the file promises, and what has come is there once.
 #[derive(Default)]
 pub struct Reader {
-    bytes: Vec<u8>,
+    /// What has come of the header, and then of a section with its padding.
+    piece: Vec<u8>,
     table: Option<Table>,
+    sections: Vec<Section<'static>>,
+    /// Bytes of all that has come.
+    come: usize,
 }
 
 impl Reader {
-    pub fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
-        self.bytes.extend_from_slice(piece);
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), FileError> {
+        self.come += bytes.len();
+        let mut start = Vec::new();
         if self.table.is_none() {
-            self.table = Table::read(&self.bytes)?;
+            let more = bytes.split_off(..bytes.len().min(container::MOST_HEADER - self.piece.len())).unwrap_or_default();
+            self.piece.extend_from_slice(more);
+            self.table = Table::read(&self.piece)?;
+            if let Some(table) = &self.table {
+                start = self.piece.split_off(table.header());
+                self.piece.clear();
+            }
         }
-        match &self.table {
-            Some(table) if self.bytes.len() > table.total() => Err(FileError::format("bytes follow its end")),
-            _ => Ok(()),
+        if self.table.is_some() {
+            self.push_sections(&start)?;
+            self.push_sections(bytes)?;
         }
+        Ok(())
+    }
+
+    fn push_sections(&mut self, mut bytes: &[u8]) -> Result<(), FileError> {
+        let Some(table) = &self.table else { return Ok(()) };
+        while let Some(length) = table.padded(self.sections.len()) {
+            let left = length - self.piece.len();
+            let some = bytes.split_off(..left.min(bytes.len())).unwrap_or_default();
+            if self.piece.capacity() - self.piece.len() < some.len() {
+                // As much again as there is, but never more than the section has.
+                let more = left.min(some.len().max(self.piece.len()));
+                memory::reserve_exact(&mut self.piece, more, "the file")?;
+            }
+            self.piece.extend_from_slice(some);
+            if self.piece.len() < length {
+                return Ok(());
+            }
+            self.sections.push(table.section(self.sections.len(), std::mem::take(&mut self.piece))?);
+        }
+        if bytes.is_empty() { Ok(()) } else { Err(FileError::format("bytes follow its end")) }
     }
 
     /// Bytes that have come, and how many there will be, as soon as that is known.
     pub fn progress(&self) -> (usize, Option<usize>) {
-        (self.bytes.len(), self.table.as_ref().map(Table::total))
+        (self.come, self.table.as_ref().map(Table::total))
     }
 
     pub fn finish(self) -> Result<Index, FileError> {
-        Index::open(&self.bytes)
+        let Some(table) = &self.table else { return Err(container::ends_in_header(&self.piece)) };
+        if table.padded(self.sections.len()).is_some() {
+            return Err(FileError::Truncated { what: "the file".into(), needed: table.total() as u64, got: self.come as u64 });
+        }
+        Index::of_sections(self.sections)
     }
 }

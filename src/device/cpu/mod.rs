@@ -83,7 +83,7 @@ impl CpuDevice {
         let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.precision.bytes() };
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         if bytes > self.limits.buffer_bytes {
-            return Err(out_of_memory(self.limits.buffer_bytes));
+            return Err(out_of_memory(Some(self.limits.buffer_bytes)));
         }
         fn zeros<T: Clone + Default>(len: u32) -> Option<Vec<T>> {
             let mut values = Vec::new();
@@ -96,7 +96,7 @@ impl CpuDevice {
             (Kind::Real, Precision::F32) => zeros(len).map(Storage::F32),
             (Kind::Real, Precision::F64) => zeros(len).map(Storage::F64),
         };
-        let storage = storage.ok_or_else(|| out_of_memory(bytes.saturating_sub(1)))?;
+        let storage = storage.ok_or_else(|| out_of_memory(None))?;
         self.buffers.push(Some(RefCell::new(storage)));
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;

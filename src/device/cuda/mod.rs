@@ -91,7 +91,7 @@ impl CudaDevice {
         let bytes = u64::from(len) * self.element_bytes(kind);
         let refused = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         if bytes > self.limits.buffer_bytes {
-            return Err(refused(self.limits.buffer_bytes));
+            return Err(refused(Some(self.limits.buffer_bytes)));
         }
         // What nothing is bound to must still be a place.
         let size = bytes.max(32) as usize;
@@ -101,15 +101,15 @@ impl CudaDevice {
         let place = match unsafe { result::malloc_async(stream, size) } {
             Ok(place) => place,
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                let free = self.context.mem_get_info().map_or(0, |(free, _)| free as u64);
-                return Err(refused(free));
+                let free = self.context.mem_get_info().map(|(free, _)| free as u64);
+                return Err(refused(free.ok()));
             }
             Err(error) => return Err(failed(error)),
         };
         // SAFETY: `place` holds `size` bytes.
         unsafe { result::memset_d8_async(place, 0, size, stream) }.map_err(failed)?;
         let id = BufferId(self.next_buffer);
-        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| refused(0))?;
+        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| refused(None))?;
         self.buffers.insert(id, Storage { place, kind, len, bytes });
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;

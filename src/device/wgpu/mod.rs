@@ -118,19 +118,19 @@ impl WgpuDevice {
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         let size = bytes.max(MIN_BYTES);
         if size > self.limits.buffer_bytes {
-            return Err(out_of_memory(self.limits.buffer_bytes));
+            return Err(out_of_memory(Some(self.limits.buffer_bytes)));
         }
         let scopes = Scopes::open(&self.device);
         let buffer = self.device.create_buffer(&descriptor(label, size, USAGE));
         // How much there would have been, WebGPU does not tell.
-        let refused = out_of_memory(bytes.saturating_sub(1));
+        let refused = out_of_memory(None);
         scopes.close(&self.health, move |out_of_memory, message| if out_of_memory { refused } else { DeviceError::Invalid(message) });
         if let Err(error) = self.health.check() {
             buffer.destroy();
             return Err(error);
         }
         let id = BufferId(self.next_buffer);
-        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(0))?;
+        self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(None))?;
         self.buffers.insert(id, Storage { buffer, kind, len, label: label.to_string() });
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;

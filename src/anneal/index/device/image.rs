@@ -8,9 +8,6 @@ use crate::kernel::Fixed;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Lists that can be counted in f32.
-const MOST_LISTS: usize = 1 << 24;
-
 /// Rows of one upload.
 const ROWS: usize = 1 << 14;
 
@@ -90,7 +87,7 @@ impl Image {
         let (before, beside, behind) = (PLACE * dim, 2 + row_words, 1);
         for (what, needed) in [("the model of its code", numbers), ("a vector", before + beside + behind), ("distances to anchors", lists)]
         {
-            if needed > most || lists > MOST_LISTS {
+            if needed > most {
                 return Err(Error::Limits(format!(
                     "{what} of the index takes {needed} numbers, and a buffer of this device has room for {most}"
                 )));
