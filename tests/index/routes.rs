@@ -319,7 +319,7 @@ fn too_little_memory_is_an_error_and_no_end() {
     let bytes = size_of_val(&points[..]);
     let given = points.clone();
     let refused = scarcely(bytes - 1, || compressed(&mut session, given, "int8"));
-    let error = refused.err().expect("too little memory");
+    let error = refused.expect_err("too little memory");
     assert_eq!(error.code(), "out-of-memory");
     assert!(!error.to_string().contains("can be had"), "nobody knows how much there is: {error}");
     let mut device = CpuDevice::new(Precision::F32, CpuDevice::default_limits());
