@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// Rows that are looked at together.
 const ROWS: usize = 2048;
+/// Components that are looked at together, where rows are of no matter.
+const PIECE: usize = 1 << 15;
 /// The largest number of half precision.
 const LARGEST_HALF: f32 = 65504.0;
 
@@ -17,7 +19,7 @@ pub struct Points {
     pub dimensions: usize,
     pub centre: Vec<f32>,
     exponent: i32,
-    /// Mean of the points' squared distances from their mean, of the stored values.
+    /// Mean of the points' squared distances from their mean, of the stored values; 0 where they are kept as they come.
     pub variance: f64,
 }
 
@@ -35,6 +37,9 @@ impl Points {
         if values.is_empty() {
             return Err(Error::DataLength { term: None, what: "points".into(), got: 0, expected: "at least one row".into() });
         }
+        if keeps {
+            return Self::kept(values, dimensions);
+        }
         let parts = over_rows(&values, dimensions, |rows| {
             let mut sums = vec![0.0; dimensions];
             for row in rows.chunks_exact(dimensions) {
@@ -51,10 +56,6 @@ impl Points {
         if !is_finite {
             rows::all_finite("points", &values, dimensions)?;
         }
-        if keeps && let Some(position) = values.iter().position(|x| x.abs() > LARGEST_HALF) {
-            let (row, value) = (position / dimensions, values[position].to_string());
-            return Err(Error::LargePoint { row, component: position % dimensions, value });
-        }
         // Their squares about the mean, and how far components are from it.
         let parts = over_rows(&values, dimensions, |rows| {
             let (mut squares, mut farthest) = (vec![0.0; dimensions], vec![0.0f64; dimensions]);
@@ -70,22 +71,30 @@ impl Points {
         });
         let variance = parts.iter().map(|part| part.0).sum::<f64>() / count as f64;
         let farthest = parts.iter().map(|part| part.1).fold(0.0, f64::max);
-        let mut points = Self { values: Arc::default(), dimensions, centre: vec![0.0; dimensions], exponent: 0, variance };
+        let centre: Vec<f32> = mean.iter().map(|mean| *mean as f32).collect();
+        let exponent = if farthest > 0.0 { (libm::log2(farthest) as i32).clamp(-140, 128) } else { 0 };
+        let scale = libm::exp2(-f64::from(exponent));
         let mut values = values;
-        if !keeps {
-            points.centre = mean.iter().map(|mean| *mean as f32).collect();
-            points.exponent = if farthest > 0.0 { (libm::log2(farthest) as i32).clamp(-140, 128) } else { 0 };
-            let scale = libm::exp2(-f64::from(points.exponent));
-            points.variance *= scale * scale;
-            let rows = values.chunks_mut(ROWS * dimensions).collect();
-            threads::each(rows, count * dimensions, |rows| {
-                for row in rows.chunks_exact_mut(dimensions) {
-                    row.iter_mut().zip(&points.centre).for_each(|(x, c)| *x = ((f64::from(*x) - f64::from(*c)) * scale) as f32);
-                }
-            });
+        let rows = values.chunks_mut(ROWS * dimensions).collect();
+        threads::each(rows, count * dimensions, |rows| {
+            for row in rows.chunks_exact_mut(dimensions) {
+                row.iter_mut().zip(&centre).for_each(|(x, c)| *x = ((f64::from(*x) - f64::from(*c)) * scale) as f32);
+            }
+        });
+        Ok(Self { values: Arc::new(values), dimensions, centre, exponent, variance: variance * scale * scale })
+    }
+
+    /// Points that are stored as they come, for anchors in half precision; what they vary by is of no use there.
+    fn kept(values: Vec<f32>, dimensions: usize) -> Result<Self, Error> {
+        let pieces: Vec<&[f32]> = values.chunks(PIECE).collect();
+        let fit = threads::map(pieces, values.len(), |piece| piece.iter().fold(true, |all, x| all & (x.abs() <= LARGEST_HALF)));
+        if fit.contains(&false) {
+            rows::all_finite("points", &values, dimensions)?;
+            let position = values.iter().position(|x| x.abs() > LARGEST_HALF).unwrap_or_default();
+            let (row, value) = (position / dimensions, values[position].to_string());
+            return Err(Error::LargePoint { row, component: position % dimensions, value });
         }
-        points.values = Arc::new(values);
-        Ok(points)
+        Ok(Self { values: Arc::new(values), dimensions, centre: vec![0.0; dimensions], exponent: 0, variance: 0.0 })
     }
 
     /// Some of the rows.

@@ -1,7 +1,7 @@
 //! A recording's way through the stream.
 //!
-//! Runs of commands that need no host (dispatches, copies, clears) are enqueued one by one the first time and become a CUDA
-//! graph the second: a solver's step is the same recording again and again. A `Repeat` is played in chunks of bodies whose
+//! Runs of commands that need no host (dispatches, copies, clears) are enqueued one by one the first two times and become a CUDA
+//! graph the third: a solver's step is the same recording again and again, and what comes once or twice is not worth a graph. A `Repeat` is played in chunks of bodies whose
 //! sizes `super::pace` finds, as on other GPUs.
 
 use super::super::pace::Pace;
@@ -11,7 +11,7 @@ use super::{CudaDevice, failed};
 use crate::clock::now_ms;
 use cudarc::driver::{CudaContext, CudaGraph, DriverError, result, sys};
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::c_void;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -34,6 +34,9 @@ impl Play {
 
 /// Graphs that are kept; when there are more, all go and are made anew as needed.
 const MAX_GRAPHS: usize = 256;
+
+/// Hashes that are kept of what was played once.
+const MAX_ONCE: usize = 1 << 12;
 
 /// Kernels of a graph at most: a longer run of commands is several graphs.
 const MAX_GRAPH_COMMANDS: usize = 2048;
@@ -58,6 +61,8 @@ pub(super) struct Graphs {
     /// By the commands themselves: equality decides, not a hash.
     known: HashMap<u64, Vec<Run>>,
     count: usize,
+    /// Hashes of what was played once.
+    once: HashSet<u64>,
 }
 
 struct Run {
@@ -320,27 +325,34 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Enqueues `bodies` times the same commands, as a graph from the second time on.
+    /// Enqueues `bodies` times the same commands, as a graph from the third time on.
     fn run(&mut self, commands: &[Command], bodies: u32) -> Result<(), DeviceError> {
         let mut hasher = DefaultHasher::new();
         commands.iter().for_each(|command| hash(command, &mut hasher));
         bodies.hash(&mut hasher);
         let key = hasher.finish();
-        let runs = self.graphs.known.entry(key).or_default();
-        let known = runs.iter().position(|run| run.bodies == bodies && run.commands == commands);
+        let known = self.graphs.known.get(&key);
+        let known = known.and_then(|runs| runs.iter().position(|run| run.bodies == bodies && run.commands == commands));
         self.counters.submissions += 1;
         let Some(known) = known else {
             if self.graphs.count >= MAX_GRAPHS {
                 self.graphs = Graphs::default();
             }
             let dispatches = self.enqueue_all(commands, bodies)?;
-            let run = Run { commands: commands.to_vec(), bodies, graph: None, dispatches };
-            self.graphs.known.entry(key).or_default().push(run);
-            self.graphs.count += 1;
             self.counters.dispatches += dispatches;
+            if self.graphs.once.len() >= MAX_ONCE {
+                self.graphs.once.clear();
+            }
+            // The second time.
+            if !self.graphs.once.insert(key) {
+                self.graphs.once.remove(&key);
+                let run = Run { commands: commands.to_vec(), bodies, graph: None, dispatches };
+                self.graphs.known.entry(key).or_default().push(run);
+                self.graphs.count += 1;
+            }
             return Ok(());
         };
-        if runs[known].graph.is_none() {
+        if self.graphs.known.get(&key).is_some_and(|runs| runs[known].graph.is_none()) {
             self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
             let enqueued = self.enqueue_all(commands, bodies);
             let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
