@@ -9,6 +9,6 @@ import { setup } from "./setup.mjs";
 await entry(import.meta, async () => {
   await setup({ forTests: false });
   const project = await scratchProject("test_data", { tarball: await build(), packages: ["webgpu"], sources: "pkg_tests" });
-  await passThrough("node --test pkg_tests/real", process.execPath, ["--test", "--test-reporter=spec", join(project, "real/real.test.mjs")],
+  await passThrough("node --test pkg_tests/real", process.execPath, ["--test", "--test-reporter=spec", "--test-concurrency=1", ...["real", "embeddings"].map((name) => join(project, `real/${name}.test.mjs`))],
     { cwd: dirname(project), env: gpuEnvironment() });
 });
