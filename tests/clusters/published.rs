@@ -1,7 +1,7 @@
 //! The published compressor's synthetic rows: its own energies and anchors.
 
 use crate::support::{cluster, cpu, gpu, hash_of_halves, to_half};
-use leastwise::anneal::cluster::{Mean, Method, Options};
+use leastwise::anneal::cluster::{Mean, Method, Options, Start};
 use leastwise::device::{Device, Limits};
 
 /// `x[i][j] = f16(c[i mod 3] + ½ sin(0.1 (i d + j)))`, with c = 0, 5, 10.
@@ -84,5 +84,31 @@ fn energies_are_the_published_ones_on_webgpu() {
             follows(&mut gpu, "300x64x10", variant);
         }
         follows(&mut gpu, "1000x64x32", "trim10_maint");
+    }
+}
+
+/// Lloyd's iterations from farthest first, in f32: the rows that they begin with, and the energy that they end with.
+#[test]
+fn farthest_first_and_lloyds_iterations_are_those_of_the_reference() {
+    for (name, case) in golden().as_object().expect("cases") {
+        let size: Vec<usize> = name.split('x').map(|part| part.parse().expect("a number")).collect();
+        let points = rows(size[0], size[1]);
+        let of = |max_iterations: u32| Options {
+            method: Some(Method::Lloyd),
+            start: Some(Start::Farthest),
+            tolerance: Some(0.0),
+            max_iterations: Some(max_iterations),
+            ..Options::new(size[1] as u32, size[2] as u32)
+        };
+        // One iteration only assigns.
+        let start = cluster(&mut cpu(), &points, &of(1)).centroids;
+        let first = case["init_indices"].as_array().expect("rows").iter().map(|row| row.as_u64().expect("one") as usize);
+        for (number, (centroid, row)) in start.chunks(size[1]).zip(first).enumerate() {
+            let apart = centroid.iter().zip(&points[row * size[1]..]).map(|(a, x)| (a - x).abs()).fold(0.0, f32::max);
+            assert!(apart < 1e-4, "{name}: anchor {number} is not row {row}, but {apart} away");
+        }
+        let energy = cluster(&mut cpu(), &points, &of(300)).energy;
+        let expected = case["lloyd_f32"]["E"].as_f64().expect("an energy");
+        assert!((energy - expected).abs() <= 2e-4 * expected, "{name}: {energy}, expected {expected}");
     }
 }
