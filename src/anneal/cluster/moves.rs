@@ -73,9 +73,10 @@ impl Moves {
             best: None,
             seen_before: log.seen,
             settling: between(SETTLING, LITTLE / products),
-            most_failures: between(FAILURES, LITTLE / products),
+            // Few clusters have few ways to be wrong.
+            most_failures: between(FAILURES, LITTLE / products).min(settings.clusters),
             elite: None,
-            attempts: between(ATTEMPTS, LITTLE / products) - 1,
+            attempts: (between(ATTEMPTS, LITTLE / products) - 1).min(settings.clusters / 8),
         };
         if moves.is_spent(log, settings) {
             return None;
