@@ -38,7 +38,7 @@ type Without<Names extends string> = { readonly [Name in Names]?: never };
  */
 export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
   readonly method?: "anneal";
-  /** The share of its temperature that every step takes away; 0.1 unless told. */
+  /** The share of its temperature that every step takes away, at least 0.01; 0.1 unless told. */
   readonly cooling?: number;
 }
 
