@@ -16,6 +16,7 @@
 mod background;
 mod compile;
 mod double;
+mod graphs;
 mod open;
 mod play;
 mod staging;
@@ -51,7 +52,7 @@ pub struct CudaDevice {
     kernels: Kernels,
     /// Shared memory that a workgroup can have.
     shared_bytes: u32,
-    graphs: play::Graphs,
+    graphs: graphs::Graphs,
     /// What is known of bodies of `Repeat`s, by their signature.
     paces: HashMap<u64, super::pace::Pace>,
     /// Pinned memory through which flags and readbacks come.

@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, play, staging};
+use super::{CudaDevice, compile::Kernels, graphs, play, staging};
 use crate::device::{Counters, DeviceError, Limits, Precision};
 use cudarc::driver::{CudaContext, result, sys};
 use serde::Serialize;
@@ -159,7 +159,7 @@ impl CudaDevice {
             limits,
             buffers: HashMap::new(),
             next_buffer: 0,
-            graphs: play::Graphs::default(),
+            graphs: graphs::Graphs::default(),
             paces: Default::default(),
             counters: Counters::default(),
         })

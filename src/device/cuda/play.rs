@@ -1,19 +1,16 @@
 //! A recording's way through the stream.
 //!
-//! Runs of commands that need no host (dispatches, copies, clears) are enqueued one by one the first two times and become a CUDA
-//! graph the third: a solver's step is the same recording again and again, and what comes once or twice is not worth a graph. A `Repeat` is played in chunks of bodies whose
-//! sizes `super::pace` finds, as on other GPUs.
+//! Runs of commands that need no host (dispatches, copies, clears) become CUDA graphs where they come again (`graphs.rs`). A
+//! `Repeat` is played in chunks of bodies whose sizes `super::pace` finds, as on other GPUs.
 
 use super::super::pace::Pace;
 use super::super::recording::singles;
 use super::super::{BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Playing, Recording, Slice};
 use super::{CudaDevice, failed};
 use crate::clock::now_ms;
-use cudarc::driver::{CudaContext, CudaGraph, DriverError, result, sys};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet, VecDeque};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use wgsl_cuda::Parameter;
 
@@ -32,17 +29,8 @@ impl Play {
     }
 }
 
-/// Graphs that are kept; when there are more, all go and are made anew as needed.
-const MAX_GRAPHS: usize = 256;
-
-/// Hashes that are kept of what was played once.
-const MAX_ONCE: usize = 1 << 12;
-
 /// Kernels of a graph at most: a longer run of commands is several graphs.
 const MAX_GRAPH_COMMANDS: usize = 2048;
-
-/// Bodies of a graph at most. Chunks of a `Repeat` are made of graphs of 1, 2, 4, … bodies, so that there are few.
-const MOST_BODIES: u32 = 32;
 
 /// Chunks of a `Repeat` whose flags can be on their way at once.
 const FLAGS: usize = 2;
@@ -53,44 +41,6 @@ struct Chunk {
     bodies: u32,
     played: u32,
     begun_ms: f64,
-}
-
-/// Runs of commands that were played before.
-#[derive(Default)]
-pub(super) struct Graphs {
-    /// By the commands themselves: equality decides, not a hash.
-    known: HashMap<u64, Vec<Run>>,
-    count: usize,
-    /// Hashes of what was played once.
-    once: HashSet<u64>,
-}
-
-struct Run {
-    commands: Vec<Command>,
-    bodies: u32,
-    graph: Option<CudaGraph>,
-    dispatches: u64,
-}
-
-// SAFETY: a graph is launched and destroyed by its device alone, which binds the context to the thread that it is on.
-unsafe impl Send for Run {}
-
-impl Graphs {
-    /// Drops the graphs that use a buffer which is going to be freed.
-    pub fn forget(&mut self, buffer: BufferId) {
-        let uses = |slice: &Slice| slice.buffer == buffer;
-        let named = |command: &Command| match command {
-            Command::Dispatch(dispatch) => dispatch.bindings.iter().flatten().any(uses),
-            Command::Copy { from, to } => uses(from) || uses(to),
-            Command::Clear { slice } => uses(slice),
-            _ => false,
-        };
-        for runs in self.known.values_mut() {
-            runs.retain(|run| !run.commands.iter().any(named));
-        }
-        self.known.retain(|_, runs| !runs.is_empty());
-        self.count = self.known.values().map(Vec::len).sum();
-    }
 }
 
 /// Pinned memory: flags of chunks of a `Repeat` in turn, and readbacks.
@@ -314,64 +264,8 @@ impl CudaDevice {
         }
     }
 
-    /// Enqueues `bodies` times the same commands, as graphs of 1, 2, 4, … of them.
-    fn run_bodies(&mut self, commands: &[Command], bodies: u32) -> Result<(), DeviceError> {
-        let mut left = bodies;
-        while left > 0 {
-            let now = (1 << left.ilog2()).min(MOST_BODIES);
-            self.run(commands, now)?;
-            left -= now;
-        }
-        Ok(())
-    }
-
-    /// Enqueues `bodies` times the same commands, as a graph from the third time on.
-    fn run(&mut self, commands: &[Command], bodies: u32) -> Result<(), DeviceError> {
-        let mut hasher = DefaultHasher::new();
-        commands.iter().for_each(|command| hash(command, &mut hasher));
-        bodies.hash(&mut hasher);
-        let key = hasher.finish();
-        let known = self.graphs.known.get(&key);
-        let known = known.and_then(|runs| runs.iter().position(|run| run.bodies == bodies && run.commands == commands));
-        self.counters.submissions += 1;
-        let Some(known) = known else {
-            if self.graphs.count >= MAX_GRAPHS {
-                self.graphs = Graphs::default();
-            }
-            let dispatches = self.enqueue_all(commands, bodies)?;
-            self.counters.dispatches += dispatches;
-            if self.graphs.once.len() >= MAX_ONCE {
-                self.graphs.once.clear();
-            }
-            // The second time.
-            if !self.graphs.once.insert(key) {
-                self.graphs.once.remove(&key);
-                let run = Run { commands: commands.to_vec(), bodies, graph: None, dispatches };
-                self.graphs.known.entry(key).or_default().push(run);
-                self.graphs.count += 1;
-            }
-            return Ok(());
-        };
-        if self.graphs.known.get(&key).is_some_and(|runs| runs[known].graph.is_none()) {
-            self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
-            let enqueued = self.enqueue_all(commands, bodies);
-            let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-            let graph = self.stream.end_capture(flags).map_err(failed)?;
-            enqueued?;
-            if let Some(run) = self.graphs.known.get_mut(&key).and_then(|runs| runs.get_mut(known)) {
-                run.graph = graph;
-            }
-        }
-        let run = self.graphs.known.get(&key).and_then(|runs| runs.get(known));
-        let Some(Run { graph: Some(graph), dispatches, .. }) = run else {
-            return Err(DeviceError::Invalid("a recording of nothing".into()));
-        };
-        graph.launch().map_err(failed)?;
-        self.counters.dispatches += dispatches;
-        Ok(())
-    }
-
-    fn enqueue_all(&self, commands: &[Command], bodies: u32) -> Result<u64, DeviceError> {
+    /// Gives the number of kernels.
+    pub(super) fn enqueue_all(&self, commands: &[Command], bodies: u32) -> Result<u64, DeviceError> {
         let mut dispatches = 0;
         for _ in 0..bodies {
             for command in commands {
@@ -540,13 +434,4 @@ impl CudaDevice {
 /// Whether a command needs nothing of the host.
 fn is_enqueued(command: &Command) -> bool {
     matches!(command, Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_))
-}
-
-fn hash(command: &Command, hasher: &mut DefaultHasher) {
-    match command {
-        Command::Dispatch(dispatch) => dispatch.hash(hasher),
-        Command::Copy { from, to } => (from, to).hash(hasher),
-        Command::Clear { slice } => slice.hash(hasher),
-        _ => {}
-    }
 }
