@@ -149,31 +149,7 @@ fn hold(matrix: &mut BlockMatrix, inverse: &[f64]) {
 
 /// H becomes D⁻¹HD⁻¹, and the identity where D⁻¹ is 0.
 fn rescale(matrix: &mut BlockMatrix, inverse: &[f64]) {
-    let BlockMatrix { pattern, diagonal, lower } = matrix;
-    for table in &pattern.tables {
-        let width = table.width as usize;
-        for variable in 0..table.count as usize {
-            let own = &inverse[table.scalar as usize + variable * width..][..width];
-            let block = &mut diagonal[table.block as usize + variable * packed(width, 0)..];
-            for r in 0..width {
-                for c in 0..=r {
-                    block[packed(r, c)] *= own[r] * own[c];
-                }
-            }
-        }
-    }
-    for part in &pattern.parts {
-        let [rows, columns] = [part.row, part.column].map(|number| &pattern.tables[number as usize]);
-        let (height, width) = (part.rows as usize, part.width as usize);
-        for variable in 0..rows.count {
-            let above = &inverse[rows.scalar as usize + variable as usize * height..][..height];
-            for (block, column) in part.row(variable) {
-                let across = &inverse[columns.scalar as usize + column as usize * width..][..width];
-                let values = &mut lower[part.base as usize + block as usize * height * width..][..height * width];
-                values.iter_mut().enumerate().for_each(|(place, value)| *value *= above[place / width] * across[place % width]);
-            }
-        }
-    }
+    matrix.change(|r, c, value| value * (inverse[r] * inverse[c]));
     hold(matrix, inverse);
 }
 

@@ -44,17 +44,20 @@ impl BlockMatrix {
 
     /// Rows and columns of unknowns that are not free (0) become those of the identity.
     pub fn mask(&mut self, free: &[f64]) {
+        self.change(|r, c, value| if free[r] == 0.0 || free[c] == 0.0 { f64::from(u8::from(r == c)) } else { value });
+    }
+
+    /// Every entry of the lower triangle becomes what `to` makes of its row, its column and it.
+    pub fn change(&mut self, to: impl Fn(usize, usize, f64) -> f64) {
         let Self { pattern, diagonal, lower } = self;
         for table in &pattern.tables {
             let width = table.width as usize;
             for variable in 0..table.count as usize {
-                let free = &free[table.scalar as usize + variable * width..][..width];
+                let first = table.scalar as usize + variable * width;
                 let block = &mut diagonal[table.block as usize + variable * packed(width, 0)..];
                 for r in 0..width {
                     for c in 0..=r {
-                        if free[r] == 0.0 || free[c] == 0.0 {
-                            block[packed(r, c)] = f64::from(u8::from(r == c));
-                        }
+                        block[packed(r, c)] = to(first + r, first + c, block[packed(r, c)]);
                     }
                 }
             }
@@ -63,14 +66,12 @@ impl BlockMatrix {
             let [rows, columns] = [part.row, part.column].map(|number| &pattern.tables[number as usize]);
             let (height, width) = (part.rows as usize, part.width as usize);
             for variable in 0..rows.count {
-                let above = &free[rows.scalar as usize + variable as usize * height..][..height];
+                let above = rows.scalar as usize + variable as usize * height;
                 for (block, column) in part.row(variable) {
-                    let across = &free[columns.scalar as usize + column as usize * width..][..width];
+                    let across = columns.scalar as usize + column as usize * width;
                     let values = &mut lower[part.base as usize + block as usize * height * width..][..height * width];
                     for (place, value) in values.iter_mut().enumerate() {
-                        if above[place / width] == 0.0 || across[place % width] == 0.0 {
-                            *value = 0.0;
-                        }
+                        *value = to(above + place / width, across + place % width, *value);
                     }
                 }
             }
