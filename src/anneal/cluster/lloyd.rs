@@ -6,6 +6,7 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::{Sums, Workspace};
 use super::{Log, Mean, Settings, Start, Termination, state};
+use crate::anneal::random::SplitMix64;
 use crate::device::Command;
 use crate::error::Error;
 
@@ -16,21 +17,9 @@ const LEAST_CHANGE: f64 = f32::MIN_POSITIVE as f64;
 /// Where the energy is less than this part of the points' variance, ‖x‖² + ‖a‖² − 2x·a has lost what tells anchors apart.
 const CANCELLED: f64 = 1e-3;
 
-/// Numbers from 0 to 1, always the same of one seed (Steele, Lea & Flood 2014: "splitmix").
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u32) -> Self {
-        Self(u64::from(seed) ^ 0x9e37_79b9_7f4a_7c15)
-    }
-
-    pub fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// What all is drawn from.
+fn random(seed: u32) -> SplitMix64 {
+    SplitMix64(u64::from(seed) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
 enum Stage {
@@ -81,10 +70,10 @@ pub fn prepare(script: &mut Script, settings: &Settings, points: &Points) {
 /// Chooses where anchors start: one after the other, at the farthest point or, of a few at random, at the one that leaves the least sum
 /// of squared distances (Arthur & Vassilvitskii 2007, section 5: greedy k-means++).
 pub fn start(script: &mut Script, settings: &Settings, points: &Points) {
-    let mut random = Random::new(settings.seed);
+    let mut random = random(settings.seed);
     let trials = if settings.start == Start::PlusPlus { script.work.trials(settings.clusters) } else { 0 };
-    let first = if trials > 0 { (random.next() * f64::from(points.count())) as u32 } else { 0 };
-    let uniforms: Vec<f64> = (0..trials * settings.clusters).map(|_| random.next()).collect();
+    let first = if trials > 0 { (random.unit() * f64::from(points.count())) as u32 } else { 0 };
+    let uniforms: Vec<f64> = (0..trials * settings.clusters).map(|_| random.unit()).collect();
     script.push(Command::UploadReals { buffer: script.work.uniforms.buffer, offset: 0, data: uniforms });
     script.push(Command::UploadIndices { buffer: script.work.table.buffer, offset: script.work.places.choice, data: vec![first] });
     for anchor in 0..settings.clusters {
@@ -255,11 +244,11 @@ pub fn end(log: &mut Log, done: bool, settings: &Settings) {
 
 /// A fixed share of rows, spread over all: which they are depends on the seed alone (Knuth, TAOCP 2, algorithm S).
 pub fn sample(count: u32, wanted: u32, seed: u32) -> Vec<u32> {
-    let mut random = Random::new(seed ^ 0x5a5a_5a5a);
+    let mut random = random(seed ^ 0x5a5a_5a5a);
     let mut chosen = Vec::with_capacity(wanted as usize);
     for row in 0..count {
         let needed = wanted - chosen.len() as u32;
-        if random.next() * f64::from(count - row) < f64::from(needed) {
+        if random.unit() * f64::from(count - row) < f64::from(needed) {
             chosen.push(row);
         }
     }
