@@ -40,6 +40,7 @@ pub use gauge::Freedom;
 pub use incidence::Incidence;
 pub use loss::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
+pub use projection::{Projection, rounding};
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;

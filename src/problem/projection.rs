@@ -15,8 +15,10 @@ pub struct Projection {
     pub limits: Slice,
 }
 
-/// Eight roundings.
-const TOLERANCE: [f64; 2] = [1.8e-15, 9.5e-7];
+/// What of a Hessian counts as rounding: eight of them.
+pub fn rounding(precision: Precision) -> f64 {
+    if precision == Precision::F32 { 9.5e-7 } else { 1.8e-15 }
+}
 
 impl Projection {
     pub(super) fn new(
@@ -29,9 +31,8 @@ impl Projection {
         let map =
             Slice { buffer: device.allocate(Kind::Index, codes.len() as u32, "entries of a Hessian")?, offset: 0, len: codes.len() as u32 };
         let limits = device.allocate(Kind::Real, 2, "least eigenvalue and tolerance").inspect_err(|_| device.free(map.buffer))?;
-        let tolerance = TOLERANCE[usize::from(device.precision() == Precision::F32)];
         uploads.push(Command::UploadIndices { buffer: map.buffer, offset: 0, data: codes });
-        uploads.push(Command::UploadReals { buffer: limits, offset: 0, data: vec![0.0, tolerance] });
+        uploads.push(Command::UploadReals { buffer: limits, offset: 0, data: vec![0.0, rounding(device.precision())] });
         Ok(Self { curvature, project, map, limits: Slice { buffer: limits, offset: 0, len: 2 } })
     }
 

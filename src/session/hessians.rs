@@ -4,10 +4,10 @@
 //! window's data and indices are copied into buffers of its own, as many instances at a time as fit.
 
 use super::inspect::input_places;
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Play, Precision, Recording, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, KernelId, Kind, Play, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, NEGATIVE};
-use crate::problem::{HessianKernel, Problem, Registry};
+use crate::problem::{HessianKernel, Problem, Registry, rounding};
 use crate::solve::dispatch;
 use std::collections::{HashMap, VecDeque};
 
@@ -150,8 +150,7 @@ impl Hessians {
             recording.push(Command::UploadIndices { buffer: map.buffer, offset: 0, data: programs.entries.codes.clone() });
             let work = self.allocate(device, Kind::Real, width * (width + 1) * count, "eigenvectors")?;
             let projected = self.allocate(device, Kind::Real, programs.entries.width * count, "semidefinite Hessians")?;
-            // Eight roundings.
-            let tolerance = if device.precision() == Precision::F32 { 9.5e-7 } else { 1.8e-15 };
+            let tolerance = rounding(device.precision());
             let limits = self.allocate(device, Kind::Real, 2, "least eigenvalue and tolerance")?;
             recording.push(Command::UploadReals { buffer: limits.buffer, offset: 0, data: vec![0.0, tolerance] });
             let bindings = [(ARENA, limits), (INDEX, map), (VECTOR_IN, values), (VECTOR_OUT, projected), (JACOBIAN, work)];
