@@ -126,8 +126,10 @@ fn squares_of_what_is_linear_make_the_same_steps_as_residuals() {
             let what = format!("LEASTWISE_TEST_SEED={seed}, {name}, {linear}: {:?} and {:?}", costs(&residual), costs(&energy));
             assert!((residual.initial_cost - energy.initial_cost).abs() <= exactness * residual.initial_cost, "{what}");
             assert_eq!(residual.iterations.len(), energy.iterations.len(), "{what}");
+            // A factor leaves rounding alone, conjugate gradients what they were told they may.
+            let bound = if linear == "sparse-cholesky" { 10.0 * exactness } else { 10.0 * exactness.max(1e-6) };
             for (a, b) in costs(&residual).into_iter().zip(costs(&energy)) {
-                assert!((a - b).abs() <= 10.0 * exactness.max(1e-6) * residual.initial_cost, "{what}");
+                assert!((a - b).abs() <= bound * residual.initial_cost, "{what}");
             }
             assert!(energy.cost < 0.7 * energy.initial_cost, "{what}");
             assert_eq!(energy.gauge, residual.gauge, "{what}");
