@@ -1,6 +1,6 @@
-// The cost from its partial sums. One workgroup.
+// A cost from its partial sums. One workgroup.
 //
-// words0: number of partials, distance between the sums and their low parts
+// words0: number of partials, distance between the sums and their low parts, the element of the state
 
 @group(0) @binding(7) var<storage, read_write> state: array<real>;
 @group(0) @binding(8) var<storage, read> partials: array<real>;
@@ -13,6 +13,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     let sum = group_sum_exact(lane, part);
     if (lane == 0u) {
-        state[COST] = sum.high + sum.low;
+        state[params.words0.z] = sum.high + sum.low;
     }
 }

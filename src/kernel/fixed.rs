@@ -82,6 +82,15 @@ fixed! {
     TrustRegion = trust_region [STATE: W];
     Combine = combine [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: R];
     Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
+    Stretch = stretch [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Changed = changed [STATE: W, PARTIALS: R];
+    Slopes = slopes [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, JACOBIAN: R, STATE: R, PARTIALS: W];
+    LineSearch = line_search [STATE: W, PARTIALS: R];
+    Remember = remember [ARENA: R, DATA: R, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R];
+    InnerProducts = inner_products [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    TwoLoop = two_loop [VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: W];
+    Descend = descend [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    Adam = adam [ARENA: R, DATA: R, INDEX: W, VECTOR_OUT: W, STATE: R];
     ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
     Assign = assign [ARENA: R, DATA: R, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
     Tally = tally [INDEX: W, STATE: R];
@@ -117,8 +126,10 @@ fixed! {
 }
 
 impl Fixed {
-    /// What every solver has: all but what second derivatives alone need, clusterings and searches.
-    pub const OF_SOLVERS: &[Fixed] = Self::ALL.split_at(Self::ProjectBlocks as usize).0;
+    /// What every solver has: all but what is for one kind of methods, for second derivatives, clusterings and searches.
+    pub const OF_SOLVERS: &[Fixed] = Self::ALL.split_at(Self::Stretch as usize).0;
+    /// What solvers have that solve no linear system.
+    pub const OF_DESCENTS: &[Fixed] = Self::ALL.split_at(Self::ProjectBlocks as usize).0;
     /// What clusterings have besides `sum`.
     pub const OF_CLUSTERINGS: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).0.split_at(Self::Assign as usize).1;
     /// What searches among compressed vectors have.

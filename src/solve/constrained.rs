@@ -80,9 +80,10 @@ impl Workspace {
         Ok(())
     }
 
-    /// Clips the step of which `trial` is made, and promises what the model makes of the clipped one. Uses p and q.
-    pub(super) fn clip(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) {
-        let Some([lower, upper]) = self.bounds() else { return };
+    /// Clips the step of which `trial` is made: s = P(x + s) − x, which p is as well. Gives the number of partials of what is
+    /// known of it; none where there are no limits.
+    pub(super) fn clip(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) -> Option<u32> {
+        let [lower, upper] = self.bounds()?;
         let bindings = [
             (ARENA, point),
             (DATA, lower),
@@ -97,7 +98,12 @@ impl Workspace {
             let unknowns = table.unknowns();
             (unknowns, vec![self.partial_distance, table.arena, table.vector, partial, unknowns, u32::from(table.is_bounded())])
         };
-        let partials = self.partial_over_tables(Fixed::Clip, problem, words, &bindings, commands);
+        Some(self.partial_over_tables(Fixed::Clip, problem, words, &bindings, commands))
+    }
+
+    /// Clips the step of which `trial` is made, and promises what the model makes of the clipped one. Uses p and q.
+    pub(super) fn clip_with_model(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) {
+        let Some(partials) = self.clip(problem, point, trial, commands) else { return };
         commands.push(self.reduce(Fixed::Clipped, &[partials, self.partial_distance]));
         let vector = problem.vector_len();
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });

@@ -4,11 +4,16 @@
 //!   Problems*, 2nd ed. 2004, section 3.2): the step is the solution; a rejected one raises λ, and the next is solved anew.
 //! - *Gauss–Newton*: λ = 0. A step that lowers the cost too little for its promise is halved, and halved again, without
 //!   another linear solve (Björck, *Numerical Methods for Least Squares Problems*, 1996, section 9.2.1).
+//! - *Newton*: the same for energies, whose JᵀWJ is of projected Hessians, with next to no λ: where these are singular there is
+//!   a step all the same (Teran, Sifakis, Irving & Fedkiw, *Robust Quasistatic Finite Elements and Flesh Simulation*, 2005).
 //! - *Dogleg* (Powell 1970; Byrd, Schnabel & Shultz 1988): within the trust region √(sᵀDs) ≤ Δ, a combination of the
 //!   steepest descent and the Gauss–Newton step; after a rejected step Δ shrinks and they are combined anew.
 //!
+//! - Methods without a linear system are [descents](super::descent).
+//!
 //! All rules are shaders over the state; nothing here knows a number that the device has.
 
+use super::descent::Rule;
 use super::linear::pcg;
 use super::{Iteration, Workspace, state};
 use crate::device::{Command, Precision, Slice, binding::*};
@@ -16,11 +21,14 @@ use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::Problem;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Method {
     LevenbergMarquardt,
     GaussNewton,
+    Newton,
     Dogleg(Dogleg),
+    /// By the gradient alone, without a linear system.
+    Descent(Rule),
 }
 
 /// Where in the trust region a dogleg step is looked for.
@@ -39,8 +47,9 @@ const FIRST_DAMPING: f64 = 1e-4;
 pub const FIRST_FLOOR: f64 = 1e-6;
 /// Δ of the first step (Ceres').
 const FIRST_RADIUS: f64 = 1e4;
-/// λ of dogleg's Gauss–Newton steps, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be felt at all.
-const DOGLEG_DAMPING: [f64; 2] = [1e-8, 1e-6];
+/// λ of dogleg's Gauss–Newton steps and of Newton's, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be
+/// felt at all.
+const SLIGHT_DAMPING: [f64; 2] = [1e-8, 1e-6];
 
 impl Method {
     /// The name that options and reports have for it.
@@ -48,15 +57,17 @@ impl Method {
         match self {
             Self::LevenbergMarquardt => "lm",
             Self::GaussNewton => "gauss-newton",
+            Self::Newton => "newton",
             Self::Dogleg(_) => "dogleg",
+            Self::Descent(rule) => rule.name(),
         }
     }
 
     pub fn first_damping(self, precision: Precision) -> f64 {
         match self {
             Self::LevenbergMarquardt => FIRST_DAMPING,
-            Self::GaussNewton => 0.0,
-            Self::Dogleg(_) => DOGLEG_DAMPING[usize::from(precision == Precision::F32)],
+            Self::GaussNewton | Self::Descent(_) => 0.0,
+            Self::Newton | Self::Dogleg(_) => SLIGHT_DAMPING[usize::from(precision == Precision::F32)],
         }
     }
 
@@ -65,15 +76,26 @@ impl Method {
         let mut start = vec![(state::DAMPING, self.first_damping(precision)), (state::TOO_FAR, 0.0)];
         match self {
             Self::LevenbergMarquardt => start.push((state::GROWTH, 2.0)),
-            Self::GaussNewton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
+            Self::GaussNewton | Self::Newton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
             Self::Dogleg(_) => start.push((state::RADIUS, FIRST_RADIUS)),
+            Self::Descent(rule) => start.extend(rule.start()),
         }
         start
     }
 
     /// Whether its steps are made of a solution that is kept, so that the step after a rejected one needs no other.
     pub fn keeps_solution(self) -> bool {
-        self != Self::LevenbergMarquardt
+        matches!(self, Self::GaussNewton | Self::Newton | Self::Dogleg(_))
+    }
+
+    /// How directions are made, where no linear system is solved.
+    pub fn descent(self) -> Option<Rule> {
+        if let Self::Descent(rule) = self { Some(rule) } else { None }
+    }
+
+    /// Whether its steps are parts of a whole one.
+    pub fn has_length(self) -> bool {
+        matches!(self, Self::GaussNewton | Self::Newton | Self::Descent(_))
     }
 
     /// Whether λ may be raised where a system has no solution without.
@@ -94,8 +116,10 @@ impl Method {
         let less = 0.25f64.powi(times as i32);
         match self {
             Self::LevenbergMarquardt => vec![(state::DAMPING, (step.damping / less).clamp(1e-20, 1e15)), (state::GROWTH, 2.0)],
-            Self::GaussNewton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
+            Self::GaussNewton | Self::Newton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
             Self::Dogleg(_) => vec![(state::RADIUS, step.radius.unwrap_or(FIRST_RADIUS) * less)],
+            // A search takes no point where J is not finite.
+            Self::Descent(_) => Vec::new(),
         }
     }
 
@@ -107,7 +131,7 @@ impl Method {
         let [newton, residual] = work.newton()?;
         commands.push(Command::Copy { from: work.step, to: newton });
         commands.push(Command::Copy { from: work.residual, to: residual });
-        if self == Self::GaussNewton {
+        if !matches!(self, Self::Dogleg(_)) {
             return Ok(());
         }
         let vector = problem.vector_len();
@@ -137,11 +161,11 @@ impl Method {
         Ok(())
     }
 
-    /// Makes the step of what was kept: for Gauss–Newton b·n, for dogleg a·d + b·n.
+    /// Makes the step of what was kept: for Gauss–Newton and Newton b·n, for dogleg a·d + b·n.
     pub fn combine(self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         match self {
-            Self::LevenbergMarquardt => return Ok(()),
-            Self::GaussNewton => {}
+            Self::LevenbergMarquardt | Self::Descent(_) => return Ok(()),
+            Self::GaussNewton | Self::Newton => {}
             Self::Dogleg(Dogleg::Traditional) => commands.push(work.scalars(Fixed::Dogleg)),
             Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
         }
@@ -163,10 +187,12 @@ impl Method {
 
     /// What follows from the outcome for the next step.
     pub fn learn(self, work: &Workspace, commands: &mut Vec<Command>) {
-        commands.push(work.scalars(match self {
+        let rule = match self {
             Self::LevenbergMarquardt => Fixed::Nielsen,
-            Self::GaussNewton => Fixed::StepLength,
+            Self::GaussNewton | Self::Newton => Fixed::StepLength,
             Self::Dogleg(_) => Fixed::TrustRegion,
-        }));
+            Self::Descent(_) => return,
+        };
+        commands.push(work.scalars(rule));
     }
 }

@@ -6,6 +6,7 @@
 pub mod assembly;
 mod constrained;
 pub mod covariance;
+pub mod descent;
 pub mod linear;
 mod method;
 pub mod offender;

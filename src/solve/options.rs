@@ -1,5 +1,6 @@
 //! What a caller may ask of a solve.
 
+use super::descent::{Rates, Rule};
 use super::linear::{Linear, Wanted};
 use super::method::{Dogleg, Method};
 use crate::device::Precision;
@@ -10,8 +11,14 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Options {
-    /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"dogleg"`.
+    /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"newton"`; `"dogleg"`. By the gradient alone: `"lbfgs"`,
+    /// `"nonlinear-cg"`, `"gradient-descent"`, `"adam"`.
     pub method: Option<String>,
+    /// Pairs of steps and changes of the gradient that `"lbfgs"` keeps, from 1 to 20; 10 unless told.
+    pub memory: Option<f64>,
+    /// Adam's η, 0.01 unless told, and β₁ and β₂, 0.9 and 0.999.
+    pub learning_rate: Option<f64>,
+    pub decays: Option<[f64; 2]>,
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
@@ -66,13 +73,27 @@ impl Tolerances {
         Self { max_iterations: 2000, cost: 1e-15, gradient: 1e-20, step: 1e-15 },
         Self { max_iterations: 2000, cost: 1e-9, gradient: 1e-20, step: 1e-9 },
     ];
+    /// Steps by the gradient alone are many and short, and a small one says less of what is left.
+    const OF_DESCENTS: [Self; 2] = [
+        Self { max_iterations: 1000, cost: 1e-12, gradient: 1e-10, step: 1e-12 },
+        Self { max_iterations: 1000, cost: 1e-8, gradient: 1e-10, step: 1e-8 },
+    ];
+    /// Iterations of methods without memory.
+    const MOST_ITERATIONS: u32 = 10_000;
 }
 
 impl Settings {
     /// What was asked for; else what suits the linear solver and the precision.
     pub fn tolerances(&self, linear: Linear, precision: Precision) -> Tolerances {
+        let single = usize::from(precision == Precision::F32);
         let usual = match linear {
-            Linear::Dense => Tolerances::OF_FEW_UNKNOWNS[usize::from(precision == Precision::F32)],
+            Linear::Dense => Tolerances::OF_FEW_UNKNOWNS[single],
+            Linear::None => match self.method.descent() {
+                Some(Rule::GradientDescent | Rule::Adam(_)) => {
+                    Tolerances { max_iterations: Tolerances::MOST_ITERATIONS, ..Tolerances::OF_DESCENTS[single] }
+                }
+                _ => Tolerances::OF_DESCENTS[single],
+            },
             _ => Tolerances::USUAL,
         };
         Tolerances {
@@ -89,11 +110,18 @@ const FORCING: [f64; 2] = [1e-3, 0.1];
 
 impl Options {
     pub fn settings(&self) -> Result<Settings, Error> {
-        let method = one_of(
-            "method",
-            &self.method,
-            &[("lm", Method::LevenbergMarquardt), ("gauss-newton", Method::GaussNewton), ("dogleg", Method::Dogleg(Dogleg::Traditional))],
-        )?;
+        let methods = [
+            Method::LevenbergMarquardt,
+            Method::GaussNewton,
+            Method::Newton,
+            Method::Dogleg(Dogleg::Traditional),
+            Method::Descent(Rule::Lbfgs(self.pairs()?)),
+            Method::Descent(Rule::ConjugateGradients),
+            Method::Descent(Rule::GradientDescent),
+            Method::Descent(Rule::Adam(self.rates()?)),
+        ];
+        let method = one_of("method", &self.method, &methods.map(|method| (method.name(), method)))?;
+        self.only_with(method)?;
         let dogleg = one_of("dogleg", &self.dogleg, &[("traditional", Dogleg::Traditional), ("subspace", Dogleg::Subspace)])?;
         let method = match method {
             Method::Dogleg(_) => Method::Dogleg(dogleg),
@@ -143,6 +171,57 @@ impl Options {
             gradient_tolerance: number("gradientTolerance", self.gradient_tolerance)?,
             step_tolerance: number("stepTolerance", self.step_tolerance)?,
         })
+    }
+}
+
+impl Options {
+    fn pairs(&self) -> Result<u32, Error> {
+        match self.memory {
+            None => Ok(Rule::USUAL_PAIRS),
+            Some(pairs) if pairs.fract() == 0.0 && (1.0..=f64::from(Rule::MOST_PAIRS)).contains(&pairs) => Ok(pairs as u32),
+            Some(pairs) => {
+                Err(Error::InvalidOption(format!("memory must be a whole number from 1 to {}, not {pairs}", Rule::MOST_PAIRS)))
+            }
+        }
+    }
+
+    fn rates(&self) -> Result<Rates, Error> {
+        let usual = Rates::default();
+        let rates = Rates { learning_rate: self.learning_rate.unwrap_or(usual.learning_rate), decays: self.decays.unwrap_or(usual.decays) };
+        if !(rates.learning_rate > 0.0 && rates.learning_rate.is_finite()) {
+            return Err(Error::InvalidOption(format!("learningRate must be a positive number, not {}", rates.learning_rate)));
+        }
+        if let Some(decay) = rates.decays.iter().find(|decay| !(0.0..1.0).contains(*decay)) {
+            return Err(Error::InvalidOption(format!("decays must be two numbers from 0 to less than 1, not {decay}")));
+        }
+        Ok(rates)
+    }
+
+    /// Refuses what the method would not look at.
+    fn only_with(&self, method: Method) -> Result<(), Error> {
+        let rule = method.descent();
+        let of_systems = [
+            ("linear", self.linear.as_deref().is_some_and(|linear| linear != "auto")),
+            ("eliminate", self.eliminate.is_some()),
+            ("maxInnerIterations", self.max_inner_iterations.is_some()),
+            ("forcing", self.forcing.is_some()),
+            ("nonmonotone", self.nonmonotone.is_some_and(|steps| steps != 0.0)),
+        ];
+        let name = method.name();
+        if let Some((option, _)) = of_systems.iter().find(|(_, given)| *given && rule.is_some()) {
+            return Err(Error::InvalidOption(format!("{option}: method \"{name}\" solves no linear system; leave it out")));
+        }
+        let of_rules = [
+            ("memory", self.memory.is_some(), matches!(rule, Some(Rule::Lbfgs(_))), "lbfgs"),
+            ("learningRate", self.learning_rate.is_some(), matches!(rule, Some(Rule::Adam(_))), "adam"),
+            ("decays", self.decays.is_some(), matches!(rule, Some(Rule::Adam(_))), "adam"),
+        ];
+        match of_rules.iter().find(|(_, given, known, _)| *given && !known) {
+            Some((option, _, _, of)) => {
+                Err(Error::InvalidOption(format!("{option}: the method is \"{name}\"; say method: \"{of}\"")))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -7,11 +7,13 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
+mod descending;
 mod reporting;
 mod upkeep;
 
+use super::descent::Descent;
 use super::linear::host::{Host, Knobs};
-use super::linear::{Choice, Inner, Linear, auto};
+use super::linear::{Choice, Inner, Linear};
 use super::method::FIRST_FLOOR;
 use super::offender::Offenders;
 use super::options::{Settings, Tolerances};
@@ -64,6 +66,10 @@ pub struct Solver {
     choice: Choice,
     /// The linear solver, if it is on the host.
     host: Option<Host>,
+    /// What a method has that solves no linear system.
+    descent: Option<Descent>,
+    /// Whether such a method knows nothing of the point.
+    sets_out: bool,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
     /// λ, φ and η of the next step, as far as the host knows.
@@ -117,19 +123,14 @@ impl Solver {
         let before = device.counters();
         problem.lay_out(device, registry)?;
         let started = now_ms();
-        let work = Workspace::new(device, problem, needs(&settings))?;
-        let (choice, host) = match auto::make(&settings.linear, device, registry, problem) {
-            Ok(made) => made,
-            Err(error) => {
-                work.buffers().into_iter().for_each(|buffer| device.free(buffer));
-                return Err(error);
-            }
-        };
+        let upkeep::Made { work, choice, host, descent } = upkeep::make(&settings, device, registry, problem)?;
         let precision = device.precision();
         Ok(Self {
             work,
             choice,
             host,
+            descent,
+            sets_out: true,
             returned: (0, 0),
             knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
@@ -174,7 +175,8 @@ impl Solver {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).collect()
+        let of_descent = self.descent.iter().flat_map(Descent::buffers);
+        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).chain(of_descent).collect()
     }
 
     /// Ends the solve after the step that is being played.
@@ -219,6 +221,7 @@ impl Solver {
                 self.knobs = knobs;
                 self.finish(problem, Vec::new(), started_ms)
             }
+            Phase::Stepping { started_ms } if self.descent.is_some() => self.read_trial(problem, device, readback, started_ms),
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
                 self.tried += 1;
@@ -250,9 +253,8 @@ impl Solver {
                 if self.ending.is_none() {
                     self.ending = self.limit(started);
                 }
-                if let Some((termination, reason)) = self.ending.clone() {
-                    self.phase = Phase::Reporting(termination, reason);
-                    return Ok(Next::Run(self.report_recording(problem)?));
+                if let Some(ending) = self.ending.clone() {
+                    return self.end(problem, ending);
                 }
                 self.waste.begin(device.counters());
                 self.begin(problem)
@@ -260,9 +262,18 @@ impl Solver {
         }
     }
 
+    /// What the report is made of, for a solve that ends so.
+    fn end(&mut self, problem: &mut Problem, (termination, reason): (Termination, String)) -> Result<Next, Error> {
+        self.phase = Phase::Reporting(termination, reason);
+        Ok(Next::Run(self.report_recording(problem)?))
+    }
+
     /// A step, or its first half: the assembly of a system that the host is to solve.
     fn begin(&mut self, problem: &mut Problem) -> Result<Next, Error> {
         let started_ms = now_ms();
+        if self.descent.is_some() {
+            return self.try_point(problem, started_ms);
+        }
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
@@ -337,6 +348,9 @@ impl Solver {
 
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
+        if self.descent.is_some() {
+            return Ok(Recording { commands: self.trial_commands(problem)? });
+        }
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
@@ -414,7 +428,7 @@ impl Solver {
             step_norm: at(state::STEP_NORM),
             damping: at(state::DAMPING_BEFORE),
             radius: matches!(method, Method::Dogleg(_)).then(|| at(state::RADIUS_BEFORE)),
-            length: (method == Method::GaussNewton).then(|| at(state::LENGTH_BEFORE)),
+            length: method.has_length().then(|| at(state::LENGTH_BEFORE)),
             gain_ratio: at(state::GAIN),
             inner_iterations: at(state::INNER) as u32,
             accepted,
@@ -482,5 +496,6 @@ fn is_linear(problem: &Problem) -> bool {
 }
 
 fn needs(settings: &Settings) -> Needs {
-    Needs { keeps_solution: settings.method.keeps_solution(), keeps_best: settings.nonmonotone > 0 }
+    let method = settings.method;
+    Needs { keeps_solution: method.keeps_solution(), keeps_best: settings.nonmonotone > 0, descends: method.descent().is_some() }
 }

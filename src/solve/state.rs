@@ -54,7 +54,33 @@ numbered! {
     FLOOR = 46, "φ: the least part of the largest that an entry of D has been that it may be.";
     RETREAT = 48, "1 to go back to the point before the last step that was accepted.";
     TOO_FAR = 47, "1 when the first step goes farther than the values that it starts from say anything about.";
+    LENGTH = 49, "α: line searches try x ⊕ αd.";
+    SLOPE = 50, "φ′(0) = gᵀd.";
+    SLOPE_BEFORE = 51, "That of the last step that was taken.";
+    CHANGE_KNOWN = 52, "The cost where the residuals were differentiated last, minus `COST`.";
+    TRIAL_COST = 53, "The cost at the trial point.";
+    LOW = 54, "The lowest α of a search that may be taken, …";
+    LOW_CHANGE = 55, "… φ(α) − φ(0) …";
+    LOW_SLOPE = 56, "… and φ′(α) there.";
+    HIGH = 57, "The other end of the interval …";
+    HIGH_CHANGE = 58, "… with φ(α) − φ(0) …";
+    HIGH_SLOPE = 59, "… and φ′(α).";
+    BRACKETED = 60, "1 when there is an interval, 2 when the cost at its other end is not finite.";
+    TRIALS = 61, "Points that the search has tried.";
+    INSISTENT = 62, "1 when the search is over and the lowest point is tried again.";
+    SETTING_OUT = 63, "1 while the point itself is the trial point: nothing is known of it.";
+    TURNING = 64, "1 when a direction is to be made.";
+    KEPT = 65, "1 when the last step leaves a pair s, y.";
+    PAIRS = 66, "Pairs in the history that count.";
+    NEWEST = 67, "The place of the newest one.";
+    FAILED = 68, "1 when a search along −g came to nothing.";
+    NEXT_GRADIENT_MAX = 69, "max |gᵢ| at the accepted point.";
+    LEARNING_RATE = 70, "Adam's η, …";
+    BETA_1 = 71, "… β₁ …";
+    BETA_2 = 72, "… and β₂; …";
+    DECAY_1 = 73, "… β₁ᵗ …";
+    DECAY_2 = 74, "… and β₂ᵗ.";
 }
 
 /// Elements of the state buffer.
-pub const STATE_LEN: u32 = 64;
+pub const STATE_LEN: u32 = 128;

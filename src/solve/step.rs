@@ -19,29 +19,34 @@ impl Workspace {
         let sums = self.sum_batches(problem, |batch| batch.kernels.energy, point, commands);
         commands.push(self.reduce(Fixed::Cost, &[sums, self.partial_distance]));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
-        for (to, slice) in [(Gathered::Vector(self.gradient), self.gradient), (Gathered::Blocks, self.blocks)] {
-            commands.push(Command::Clear { slice });
-            let is_diagonal = matches!(to, Gathered::Blocks);
-            for batch in problem.enabled_batches() {
-                let kernel = if is_diagonal { batch.kernels.diagonal } else { batch.kernels.gradient };
-                for chunk in &batch.chunks {
+        self.gather_gradient(problem, point, self.gradient, commands);
+        commands.push(Command::Clear { slice: self.blocks });
+        for batch in problem.enabled_batches() {
+            for chunk in &batch.chunks {
+                commands.push(self.generated(batch.kernels.diagonal, chunk, point, self.step));
+                self.gather(chunk, Gathered::Blocks, state::ALWAYS, commands);
+                if let Some(kernel) = batch.twice {
                     commands.push(self.generated(kernel, chunk, point, self.step));
-                    self.gather(chunk, to, state::ALWAYS, commands);
-                    if let Some(kernel) = batch.twice.filter(|_| is_diagonal) {
-                        commands.push(self.generated(kernel, chunk, point, self.step));
-                        self.gather_lists(&chunk.twice, chunk.count, to, state::ALWAYS, commands);
-                    }
-                }
-                if is_diagonal {
-                    self.diagonal_of_entries(batch, commands);
-                } else {
-                    self.backward(batch, self.gradient, state::ALWAYS, commands);
+                    self.gather_lists(&chunk.twice, chunk.count, Gathered::Blocks, state::ALWAYS, commands);
                 }
             }
+            self.diagonal_of_entries(batch, commands);
         }
         self.over_diagonal(Fixed::Peak, problem, &[(VECTOR_OUT, self.peak)], commands);
         self.constrain(problem, point, commands);
         Ok(())
+    }
+
+    /// g = JᵀWr of what was differentiated at a point. The vector has room for the sums' part.
+    pub fn gather_gradient(&self, problem: &Problem, point: Slice, to: Slice, commands: &mut Vec<Command>) {
+        commands.push(Command::Clear { slice: to });
+        for batch in problem.enabled_batches() {
+            for chunk in &batch.chunks {
+                commands.push(self.generated(batch.kernels.gradient, chunk, point, self.step));
+                self.gather(chunk, Gathered::Vector(to), state::ALWAYS, commands);
+            }
+            self.backward(batch, to, state::ALWAYS, commands);
+        }
     }
 
     /// D, for the φ of the state.
@@ -75,7 +80,7 @@ impl Workspace {
         let (point, trial) = problem.arenas()?;
         let partials = self.trial(problem, point, trial, commands);
         commands.push(self.reduce(Fixed::Model, &[partials, self.partial_distance]));
-        self.clip(problem, point, trial, commands);
+        self.clip_with_model(problem, point, trial, commands);
         self.evaluate_sums(problem, trial, commands);
         Ok(())
     }
@@ -95,7 +100,7 @@ impl Workspace {
     }
 
     /// Copies every variable from one arena to another where an element of the state is not 0.
-    fn commit(&self, problem: &Problem, from: Slice, to: Slice, flag: u32, commands: &mut Vec<Command>) {
+    pub(super) fn commit(&self, problem: &Problem, from: Slice, to: Slice, flag: u32, commands: &mut Vec<Command>) {
         let words = |table: &Table| (table.elements(), vec![table.arena, flag]);
         let bindings = [(VECTOR_IN, from), (VECTOR_OUT, to), (STATE, self.state)];
         self.over_tables(Fixed::Commit, problem, words, &bindings, commands);

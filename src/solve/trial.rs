@@ -7,14 +7,16 @@ use crate::problem::Problem;
 
 impl Workspace {
     /// Appends what makes the trial point, with partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx; gives the number of partials.
+    /// (Where no system is solved there are no D and r, and nobody looks at these sums.)
     pub fn trial(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) -> u32 {
+        let [scale, residual] = if self.solves_systems { [self.scale, self.residual] } else { [self.gradient; 2] };
         let bindings = [
             (ARENA, point),
-            (DATA, self.scale),
+            (DATA, scale),
             (INDEX, self.gradient),
             (VECTOR_IN, self.step),
             (VECTOR_OUT, trial),
-            (JACOBIAN, self.residual),
+            (JACOBIAN, residual),
             (PARTIALS, self.partials),
         ];
         let mut first = 0;

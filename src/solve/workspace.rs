@@ -49,6 +49,8 @@ pub struct Workspace {
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
+    /// Whether there are systems to be solved, and what they need.
+    pub(super) solves_systems: bool,
     reduction: Reduction,
     fixed: Vec<KernelId>,
 }
@@ -76,6 +78,8 @@ impl Reduction {
 pub struct Needs {
     pub keeps_solution: bool,
     pub keeps_best: bool,
+    /// Whether it solves no linear system: then what only those need is not there, and z, p and q are its own.
+    pub descends: bool,
 }
 
 impl Workspace {
@@ -83,7 +87,8 @@ impl Workspace {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        let sources: Vec<_> = Fixed::OF_SOLVERS.iter().map(|kernel| kernel.source()).collect();
+        let kernels = if needs.descends { Fixed::OF_DESCENTS } else { Fixed::OF_SOLVERS };
+        let sources: Vec<_> = kernels.iter().map(|kernel| kernel.source()).collect();
         let fixed = device.kernels(&sources)?;
         let limits = device.limits();
         let reduction = Reduction {
@@ -107,20 +112,21 @@ impl Workspace {
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
         let constraints = problem.constraints();
         let bounded = constraints.is_some_and(|known| known.bounds.is_some());
+        let of_systems = |len: u32| if needs.descends { 1 } else { len };
         let mut sizes = vec![
             ("gradient", with_sums),
             ("step", vector),
-            ("residual", vector),
+            ("residual", of_systems(vector)),
             ("z", vector),
             ("p", with_sums),
             ("q", with_sums),
-            ("scale", vector),
-            ("diagonal blocks", blocks),
-            ("preconditioner", problem.blocks_len()),
+            ("scale", of_systems(vector)),
+            ("diagonal blocks", of_systems(blocks)),
+            ("preconditioner", of_systems(problem.blocks_len())),
             ("scratch columns", scratch.unwrap_or(1)),
             ("partial sums", partial_distance * PARTIAL_KINDS),
             ("state", state::STATE_LEN),
-            ("largest diagonal", vector),
+            ("largest diagonal", of_systems(vector)),
             ("previous point", problem.arenas()?.0.len),
         ];
         let mut optional = |wanted: bool, label, len| {
@@ -138,7 +144,7 @@ impl Workspace {
         let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
         let active = optional(bounded, "active set", vector);
         let of_energies = problem.batches().iter().filter_map(|batch| Some((batch.programs.curvature.as_ref()?.work(), batch)));
-        let projecting = of_energies.flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count)).max();
+        let projecting = of_energies.filter(|_| !needs.descends).flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count)).max();
         // The kernel's twin has working memory of its own.
         let projecting = projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len });
         let eigenvectors = optional(projecting.is_some(), "eigenvectors", projecting.unwrap_or(0));
@@ -178,6 +184,7 @@ impl Workspace {
             eigenvectors: eigenvectors.map(slice),
             alignment: limits.offset_alignment,
             partial_distance,
+            solves_systems: !needs.descends,
             reduction,
             fixed,
         })
@@ -241,13 +248,22 @@ impl Workspace {
         batch.chunks.iter().map(|chunk| self.reduction.groups(chunk.count)).sum()
     }
 
-    /// A static kernel of one workgroup, over partials.
-    pub fn reduce(&self, kernel: Fixed, words: &[u32]) -> Command {
-        let bindings = [(STATE, self.state), (PARTIALS, self.partials)];
-        match dispatch(self.fixed[kernel as usize], 1, words, &bindings) {
+    /// How many runs the elements of a reduction are cut into.
+    pub fn runs(&self, elements: u32) -> u32 {
+        self.reduction.groups(elements)
+    }
+
+    /// A static kernel of one workgroup.
+    pub fn single(&self, kernel: Fixed, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
+        match dispatch(self.fixed[kernel as usize], 1, words, bindings) {
             Command::Dispatch(dispatch) => Command::Dispatch(Dispatch { single_group: true, ..dispatch }),
             other => other,
         }
+    }
+
+    /// A static kernel of one workgroup, over partials.
+    pub fn reduce(&self, kernel: Fixed, words: &[u32]) -> Command {
+        self.single(kernel, words, &[(STATE, self.state), (PARTIALS, self.partials)])
     }
 
     /// A static kernel of one invocation, over the state alone.

@@ -108,7 +108,7 @@ impl Host {
                 }
                 Linear::SparseCholesky => Factor::Sparse(Box::new(SparseCholesky::new(&pattern).map_err(|_| too_large())?)),
                 Linear::AssembledPcg => Factor::None { max_iterations: most.unwrap_or_else(|| pcg::max_iterations(problem)) },
-                Linear::Dense | Linear::Pcg => Factor::Dense,
+                Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
         };

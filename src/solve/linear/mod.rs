@@ -58,6 +58,8 @@ pub enum Linear {
     AssembledPcg,
     /// On the host: the elimination of a block-diagonal part, and a factor of what is left.
     Schur,
+    /// Methods that know only the gradient have no system to be solved.
+    None,
 }
 
 /// What a caller asked for.
@@ -79,6 +81,7 @@ pub struct Choice {
 }
 
 impl Linear {
+    /// Those that can be asked for.
     pub const ALL: [Self; 5] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::AssembledPcg, Self::Schur];
 
     /// The name that options and reports have for it.
@@ -89,12 +92,13 @@ impl Linear {
             Self::SparseCholesky => "sparse-cholesky",
             Self::AssembledPcg => "assembled-pcg",
             Self::Schur => "schur",
+            Self::None => "none",
         }
     }
 
     /// Whether systems come back to be solved.
     pub fn is_on_host(self) -> bool {
-        self != Self::Pcg
+        !matches!(self, Self::Pcg | Self::None)
     }
 
     /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told. Live steps come

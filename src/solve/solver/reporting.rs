@@ -2,10 +2,10 @@
 
 use super::super::linear::Linear;
 use super::super::offender::Offenders;
-use super::super::{ProductReport, Report, Termination};
+use super::super::{ProductReport, Report, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
-use crate::device::{Counters, Device, Precision, Recording};
+use crate::device::{Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
 use crate::problem::Problem;
 
@@ -25,6 +25,11 @@ impl Solver {
         self.go_back(problem, &mut commands)?;
         self.again = false;
         self.work.return_to_best(problem, &mut commands)?;
+        if self.descent.is_some() {
+            // Between two trials, r and J are those of the last one; now they become those of the point.
+            let known = Command::UploadReals { buffer: self.work.state.buffer, offset: state::CHANGE_KNOWN, data: vec![0.0] };
+            commands.push(known);
+        }
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
         self.costs = self.work.sum_by_term(problem, point, &mut commands);
         Ok(Recording { commands })

@@ -1,14 +1,39 @@
 //! Keeping up with what the problem has become: its structure, its values, and other solvers of it.
 
-use super::super::linear::auto;
+use super::super::descent::Descent;
+use super::super::linear::{Choice, auto};
 use super::super::linear::host::Host;
 use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
-use super::{Solver, first_knobs, needs};
+use super::{Settings, Solver, first_knobs, needs};
 use crate::device::{Command, Device};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Problem, Registry};
+
+/// All that a solver has on the device and for its linear systems.
+pub(super) struct Made {
+    pub work: Workspace,
+    pub choice: Choice,
+    pub host: Option<Host>,
+    pub descent: Option<Descent>,
+}
+
+/// Makes it for a problem that is laid out; nothing is left behind when that fails.
+pub(super) fn make(settings: &Settings, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
+    let work = Workspace::new(device, problem, needs(settings))?;
+    let made = match settings.method.descent() {
+        None => auto::make(&settings.linear, device, registry, problem).map(|(choice, host)| (choice, host, None)),
+        Some(rule) => Descent::new(device, problem, rule, &work).map(|descent| (descent.choice(), None, Some(descent))),
+    };
+    match made {
+        Ok((choice, host, descent)) => Ok(Made { work, choice, host, descent }),
+        Err(error) => {
+            work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+            Err(error)
+        }
+    }
+}
 
 impl Solver {
     /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
@@ -20,16 +45,11 @@ impl Solver {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
-        let (choice, host) = auto::make(&self.settings.linear, device, registry, problem)?;
-        let work = match Workspace::new(device, problem, needs(&self.settings)) {
-            Ok(work) => work,
-            Err(error) => {
-                host.iter().flat_map(Host::buffers).for_each(|buffer| device.free(buffer));
-                return Err(error);
-            }
-        };
+        let Made { work, choice, host, descent } = make(&self.settings, device, registry, problem)?;
         let old = std::mem::replace(&mut self.work, work);
-        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        let of_descent = std::mem::replace(&mut self.descent, descent);
+        let freed = old.buffers().into_iter().chain(of_descent.iter().flat_map(Descent::buffers));
+        freed.for_each(|buffer| device.free(buffer));
         self.forget_host(device);
         (self.choice, self.host) = (choice, host);
         (self.structure, self.selection) = (problem.structure, problem.selection);
@@ -58,7 +78,7 @@ impl Solver {
             self.revision = problem.revision;
             problem.linearized_by = Some(self.id);
             (self.arrival, self.retreats) = (None, 0);
-            self.again = false;
+            (self.again, self.sets_out) = (false, true);
             self.upload_state(commands);
             self.work.project_point(problem, commands)?;
         }

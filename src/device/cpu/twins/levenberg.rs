@@ -92,16 +92,16 @@ pub fn sum<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     }
 }
 
-fn total<R: Real>(work: &Work, partials: &[R]) -> R {
+pub(super) fn total<R: Real>(work: &Work, partials: &[R]) -> R {
     let [count, distance, ..] = work.params.words;
     let part = |i: usize| Exact { high: partials[i], low: partials[distance as usize + i] };
     let sum = strided_sum_exact(work, count, part);
     sum.high + sum.low
 }
 
-/// The cost from its partial sums.
+/// A cost from its partial sums.
 pub fn cost<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    bindings.write(STATE)[COST as usize] = total(work, bindings.read(PARTIALS));
+    bindings.write(STATE)[work.params.words[2] as usize] = total(work, bindings.read(PARTIALS));
 }
 
 /// Whether the trial point is taken, and the next step's forcing term.

@@ -1,0 +1,33 @@
+// How much higher the trial point lies than the accepted one. What is summed is the change since the last point where the
+// residuals were differentiated, whose own change is known; at the trial point they are differentiated next, if it is finite:
+// else what is stored must stay, for the trial after it. One workgroup.
+//
+// words0: number of partials, distance between the sums and their low parts
+
+@group(0) @binding(7) var<storage, read_write> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var part = Exact(0.0, 0.0);
+    for (var i = lane; i < params.words0.x; i += group_size) {
+        part = exact_add(part, Exact(partials[i], partials[params.words0.y + i]));
+    }
+    let sum = group_sum_exact(lane, part);
+    if (lane == 0u) {
+        let since = sum.high + sum.low;
+        var change: real = 0.0;
+        var keeps: real = 0.0;
+        if (state[SETTING_OUT] == 0.0) {
+            change = state[CHANGE_KNOWN] + since;
+        }
+        if (is_finite(change)) {
+            state[CHANGE_KNOWN] = change;
+        } else {
+            keeps = 1.0;
+        }
+        state[CHANGE] = change;
+        state[LINEARIZED] = keeps;
+        state[TURNING] = 0.0;
+    }
+}
