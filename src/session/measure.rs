@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 pub enum Measured {
     /// r and J of all enabled terms.
     Evaluation,
+    /// All of a linearisation: r and J (of energies values, gradients and projected Hessians), g, the diagonal blocks, and the
+    /// rest of JᵀWJ where the linear solver has it assembled.
+    System,
     /// q = (JᵀWJ + λD) p.
     Product,
 }
@@ -78,15 +81,21 @@ impl Session {
     pub fn measure(&mut self, solver: u32, what: Measured, repeats: u32) -> Result<u32, Error> {
         self.prepare(solver)?;
         let problem = self.solver_entry(solver)?.problem;
-        let entry = self.solvers[solver as usize].as_ref().ok_or(Error::Disposed("solver"))?;
+        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
         let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let [uploads, assembly] = match what {
+            Measured::System => entry.solver.assembly(&owner.problem)?,
+            _ => Default::default(),
+        };
         let work = entry.solver.workspace();
         let mut prepare = owner.problem.take_uploads();
         // Neither kernel may find that there is nothing to do; a step starts all of these anew.
         for (element, value) in [(state::LINEARIZED, 0.0), (state::SOLVED, 0.0), (state::BETA, 0.5)] {
             prepare.push(Command::UploadReals { buffer: work.state.buffer, offset: element, data: vec![value] });
         }
-        let body = operation(work, &owner.problem, what)?;
+        prepare.extend(uploads);
+        let mut body = operation(work, &owner.problem, what)?;
+        body.extend(assembly);
         let measure = Measure::new(Some(problem), prepare, body, repeats, work.state);
         self.start_task(problem, Task::Measure(measure))
     }
@@ -234,6 +243,7 @@ fn operation(work: &Workspace, problem: &Problem, what: Measured) -> Result<Vec<
     let mut commands = Vec::new();
     match what {
         Measured::Product => pcg::product(work, problem, &mut commands),
+        Measured::System => work.differentiate(problem, &mut commands)?,
         Measured::Evaluation => {
             let point = problem.arenas()?.0;
             problem.enabled_batches().for_each(|batch| work.linearize(batch, point, &mut commands));

@@ -179,9 +179,7 @@ impl Options {
         match self.memory {
             None => Ok(Rule::USUAL_PAIRS),
             Some(pairs) if pairs.fract() == 0.0 && (1.0..=f64::from(Rule::MOST_PAIRS)).contains(&pairs) => Ok(pairs as u32),
-            Some(pairs) => {
-                Err(Error::InvalidOption(format!("memory must be a whole number from 1 to {}, not {pairs}", Rule::MOST_PAIRS)))
-            }
+            Some(pairs) => Err(Error::InvalidOption(format!("memory must be a whole number from 1 to {}, not {pairs}", Rule::MOST_PAIRS))),
         }
     }
 
@@ -217,9 +215,7 @@ impl Options {
             ("decays", self.decays.is_some(), matches!(rule, Some(Rule::Adam(_))), "adam"),
         ];
         match of_rules.iter().find(|(_, given, known, _)| *given && !known) {
-            Some((option, _, _, of)) => {
-                Err(Error::InvalidOption(format!("{option}: the method is \"{name}\"; say method: \"{of}\"")))
-            }
+            Some((option, _, _, of)) => Err(Error::InvalidOption(format!("{option}: the method is \"{name}\"; say method: \"{of}\""))),
             None => Ok(()),
         }
     }

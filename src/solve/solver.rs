@@ -174,6 +174,11 @@ impl Solver {
         &self.work
     }
 
+    /// The assembly of JᵀWJ, where the linear solver has one: what prepares it once, and itself.
+    pub fn assembly(&mut self, problem: &Problem) -> Result<[Vec<Command>; 2], Error> {
+        self.host.as_mut().map_or(Ok(Default::default()), |host| host.assembly(&self.work, problem))
+    }
+
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_descent = self.descent.iter().flat_map(Descent::buffers);
         self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).chain(of_descent).collect()

@@ -144,7 +144,10 @@ impl Workspace {
         let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
         let active = optional(bounded, "active set", vector);
         let of_energies = problem.batches().iter().filter_map(|batch| Some((batch.programs.curvature.as_ref()?.work(), batch)));
-        let projecting = of_energies.filter(|_| !needs.descends).flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count)).max();
+        let projecting = of_energies
+            .filter(|_| !needs.descends)
+            .flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count))
+            .max();
         // The kernel's twin has working memory of its own.
         let projecting = projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len });
         let eigenvectors = optional(projecting.is_some(), "eigenvectors", projecting.unwrap_or(0));

@@ -50,7 +50,13 @@ fn the_classics_have_their_minima() {
                         report.iterations.len(),
                         report.reason
                     );
-                    assert!(is_at_a_minimum(classic, &report, bound), "{name}, {method}, {objective:?}, {}: {:e} ({})", classic.name, report.cost, report.reason);
+                    assert!(
+                        is_at_a_minimum(classic, &report, bound),
+                        "{name}, {method}, {objective:?}, {}: {:e} ({})",
+                        classic.name,
+                        report.cost,
+                        report.reason
+                    );
                     let ended = [Termination::Converged, Termination::Precision];
                     assert!(ended.contains(&report.termination), "{name}, {method}, {}: {}", classic.name, report.reason);
                     session.free_problem(problem);

@@ -5,6 +5,7 @@ mod support;
 
 mod nets;
 mod parametrisation;
+mod patch;
 
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};

@@ -60,7 +60,7 @@ export interface NativeDescription { readonly residuals: number; readonly inputs
 export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly layouts: number; readonly compileMs: number }
 
 export interface NativeOptions {
-  readonly method?: string; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
+  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 

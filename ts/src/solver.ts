@@ -11,9 +11,26 @@ export interface SolveOptions {
   /**
    * - `"lm"` (unless told): Levenberg–Marquardt with Nielsen's damping.
    * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its promise is halved, without another linear solve.
+   * - `"newton"`: the same for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005),
+   *   with next to no damping: enough for a step where they are singular.
    * - `"dogleg"`: a combination of steepest descent and the Gauss–Newton step within a trust region.
+   *
+   * By the gradient alone, without a linear system; their steps are many and cheap, and bounds are held by projection:
+   *
+   * - `"lbfgs"`: limited-memory BFGS (Nocedal & Wright 2006, algorithm 7.5) in Gram form, {@link SolveOptions.memory} pairs.
+   * - `"nonlinear-cg"`: conjugate gradients with Hager & Zhang's β (2005).
+   * - `"gradient-descent"`: −g, first tried at Barzilai & Borwein's length.
+   *
+   *   These three search along their direction for a point with the strong Wolfe conditions; `innerIterations` are the points tried.
+   * - `"adam"`: Kingma & Ba 2015, without a search; {@link SolveOptions.learningRate} and {@link SolveOptions.decays}.
    */
-  method?: "lm" | "gauss-newton" | "dogleg";
+  method?: "lm" | "gauss-newton" | "newton" | "dogleg" | "lbfgs" | "nonlinear-cg" | "gradient-descent" | "adam";
+  /** Pairs of steps and changes of the gradient that `"lbfgs"` keeps: a whole number from 1 to 20; 10 unless told. */
+  memory?: number;
+  /** η of `"adam"`, about the length of its steps in every component; 0.01 unless told. */
+  learningRate?: number;
+  /** β₁ and β₂ of `"adam"`, the part of the running means that a step keeps; 0.9 and 0.999 unless told. */
+  decays?: readonly [number, number];
   /**
    * Where `"dogleg"` looks for its step: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, unless
    * told), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
@@ -53,14 +70,17 @@ export interface SolveOptions {
    * and 0.1 unless told, from step to step by how well the model did.
    */
   forcing?: number;
-  /** Steps, accepted or not; 50 unless told, 2000 where the linear solver is `"dense"`: there a step costs next to nothing. */
+  /**
+   * Steps, accepted or not; 50 unless told, 2000 where the linear solver is `"dense"`: there a step costs next to nothing. Of
+   * methods without a linear system 1000 for `"lbfgs"` and `"nonlinear-cg"`, 10,000 for the other two.
+   */
   maxIterations?: number;
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`. */
+  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
   costTolerance?: number;
   /** Converged when max |gᵢ| is at most this; 1e-10 unless told, 1e-20 where the linear solver is `"dense"`. */
   gradientTolerance?: number;
-  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`. */
+  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
   /** Ends the solve after the current iteration; the report says `"stopped"`. */
   signal?: AbortSignal;
@@ -100,13 +120,17 @@ export class SolverOf implements Solver {
     // A task that can't be listened to would never be ended, and its problem busy for ever.
     if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
     if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-    const numbers = ["nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-    const known = ["method", "dogleg", "linear", "eliminate", ...numbers];
+    const numbers = ["memory", "learningRate", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const known = ["method", "dogleg", "linear", "eliminate", "decays", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
     if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
     const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
     const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
     if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
+    const { decays } = given;
+    if (decays !== undefined && !(Array.isArray(decays) && decays.length === 2 && decays.every((decay) => typeof decay === "number"))) {
+      throw new LeastwiseError("invalid-option", `decays must be two numbers from 0 to less than 1, not ${describe(decays)}`);
+    }
     if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
     const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
     this.#handle = tasks.call((native) => native.solver(problem(), tables ? { ...given, eliminate: tables } : given));

@@ -105,14 +105,8 @@ impl Descent {
         commands.push(work.fixed(Fixed::InnerProducts, self.runs * vectors * work.group_size(), &words, &bindings));
         let bindings = [(VECTOR_IN, self.products), (VECTOR_OUT, self.gram), (JACOBIAN, self.coefficients), state];
         commands.push(work.single(Fixed::TwoLoop, &[self.runs, pairs, self.rule.number(), bounded], &bindings));
-        let bindings = [
-            (ARENA, work.gradient),
-            (DATA, free),
-            (INDEX, self.history),
-            (VECTOR_IN, self.coefficients),
-            (VECTOR_OUT, work.z),
-            state,
-        ];
+        let bindings =
+            [(ARENA, work.gradient), (DATA, free), (INDEX, self.history), (VECTOR_IN, self.coefficients), (VECTOR_OUT, work.z), state];
         commands.push(work.fixed(Fixed::Descend, elements, &[stride, pairs, masked], &bindings));
     }
 }

@@ -129,6 +129,16 @@ impl Host {
         }
     }
 
+    /// The assembly alone, where there is one: what prepares it once, and itself.
+    pub fn assembly(&mut self, work: &Workspace, problem: &Problem) -> Result<[Vec<Command>; 2], Error> {
+        let (mut uploads, mut commands) = (Vec::new(), Vec::new());
+        if let Source::Matrix(assembly, _) = &mut self.source {
+            uploads = assembly.take_uploads();
+            assembly.assemble(work, problem, &mut commands)?;
+        }
+        Ok([uploads, commands])
+    }
+
     /// Appends the assembly and its readback, after [`Workspace::differentiate`].
     pub fn assemble(&mut self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         match &mut self.source {

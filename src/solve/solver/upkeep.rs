@@ -1,8 +1,8 @@
 //! Keeping up with what the problem has become: its structure, its values, and other solvers of it.
 
 use super::super::descent::Descent;
-use super::super::linear::{Choice, auto};
 use super::super::linear::host::Host;
+use super::super::linear::{Choice, auto};
 use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
 use super::{Settings, Solver, first_knobs, needs};

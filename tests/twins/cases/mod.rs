@@ -5,9 +5,11 @@ mod bounds;
 pub mod clusters;
 mod copy;
 mod damping;
+mod descent;
 mod dogleg;
 mod gather;
 mod levenberg;
+mod line_search;
 mod mask;
 mod pcg;
 mod project;
@@ -74,6 +76,15 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::TrustRegion => dogleg::trust_region(random),
         Fixed::Combine => dogleg::combine(size, random),
         Fixed::Copy => vec![copy::copy(size, random)],
+        Fixed::Stretch => descent::stretch(size, random),
+        Fixed::Changed => descent::changed(size, random),
+        Fixed::Slopes => descent::slopes(size, group, random),
+        Fixed::LineSearch => line_search::line_search(size, random),
+        Fixed::Remember => descent::remember(size, random),
+        Fixed::InnerProducts => descent::inner_products(size, group, random),
+        Fixed::TwoLoop => line_search::two_loop(size, random),
+        Fixed::Descend => descent::descend(size, random),
+        Fixed::Adam => descent::adam(size, random),
         Fixed::ProjectBlocks => project::project_blocks(size, random),
         Fixed::Assign => clusters::assign(size, group, random),
         Fixed::Tally => clusters::tally(size, group, random),

@@ -41,8 +41,7 @@ pub fn changed<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 pub fn slopes<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [distance, elements, masked, bounded, ..] = work.params.words.map(|word| word as usize);
     let (gradient, direction, free) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
-    let (trial_gradient, step, length) =
-        (bindings.read(VECTOR_IN), bindings.read(JACOBIAN), bindings.read(STATE)[LENGTH as usize]);
+    let (trial_gradient, step, length) = (bindings.read(VECTOR_IN), bindings.read(JACOBIAN), bindings.read(STATE)[LENGTH as usize]);
     let (partials, group_size) = (bindings.write(PARTIALS), work.group_size as usize);
     let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
         let [mut ahead, mut before, mut after, mut squared, mut largest]: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
@@ -181,8 +180,7 @@ pub fn adam<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (means, squares) = bindings.write(INDEX).split_at_mut(stride);
     let (mut means, mut squares) = (Pieces::new(means), Pieces::new(squares));
     let (mut direction, items) = (Pieces::new(bindings.write(VECTOR_OUT)), work.items());
-    let [beta_1, beta_2, decay_1, decay_2, rate] =
-        [BETA_1, BETA_2, DECAY_1, DECAY_2, LEARNING_RATE].map(|element| state[element as usize]);
+    let [beta_1, beta_2, decay_1, decay_2, rate] = [BETA_1, BETA_2, DECAY_1, DECAY_2, LEARNING_RATE].map(|element| state[element as usize]);
     let starts = state[PAIRS as usize] == R::ZERO;
     let tasks = threads::cut(items.clone())
         .map(|range| (means.take(range.clone()), squares.take(range.clone()), direction.take(range.clone()), range));

@@ -188,8 +188,7 @@ impl<R: Real> Search<'_, R> {
 pub fn line_search<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [count, distance, bounded, rule, pairs, ..] = work.params.words;
     let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
-    let [slope, promised, kept, squared] =
-        [0, 1, 2, 3].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));
+    let [slope, promised, kept, squared] = [0, 1, 2, 3].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));
     let top = partials[4 * distance as usize..][..count as usize].iter().fold(R::ZERO, |top, &value| larger(top, value));
     let bounded = bounded != 0;
     let mut search = Search { state, rule, pairs };
