@@ -27,6 +27,8 @@ pub struct Tests {
     spent: bool,
     /// Whether one of them was for a loss that was more than rounding: then it was the model that was wrong.
     misjudged: bool,
+    /// Steps in a row by the gradient alone that hardly changed the cost.
+    pub(super) still: u32,
 }
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
@@ -85,7 +87,7 @@ impl Tests {
                 tolerances.cost
             ))
         } else if !step.accepted && (is_noise || self.rejections >= method.max_rejections()) {
-            let Self { rejections, spent, misjudged } = *self;
+            let Self { rejections, spent, misjudged, .. } = *self;
             if spent {
                 return converged(format!("cost: what is left to be had is below what arithmetic resolves in a cost of {:.6e}", step.cost));
             }

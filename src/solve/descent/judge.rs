@@ -1,6 +1,7 @@
 //! Why a solve by gradients ends.
 
 use super::super::options::Tolerances;
+use super::super::termination::Tests;
 use super::super::{Iteration, Termination};
 use super::Rule;
 
@@ -22,8 +23,11 @@ pub struct Arrival {
 /// Roundings that a change of the cost is made of.
 const ROUNDINGS: f64 = 16.0;
 
+/// Steps in a row that hardly change the cost before that says something: a direction may have been a bad one.
+const STILL: u32 = 3;
+
 /// Tests for termination after a trial that was taken, or a search that failed.
-pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Arrival) -> Option<(Termination, String)> {
+pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Arrival, tests: &mut Tests) -> Option<(Termination, String)> {
     let converged = |reason: String| Some((Termination::Converged, reason));
     let cost = step.cost.abs();
     if !arrival.gradient_norm.is_finite() {
@@ -52,9 +56,13 @@ pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Ar
     if !step.accepted || matches!(rule, Rule::Adam(_)) {
         return None;
     }
-    if step.cost_change.abs() <= tolerances.cost * cost {
+    tests.still = if step.cost_change.abs() <= tolerances.cost * cost { tests.still + 1 } else { 0 };
+    if tests.still >= STILL {
         let relative = step.cost_change.abs() / cost;
-        return converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost));
+        return converged(format!(
+            "cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}, as in the two steps before",
+            tolerances.cost
+        ));
     }
     if step.step_norm <= tolerances.step * (arrival.point_norm + tolerances.step) {
         let relative = step.step_norm / arrival.point_norm;

@@ -90,7 +90,8 @@ impl Solver {
             slope: at(state::SLOPE),
         };
         if let Some(rule) = self.settings.method.descent() {
-            self.ending = descent::judge(rule, &self.tolerances(), &iteration, &arrival);
+            let tolerances = self.tolerances();
+            self.ending = descent::judge(rule, &tolerances, &iteration, &arrival, &mut self.tests);
         }
         Ok(Next::Iteration(iteration))
     }

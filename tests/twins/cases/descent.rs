@@ -13,7 +13,11 @@ pub fn stretch(size: usize, random: &mut Random) -> Vec<Case> {
         let mut case = Case::new(Fixed::Stretch, name);
         let direction = random.vector(size);
         // A direction that is not used may hold anything.
-        if length == 0.0 { case.poisoned(VECTOR_IN, size) } else { case.reals(VECTOR_IN, direction.clone()) }
+        if length == 0.0 {
+            case.poisoned(VECTOR_IN, size)
+        } else {
+            case.reals(VECTOR_IN, direction.clone())
+        }
         case.poisoned(VECTOR_OUT, size);
         case.reals(STATE, random_state(random, &[(LENGTH, length)]));
         case.dispatch(size as u32, &[]);
@@ -68,9 +72,7 @@ pub fn slopes(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let spread = Spread::new(size, group, random);
         let distance = spread.groups + 2;
         let mut case = Case::new(Fixed::Slopes, name);
-        for (slot, values) in
-            [(ARENA, &gradient), (DATA, &direction), (INDEX, &free), (VECTOR_IN, &trial_gradient), (JACOBIAN, &step)]
-        {
+        for (slot, values) in [(ARENA, &gradient), (DATA, &direction), (INDEX, &free), (VECTOR_IN, &trial_gradient), (JACOBIAN, &step)] {
             case.reals(slot, values.clone());
         }
         case.reals(STATE, random_state(random, &[(LENGTH, length)]));

@@ -56,14 +56,8 @@ fn with(mut list: Vec<(u32, f64)>, more: &[(u32, f64)]) -> Vec<(u32, f64)> {
 }
 
 fn scenes() -> Vec<Scene> {
-    let scene = |name, sums, known: &[(u32, f64)], written| Scene {
-        name,
-        rule: LBFGS,
-        bounded: false,
-        sums,
-        known: known.to_vec(),
-        written,
-    };
+    let scene =
+        |name, sums, known: &[(u32, f64)], written| Scene { name, rule: LBFGS, bounded: false, sums, known: known.to_vec(), written };
     let rejected = |more: &[(u32, f64)]| with(vec![(LINEARIZED, 0.0), (TRIALS, 1.0)], more);
     let tiny = 2f64.powi(-14);
     vec![
@@ -147,10 +141,7 @@ fn scenes() -> Vec<Scene> {
                 with(taken(0.0, 8.0), &[(PAIRS, 1.0), (DECAY_1, 0.25), (DECAY_2, 0.5), (LENGTH, 1.0)])
             })
         },
-        Scene {
-            rule: ADAM,
-            ..scene("Adam, not finite", [3.0, -4.0, 2.0], &[(CHANGE, f64::INFINITY)], rejected(&[(LENGTH, 0.25)]))
-        },
+        Scene { rule: ADAM, ..scene("Adam, not finite", [3.0, -4.0, 2.0], &[(CHANGE, f64::INFINITY)], rejected(&[(LENGTH, 0.25)])) },
     ]
 }
 
