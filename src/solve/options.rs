@@ -76,7 +76,7 @@ impl Tolerances {
     /// Steps by the gradient alone are many and short, and a small one says less of what is left.
     const OF_DESCENTS: [Self; 2] = [
         Self { max_iterations: 1000, cost: 1e-12, gradient: 1e-10, step: 1e-12 },
-        Self { max_iterations: 1000, cost: 1e-8, gradient: 1e-10, step: 1e-8 },
+        Self { max_iterations: 1000, cost: 2e-7, gradient: 1e-10, step: 1e-8 },
     ];
     /// Iterations of methods without memory.
     const MOST_ITERATIONS: u32 = 10_000;

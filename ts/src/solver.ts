@@ -76,7 +76,7 @@ export interface SolveOptions {
    */
   maxIterations?: number;
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none, three times in a row; `"adam"` does not look at it. */
+  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
   costTolerance?: number;
   /** Converged when max |gᵢ| is at most this; 1e-10 unless told, 1e-20 where the linear solver is `"dense"`. */
   gradientTolerance?: number;
