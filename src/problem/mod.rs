@@ -19,6 +19,7 @@ mod incidence;
 mod layout;
 mod loss;
 mod mirror;
+mod multipliers;
 mod pattern;
 mod projection;
 mod ragged;
@@ -39,6 +40,7 @@ pub use constraints::Constraints;
 pub use gauge::Freedom;
 pub use incidence::Incidence;
 pub use loss::Loss;
+pub use multipliers::{Constraint, Relation};
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use projection::{Projection, rounding};
 pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
@@ -381,6 +383,16 @@ impl Problem {
     }
 
     pub fn set_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
+        let owner = self.term_mut(term)?;
+        if owner.constraint.is_some() {
+            let weight = owner.weight_values(weight)?;
+            owner.constraint.iter_mut().for_each(|constraint| constraint.weight = weight.clone());
+            return self.weigh_constraint(term);
+        }
+        self.replace_weight(term, weight)
+    }
+
+    fn replace_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
         for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
             self.replace(term, part, None, values)?;
         }

@@ -4,7 +4,7 @@ use super::ragged::PRESENT;
 use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
-use super::{Loss, Reals, Table};
+use super::{Constraint, Loss, Reals, Table};
 use crate::error::Error;
 use crate::kernel::LossKind;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub struct Term {
     pub count: u32,
     pub enabled: bool,
     pub parts: Vec<Part>,
+    /// Where the term is a constraint, what it has besides.
+    pub constraint: Option<Constraint>,
     /// What is summed over the rows' entries; the one part is over these sums, then.
     pub entries: Option<Box<Entries>>,
     pub(super) columns: Vec<NamedColumn>,
@@ -167,6 +169,7 @@ impl Term {
             count: spec.count,
             enabled: true,
             parts: Vec::new(),
+            constraint: None,
             entries: None,
             columns: columns.collect(),
             weight_shared: matches!(spec.weight, Weight::Shared(_)),
@@ -254,6 +257,7 @@ impl Term {
         Self {
             name: self.name.clone(),
             parts: self.parts.iter().map(part).collect(),
+            constraint: self.constraint.clone(),
             entries: self.entries.as_ref().map(|entries| Box::new(entries.mirrored())),
             columns: self.columns.clone(),
             loss: self.loss.clone(),

@@ -21,6 +21,7 @@ const MOST_BYTES: u128 = 1 << 30;
 pub(super) enum Wanted {
     /// Residuals, then Jacobians, then Hessians if they are wanted, instance by instance, row by row.
     Values(Option<HessianForm>),
+    Residuals,
     /// The worst entry of J against differences of r.
     Check,
 }
@@ -83,6 +84,7 @@ impl Inspection {
         let chunks = left.iter().map(|&(batch, chunk): &(usize, usize)| (&problem.batches()[batch], chunk));
         let longest = chunks.map(|(batch, chunk)| batch.scratch_len(&batch.chunks[chunk])).max();
         let (rows, columns) = owner.shape(problem.tables());
+        let columns = if wanted == Wanted::Residuals { 0 } else { columns };
         let second = if matches!(wanted, Wanted::Values(Some(_))) { u64::from(columns) * u64::from(columns) } else { 0 };
         let bytes = u128::from(owner.count) * u128::from(u64::from(rows) * (u64::from(columns) + 1) + second) * 8;
         if bytes > MOST_BYTES {
@@ -186,6 +188,9 @@ impl Inspection {
                 for row in 0..batch.programs.rows as usize {
                     self.residuals[instance * rows + row] = at(row as u32);
                 }
+                if self.wanted == Wanted::Residuals {
+                    continue;
+                }
                 for (k, entry) in batch.programs.entries.iter().enumerate() {
                     let (row, input) = (k / places.len(), k % places.len());
                     let value = match *entry {
@@ -258,6 +263,7 @@ impl Inspection {
                 }
                 all
             }
+            Wanted::Residuals => std::mem::take(&mut self.residuals),
             Wanted::Check => {
                 let Worst { error, instance, row, slot, component, derivative, difference } = self.worst;
                 vec![error.max(0.0), instance.into(), row.into(), slot.into(), component.into(), derivative, difference]

@@ -6,6 +6,7 @@
 
 mod clusters;
 mod compress;
+mod constrained;
 mod costs;
 mod covariances;
 mod entries;
@@ -32,7 +33,7 @@ pub use threaded::{Failure, Outcome, Threaded};
 use crate::device::{Counters, Device, Kind, Playing, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Shape, Stats, SummedSpec, TermSpec, Weight};
+use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use indices::Indices;
@@ -234,6 +235,12 @@ impl Session {
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
         let (entry, device, registry) = self.idle(problem)?;
         entry.problem.add_term(device, registry, spec)
+    }
+
+    /// A term that is a constraint: its tape is c, which is compared with 0.
+    pub fn constraint(&mut self, problem: u32, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
+        let (entry, device, registry) = self.idle(problem)?;
+        entry.problem.add_constraint(device, registry, spec, relation)
     }
 
     pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {

@@ -25,7 +25,13 @@ impl Session {
         let problem = self.solver_entry(solver)?.problem;
         self.prepare(solver)?;
         self.solver_entry(solver)?.solver.reopen();
-        self.start_task(problem, Task::solve(problem, solver, mode))
+        let is_constrained = self.entry(problem)?.0.problem.enabled_constraints().next().is_some();
+        let task = if is_constrained && mode == SolveMode::Solve {
+            self.constrained_solve(problem, solver)?
+        } else {
+            Task::solve(problem, solver, mode)
+        };
+        self.start_task(problem, task)
     }
 
     /// A task whose outcome is the report of what was done so far.

@@ -2,6 +2,7 @@
 
 use super::clusters::ClusterTask;
 use super::compress::Compress;
+use super::constrained::Constrained;
 use super::costs::Costs;
 use super::covariances::{BlocksTask, CovarianceTask, Covaried};
 use super::indices::{Answer, IndexTask};
@@ -56,6 +57,7 @@ pub(super) enum Task {
         stepped: bool,
         compiling: Option<f64>,
     },
+    Constrained(Box<Constrained>),
     Read {
         problem: u32,
         play: Play,
@@ -85,18 +87,24 @@ impl Task {
     pub(super) fn solver(&self) -> Option<u32> {
         match self {
             Self::Solve { solver, .. } => Some(*solver),
+            Self::Constrained(task) => Some(task.solver),
             _ => None,
         }
     }
 
     /// Whether it is a solve with no step on its way.
     pub(super) fn is_between_steps(&self) -> bool {
-        matches!(self, Self::Solve { play: None, compiling: None, .. })
+        match self {
+            Self::Solve { play, compiling, .. } => play.is_none() && compiling.is_none(),
+            Self::Constrained(task) => task.is_between_steps(),
+            _ => false,
+        }
     }
 
     fn problem(&self) -> Option<u32> {
         match self {
             Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
+            Self::Constrained(task) => Some(task.problem),
             Self::Values(_) => None,
             Self::Costs(costs) => Some(costs.problem),
             Self::Inspect(inspection) => Some(inspection.problem),
@@ -138,6 +146,7 @@ impl Session {
             Task::Index(task) => self.resume_index(task, deadline),
             Task::Covariance(_) => self.resume_covariance(&mut running, deadline),
             Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
+            Task::Constrained(task) => self.resume_constrained(task, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -170,7 +179,7 @@ impl Session {
         }
     }
 
-    fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
+    pub(super) fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
         let Task::Solve { problem, solver, mode, play, readback, stepped, compiling } = task else {
             return Err(Error::Disposed("task"));
         };
@@ -238,6 +247,7 @@ impl Session {
     pub fn cancel(&mut self, task: u32) {
         let play = match self.tasks.get_mut(&task) {
             Some(Task::Solve { play, .. }) => play.as_mut(),
+            Some(Task::Constrained(task)) => task.playing(),
             Some(Task::Covariance(task)) => task.reading(),
             _ => None,
         };
@@ -269,6 +279,7 @@ impl Session {
             Task::Compress(compress) => self.end_compress(&compress),
             Task::Index(task) => self.end_index(task),
             Task::Covariance(task) => self.end_covariance(task),
+            Task::Constrained(task) => self.end(number, task.into_inner()),
             Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) => {}
         }
     }

@@ -7,6 +7,7 @@ pub mod assembly;
 mod constrained;
 pub mod covariance;
 pub mod descent;
+mod lagrangian;
 pub mod linear;
 mod method;
 pub mod offender;
@@ -23,6 +24,7 @@ mod trial;
 mod waste;
 mod workspace;
 
+pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings};
 pub use linear::Inner;
 pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};

@@ -1,6 +1,7 @@
 //! What a caller may ask of a solve.
 
 use super::descent::{Rates, Rule};
+use super::lagrangian::OuterSettings;
 use super::linear::{Linear, Wanted};
 use super::method::{Dogleg, Method};
 use crate::device::Precision;
@@ -34,6 +35,10 @@ pub struct Options {
     /// the model did.
     pub forcing: Option<f64>,
     pub max_iterations: Option<f64>,
+    /// Where there are constraints: how much of one may be left, μ at the start, and minimisations at most.
+    pub feasibility_tolerance: Option<f64>,
+    pub penalty: Option<f64>,
+    pub max_outer_iterations: Option<f64>,
     pub time_limit_ms: Option<f64>,
     pub cost_tolerance: Option<f64>,
     pub gradient_tolerance: Option<f64>,
@@ -50,6 +55,7 @@ pub struct Settings {
     /// The least and the largest η.
     pub forcing: [f64; 2],
     pub time_limit_ms: f64,
+    pub outer: OuterSettings,
     max_iterations: Option<u32>,
     cost_tolerance: Option<f64>,
     gradient_tolerance: Option<f64>,
@@ -159,8 +165,20 @@ impl Options {
             }
             most => whole("maxInnerIterations", most)?.map(|most| most as u32),
         };
+        let usual = OuterSettings::default();
+        let outer = OuterSettings {
+            feasibility: number("feasibilityTolerance", self.feasibility_tolerance)?,
+            penalty: match self.penalty {
+                Some(penalty) if !(penalty > 0.0 && penalty.is_finite()) => {
+                    return Err(Error::InvalidOption(format!("penalty must be a positive number, not {penalty}")));
+                }
+                penalty => penalty.unwrap_or(usual.penalty),
+            },
+            max_iterations: whole("maxOuterIterations", self.max_outer_iterations)?.map_or(usual.max_iterations, |most| most as u32),
+        };
         Ok(Settings {
             method,
+            outer,
             linear: Wanted { linear, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
             nonmonotone: whole("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,

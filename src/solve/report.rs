@@ -1,6 +1,6 @@
 //! What a solve says of itself.
 
-use super::Offender;
+use super::{Feasibility, Offender};
 use crate::device::Counters;
 use crate::problem::{Batch, Freedom, Schedule};
 use serde::Serialize;
@@ -48,6 +48,8 @@ pub enum Termination {
     Precision,
     /// The linear system has no solution.
     Singular,
+    /// Constraints can't be met from where the solve began.
+    Infeasible,
 }
 
 /// How the products JᵀWJ·p of the instances of one structure are computed.
@@ -89,6 +91,9 @@ pub struct Report {
     pub iterations: Vec<Iteration>,
     #[serde(serialize_with = "as_map")]
     pub cost_by_term: Vec<(String, f64)>,
+    /// Where there are constraints, how well they are met; they have no part in the costs above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feasibility: Option<Feasibility>,
     /// Components that were outside of their limits before a step, and were moved to the nearest point inside.
     pub moved_into_bounds: u32,
     /// Steps that were rejected because the residual was not finite where they led, and where it was the first time.

@@ -12,6 +12,7 @@ mod reporting;
 mod upkeep;
 
 use super::descent::Descent;
+use super::lagrangian::OuterSettings;
 use super::linear::host::{Host, Knobs};
 use super::linear::{Choice, Inner, Linear};
 use super::method::FIRST_FLOOR;
@@ -82,6 +83,8 @@ pub struct Solver {
     iterations: Vec<Iteration>,
     initial_cost: Option<f64>,
     tests: Tests,
+    /// The least cost tolerance of this solve, if it is one of several.
+    slack: f64,
     /// The first iteration since the last report.
     first_iteration: u32,
     /// Components that were moved into their limits since the solver was made, and until the last report.
@@ -140,6 +143,7 @@ impl Solver {
             iterations: Vec::new(),
             initial_cost: None,
             tests: Tests::default(),
+            slack: 0.0,
             first_iteration: 0,
             moved: [0; 2],
             arrival: None,
@@ -211,6 +215,28 @@ impl Solver {
         self.phase = Phase::Ready;
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
         (self.started_ms, self.again, self.hurried) = (None, false, false);
+        self.slack = 0.0;
+    }
+
+    pub fn outer_settings(&self) -> OuterSettings {
+        self.settings.outer
+    }
+
+    /// Has this solve, which is one of several, end at so large a cost tolerance at least.
+    pub fn loosen(&mut self, slack: f64) {
+        self.slack = slack;
+    }
+
+    /// Whether what was asked for is more exact than that.
+    pub fn is_loosened(&self) -> bool {
+        self.settings.tolerances(self.choice.linear, self.precision).cost < self.slack
+    }
+
+    /// Begins the next of several solves; the time of all counts, and that one of them was to stop.
+    pub fn continue_with(&mut self, slack: f64) {
+        self.phase = Phase::Ready;
+        (self.ending, self.tests, self.tried) = (None, Tests::default(), 0);
+        (self.again, self.hurried, self.slack) = (false, false, slack);
     }
 
     /// Goes on with what the last recording read back.
@@ -443,7 +469,8 @@ impl Solver {
     }
 
     fn tolerances(&self) -> Tolerances {
-        self.settings.tolerances(self.choice.linear, self.precision)
+        let tolerances = self.settings.tolerances(self.choice.linear, self.precision);
+        Tolerances { cost: tolerances.cost.max(self.slack), ..tolerances }
     }
 
     /// What the arithmetic resolves of 1.

@@ -57,6 +57,7 @@ impl Solver {
             cost,
             iterations: self.iterations[first_iteration as usize..].to_vec(),
             cost_by_term,
+            feasibility: None,
             moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
             compile_ms: self.compile_ms,
             // Steps made one by one have their time, too.

@@ -1,0 +1,178 @@
+//! The rules of the augmented Lagrangian: when constraints are met, what becomes of multipliers and the penalty.
+//!
+//! After the residuals and energies were minimised with the constraints as they stand (`problem/multipliers.rs`), λ ← μw r, and
+//! where that has not brought the constraints much nearer, μ grows (Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006,
+//! framework 17.3; Birgin & Martínez, *Practical Augmented Lagrangian Methods*, 2014, algorithm 4.1). What is left of a row is
+//! |r − s|: of an equality |c|, of an inequality min(−c, s) in magnitude, which is 0 where it is met and λ or c vanish.
+
+use super::{Report, Termination};
+use crate::problem::Constraint;
+use serde::Serialize;
+
+/// When outer iterations end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OuterSettings {
+    /// The largest |r − s| that counts as met; by the precision unless told.
+    pub feasibility: Option<f64>,
+    /// μ at the start.
+    pub penalty: f64,
+    pub max_iterations: u32,
+}
+
+impl Default for OuterSettings {
+    fn default() -> Self {
+        Self { feasibility: None, penalty: 10.0, max_iterations: 50 }
+    }
+}
+
+/// μ grows by this where a violation has not fallen to this part of what it was.
+const GROWTH: f64 = 10.0;
+const ENOUGH: f64 = 0.25;
+/// μ at most: beyond it the penalty hides all else from the arithmetic.
+const MOST_PENALTY: [f64; 2] = [1e12, 1e6];
+/// Outer iterations in a row that may bring the constraints no nearer, while μ grows.
+const PATIENCE: u32 = 5;
+/// Of what it was: less than this is no nearer.
+const NEARER: f64 = 0.9;
+/// The first minimisations need not be exact.
+const FIRST_SLACK: f64 = 1e-3;
+
+/// What is left of a constraint's worst row, and λ.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ConstraintReport {
+    pub term: String,
+    pub relation: &'static str,
+    /// max |c| of equalities; of inequalities max |min(−c, λ/μ)|.
+    pub violation: f64,
+    pub instance: u32,
+    pub row: u32,
+    /// max |λ|
+    pub multiplier: f64,
+}
+
+/// How well a constrained problem is solved.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Feasibility {
+    pub violation: f64,
+    /// The largest component of the Lagrangian's gradient, before the last step.
+    pub optimality: f64,
+    pub outer_iterations: u32,
+    pub penalty: f64,
+    pub constraints: Vec<ConstraintReport>,
+}
+
+/// The outer iteration.
+pub struct Lagrangian {
+    settings: OuterSettings,
+    feasibility: f64,
+    is_single: bool,
+    pub penalty: f64,
+    /// The least violation so far, and how many iterations in a row have not come nearer.
+    least: f64,
+    stuck: u32,
+    pub iterations: u32,
+    /// Of the iteration under way.
+    found: Vec<ConstraintReport>,
+}
+
+impl Lagrangian {
+    pub fn new(settings: OuterSettings, is_single: bool) -> Self {
+        let feasibility = settings.feasibility.unwrap_or(if is_single { 1e-5 } else { 1e-8 });
+        let penalty = settings.penalty;
+        Self { settings, feasibility, is_single, penalty, least: f64::INFINITY, stuck: 0, iterations: 0, found: Vec::new() }
+    }
+
+    /// The least cost tolerance of the minimisation under way: the last ones alone are to be exact.
+    pub fn slack(&self) -> f64 {
+        FIRST_SLACK * 0.1f64.powi(self.iterations.min(300) as i32)
+    }
+
+    /// Looks at a constraint's rows r.
+    pub fn look(&mut self, name: &str, constraint: &Constraint, residuals: &[f64]) {
+        let rows = constraint.rows as usize;
+        let mut worst = (0.0, 0);
+        for (place, (r, s)) in residuals.iter().zip(&constraint.shifts).enumerate() {
+            let left = (r - s).abs();
+            // A NaN is as far as can be.
+            if constraint.weight.at(place / rows) > 0.0 && !(left <= worst.0) {
+                worst = (left, place);
+            }
+        }
+        let multiplier = constraint.multipliers().iter().fold(0f64, |most, value| most.max(value.abs()));
+        self.found.push(ConstraintReport {
+            term: name.into(),
+            relation: constraint.relation.name(),
+            violation: worst.0,
+            instance: (worst.1 / rows) as u32,
+            row: (worst.1 % rows) as u32,
+            multiplier,
+        });
+    }
+
+    fn worst(&self) -> Option<&ConstraintReport> {
+        self.found.iter().max_by(|a, b| a.violation.total_cmp(&b.violation))
+    }
+
+    /// Once all were looked at, after a minimisation that ended so, and was as exact as it is to be or not: whether it was the
+    /// last, how the whole ended, and why.
+    pub fn judge(&mut self, inner: &Report, is_exact: bool) -> Option<(Termination, String)> {
+        self.iterations += 1;
+        let worst = self.worst()?.clone();
+        let violation = worst.violation;
+        let place = format!("term \"{}\", instance {}", worst.term, worst.instance);
+        let ended = matches!(inner.termination, Termination::Stopped | Termination::TimeLimit | Termination::Singular);
+        if ended {
+            return Some((inner.termination, inner.reason.clone()));
+        }
+        if violation <= self.feasibility && is_exact {
+            let reason =
+                format!("{}; constraints are met to {violation:.3e} ≤ feasibilityTolerance = {:e}", inner.reason, self.feasibility);
+            return Some((inner.termination, reason));
+        }
+        if !violation.is_finite() {
+            return Some((Termination::NoProgress, format!("a constraint is not finite: {place}")));
+        }
+        let is_nearer = violation <= NEARER * self.least;
+        self.stuck = if is_nearer || violation <= self.feasibility { 0 } else { self.stuck + 1 };
+        let is_met = violation <= self.feasibility;
+        let most = MOST_PENALTY[usize::from(self.is_single)];
+        if self.stuck > PATIENCE || (self.penalty >= most && !is_nearer && !is_met) {
+            let reason = format!(
+                "the constraints can't be met from here: what is left, {violation:.3e} at {place}, stays although its penalty grew to {:.0e}",
+                self.penalty
+            );
+            return Some((Termination::Infeasible, reason));
+        }
+        if self.iterations >= self.settings.max_iterations {
+            let reason = format!("maxOuterIterations = {} are over; {violation:.3e} is left of {place}", self.settings.max_iterations);
+            return Some((Termination::MaxIterations, reason));
+        }
+        if !is_met && violation > ENOUGH * self.least {
+            self.penalty = (GROWTH * self.penalty).min(most.max(self.penalty));
+        }
+        self.least = self.least.min(violation);
+        self.found.clear();
+        None
+    }
+
+    /// s of the next minimisation, from r of the last, for a penalty that was that.
+    pub fn shifts(&self, constraint: &Constraint, residuals: &[f64]) -> Vec<f64> {
+        let part = constraint.penalty / self.penalty;
+        let rows = constraint.rows as usize;
+        let weighs = |place: usize| constraint.weight.at(place / rows) > 0.0;
+        residuals.iter().enumerate().map(|(place, r)| if weighs(place) { part * r } else { 0.0 }).collect()
+    }
+
+    /// What the report says, whose cost is that of the other terms.
+    pub fn conclude(self, report: &mut Report) {
+        let is_constraint = |name: &String| self.found.iter().any(|found| found.term == *name);
+        report.cost_by_term.retain(|(name, _)| !is_constraint(name));
+        report.cost = report.cost_by_term.iter().map(|term| term.1).sum();
+        let violation = self.worst().map_or(0.0, |worst| worst.violation);
+        let optimality = report.iterations.last().map_or(f64::NAN, |step| step.gradient_norm);
+        let (outer_iterations, penalty) = (self.iterations, self.penalty);
+        report.feasibility = Some(Feasibility { violation, optimality, outer_iterations, penalty, constraints: self.found });
+    }
+}
