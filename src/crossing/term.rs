@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::kernel::Objective;
-use crate::problem::{Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
+use crate::problem::{Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Relation, Slot, SummedSpec, TermSpec, Trace, Weight};
 
 /// What `ts/src/crossing.ts` packs.
 pub struct Packed<'a> {
@@ -16,6 +16,7 @@ pub struct Packed<'a> {
 
 pub enum Unpacked<'a> {
     Plain(TermSpec<'a>),
+    Constraint(TermSpec<'a>, Relation),
     Ragged(RaggedSpec<'a>),
     Summed(SummedSpec<'a>),
 }
@@ -43,7 +44,7 @@ impl<'a> Packed<'a> {
         let mut reals = Cursor { rest: self.reals };
         let mut names = self.columns.split('\0');
         let mut name = || names.next().unwrap_or_default().to_string();
-        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed, loss, loss_reals, energy] =
+        let &[count, indices, slots, columns, weights, ragged_slots, entry_columns, traces, summed, loss, loss_reals, kind] =
             words.take(12)?
         else {
             return Err(Error::InvalidOption("a term crossed without its header".into()));
@@ -87,9 +88,22 @@ impl<'a> Packed<'a> {
             all.push(Trace { length, tape: words.take(tape)?, outputs: words.take(outputs)? });
         }
         let (tape, outputs) = all.first().map_or((&[][..], &[][..]), |trace| (trace.tape, trace.outputs));
-        let objective = if energy != 0 { Objective::Energy } else { Objective::LeastSquares };
+        let objective = if kind == 1 { Objective::Energy } else { Objective::LeastSquares };
+        let relation = match kind {
+            0 | 1 => None,
+            2 => Some(Relation::Zero),
+            3 => Some(Relation::AtMostZero),
+            _ => Some(Relation::AtLeastZero),
+        };
         let name = self.name.to_string();
         let plain = TermSpec { name, count, indices: columns, slots, columns: given, weight, loss, objective, tape, outputs };
+        if let Some(relation) = relation {
+            if rows.is_empty() {
+                return Ok(Unpacked::Constraint(plain, relation));
+            }
+            let message = "a constraint takes no rows of entries: give it one instance for each length, with plain slots";
+            return Err(Error::InvalidOption(format!("term \"{}\": {message}", plain.name)));
+        }
         if rows.is_empty() {
             return Ok(Unpacked::Plain(plain));
         }

@@ -150,6 +150,7 @@ impl Engine {
         let packed = Packed { name, columns, words, reals };
         match packed.read().map_err(refuse)? {
             Unpacked::Plain(spec) => self.session.term(problem, spec).map_err(refuse),
+            Unpacked::Constraint(spec, relation) => self.session.constraint(problem, spec, relation).map_err(refuse),
             Unpacked::Summed(spec) => self.session.summed_term(problem, spec).map_err(refuse),
             Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec).map_err(refuse),
         }
@@ -228,6 +229,12 @@ impl Engine {
     #[wasm_bindgen(js_name = termCosts)]
     pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
         self.session.term_costs(problem, term).map_err(refuse)
+    }
+
+    /// A task: λ of all rows of a constraint.
+    #[wasm_bindgen(js_name = multipliers)]
+    pub fn multipliers(&mut self, problem: u32, term: u32) -> Result<u32, JsValue> {
+        self.session.read_multipliers(problem, term).map_err(refuse)
     }
 
     #[wasm_bindgen(js_name = describeTerm)]

@@ -162,4 +162,10 @@ impl Session {
         let constraint = entry.problem.term(term)?.constraint.as_ref().ok_or(Error::Disposed("constraint"))?;
         Ok(constraint.multipliers())
     }
+
+    /// A task that gives them.
+    pub fn read_multipliers(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
+        let multipliers = self.multipliers(problem, term)?;
+        Ok(self.add_task(Task::Values(multipliers)))
+    }
 }

@@ -10,6 +10,12 @@ import type { Layout } from "./layout.js";
 import type { NativeEngine } from "./native.js";
 import type { Words } from "./words.js";
 
+/** What a term is: a residual, a scalar that is minimised as it is, or what is to be 0, at most or at least 0. @internal */
+export type TermKind = "residual" | "energy" | "=0" | "<=0" | ">=0";
+
+/** The numbers that the engine has for them. */
+const KINDS: readonly TermKind[] = ["residual", "energy", "=0", "<=0", ">=0"];
+
 /** A term in parts, but for its tapes. @internal */
 export interface TermCrossing {
   readonly name: string;
@@ -23,17 +29,16 @@ export interface TermCrossing {
   readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
   /** Whether the rows are summed over: then there is one trace. */
   readonly summed: boolean;
-  /** Whether it is a scalar that is minimised as it is, not a residual. */
-  readonly energy: boolean;
+  readonly kind: TermKind;
 }
 
 /** Packs all of a term but its traces, which follow. @internal */
 export function writeTerm(words: Words, term: TermCrossing, traces: number): void {
-  const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed, energy } = term;
+  const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed, kind } = term;
   words.push3(count, indices.length, slots.length);
   words.push3(columns.length, typeof weight === "object" ? weight.length + 1 : 0, ragged.length);
   words.push3(entries.length, traces, summed ? 1 : 0);
-  words.push3(loss ? loss.words.length : 0, loss ? loss.reals.length : 0, energy ? 1 : 0);
+  words.push3(loss ? loss.words.length : 0, loss ? loss.reals.length : 0, KINDS.indexOf(kind));
   if (loss) words.append(loss.words);
   for (const slot of slots) words.push2(slot.table, slot.column);
   for (const { plain } of columns) words.push3(plain.form.width, plain.shared ? 1 : 0, plain.values.length);

@@ -26,7 +26,7 @@ export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Re
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Points } from "./points.js";
 export type { Problem, Residual } from "./problem.js";
-export type { Counters, Freedom, Iteration, Offender, ProductReport, Report, Termination } from "./report.js";
+export type { Counters, Feasibility, Freedom, Iteration, Offender, ProductReport, Report, Termination } from "./report.js";
 export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
@@ -34,7 +34,7 @@ export type { Solver, SolveOptions } from "./solver.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
-export type { EnergyOptions, Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
+export type { Constraint, ConstraintOptions, EnergyOptions, Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";

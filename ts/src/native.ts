@@ -25,10 +25,15 @@ export interface NativeIteration {
   readonly damping: number; readonly radius?: number; readonly length?: number; readonly gainRatio: number; readonly innerIterations: number; readonly accepted: boolean; readonly ms: number;
 }
 
+export interface NativeFeasibility {
+  readonly violation: number; readonly optimality: number; readonly outerIterations: number; readonly penalty: number;
+  readonly constraints: readonly { readonly term: string; readonly relation: string; readonly violation: number; readonly instance: number; readonly row: number; readonly multiplier: number }[];
+}
+
 export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
-  readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
+  readonly feasibility?: NativeFeasibility; readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
   readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly idleDispatches: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
   readonly counters: NativeCounters;
@@ -60,7 +65,7 @@ export interface NativeDescription { readonly residuals: number; readonly inputs
 export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly layouts: number; readonly compileMs: number }
 
 export interface NativeOptions {
-  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly timeLimitMs?: number;
+  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly feasibilityTolerance?: number; readonly penalty?: number; readonly maxOuterIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 
@@ -153,6 +158,8 @@ export interface NativeEngine {
   evaluateTerm(problem: number, term: number, hessian: string | undefined): number;
   /** A task: error, instance, row, slot, component, derivative and difference of the worst entry of J. */
   checkTerm(problem: number, term: number): number;
+  /** A task: λ of all rows of a constraint. */
+  multipliers(problem: number, term: number): number;
   /** The statistics of a term's kernels. For benchmarks and tests. */
   describeTerm(problem: number, term: number): NativeDescription;
   stats(): NativeStats;

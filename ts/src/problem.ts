@@ -1,7 +1,7 @@
 /** Problems: variables, constants and terms. */
 import { floats, type F64, type Indices, type Mask } from "./arrays.js";
 import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
-import { addTerm } from "./crossing.js";
+import { addTerm, type TermKind } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
@@ -13,7 +13,7 @@ import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
-import { TermOf, type EnergyOptions, type Term, type TermOptions } from "./term.js";
+import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
 /** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
@@ -43,6 +43,14 @@ export interface Problem extends Disposable {
    * is better given as a residual: ½‖r‖² is known to be one, and its differences are exact to more digits.
    */
   energy<const O extends Slots, const D extends Columns = {}>(name: string, options: EnergyOptions<O, D>, energy: (of: Args<O>, data: Row<D, O>) => Scalar): Term<D>;
+  /**
+   * Asks for c(…) = 0, c(…) ≤ 0 or c(…) ≥ 0 in every row and instance. {@link solve} meets constraints by the augmented Lagrangian: it
+   * minimises Σ ½ μw ‖c + λ/(μw)‖² besides (of inequalities the part of it that is positive) and improves the multipliers λ, and
+   * where needed the penalty μ, until `feasibilityTolerance` is met (Nocedal & Wright 2006, framework 17.3); `report.feasibility`
+   * says how well, and `"infeasible"` that it can't be. {@link Solver.step} and {@link Solver.advance} leave λ and μ as they are.
+   * A limit on single unknowns is better a {@link Variables.bound}.
+   */
+  constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D>;
   /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
@@ -103,14 +111,22 @@ export class ProblemOf implements Problem {
   }
 
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D> {
-    return this.#term(name, options, residual as never, false);
+    return this.#term(name, options, residual as never, "residual");
   }
 
   energy<const O extends Slots, const D extends Columns = {}>(name: string, options: EnergyOptions<O, D>, energy: (of: Args<O>, data: Row<D, O>) => Scalar): Term<D> {
-    return this.#term(name, options, energy as never, true);
+    return this.#term(name, options, energy as never, "energy");
   }
 
-  #term<D>(name: string, options: unknown, run: never, energy: boolean): Term<D> {
+  constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D> {
+    const to = (options as { to?: unknown } | null | undefined)?.to;
+    if (to !== "=0" && to !== "<=0" && to !== ">=0") {
+      throw new LeastwiseError("invalid-option", `term "${name}": \`to\` says what a constraint is compared with: "=0", "<=0" or ">=0", not ${describe(to)}`, { term: name });
+    }
+    return this.#term(name, options, constraint as never, to) as Constraint<D>;
+  }
+
+  #term<D>(name: string, options: unknown, run: never, kind: TermKind): Term<D> {
     const started = performance.now();
     const problem = this.#alive();
     checkName("a term", name);
@@ -119,11 +135,12 @@ export class ProblemOf implements Problem {
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const words = Words.take();
     try {
-      const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, energy);
+      const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind);
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
       this.#terms.add(name);
-      return new TermOf<D>(term, this.tasks, this.#alive, handle, this.#forget);
+      const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
+      return new Made<D>(term, this.tasks, this.#alive, handle, this.#forget);
     } finally {
       Words.release(words);
     }

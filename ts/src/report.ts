@@ -28,7 +28,7 @@ export interface Iteration {
 }
 
 /** Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors. */
-export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular";
+export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular" | "infeasible";
 
 /**
  * What the device did during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,
@@ -58,6 +58,20 @@ export interface ProductReport {
   readonly key: string;
 }
 
+/** How well a problem with constraints is solved. */
+export interface Feasibility {
+  /** The largest |c| of equalities; of inequalities the largest |min(−c, λ/(μw))|, which is 0 where c or λ is 0 and the other as it must be. */
+  readonly violation: number;
+  /** The largest component of the Lagrangian's gradient, before the last step. */
+  readonly optimality: number;
+  /** Minimisations, one for each choice of multipliers. */
+  readonly outerIterations: number;
+  /** μ at the end. */
+  readonly penalty: number;
+  /** Each constraint's violation, where it is, and the largest |λ|. */
+  readonly constraints: readonly { readonly term: string; readonly relation: "=0" | "<=0" | ">=0"; readonly violation: number; readonly instance: number; readonly row: number; readonly multiplier: number }[];
+}
+
 /** The account of a whole solve. The best accepted values are in the variables, however it ended. */
 export interface Report {
   readonly termination: Termination;
@@ -70,6 +84,8 @@ export interface Report {
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
+  /** Where there are constraints: how well they are met. They have no part in the costs above, but for those of iterations. */
+  readonly feasibility?: Feasibility;
   /** How many components were outside of their bounds before a step, and were moved to the nearest point inside. */
   readonly movedIntoBounds: number;
   /** Steps that were rejected because the residual was not finite where they led, and where it was the first time. */
@@ -107,6 +123,7 @@ export class SolveReport implements Report {
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
+  readonly feasibility?: Feasibility;
   readonly movedIntoBounds: number;
   readonly nonFinite: number;
   readonly firstNonFinite?: Offender;
@@ -129,6 +146,7 @@ export class SolveReport implements Report {
     this.cost = native.cost;
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
+    if (native.feasibility) this.feasibility = native.feasibility as Feasibility;
     this.movedIntoBounds = native.movedIntoBounds;
     this.nonFinite = native.nonFinite;
     if (native.firstNonFinite) this.firstNonFinite = native.firstNonFinite;
@@ -161,11 +179,20 @@ export class SolveReport implements Report {
       ...rejected,
       ...moved,
       ...this.#notes(),
+      ...this.#constraints(),
       `Cost: ${this.initialCost.toExponential(6)} → ${this.cost.toExponential(6)} (${terms})`,
       `Device: ${dispatches} dispatches (${this.idleDispatches} in vain), ${submissions} submissions, ${readbacks} readbacks of ${bytesReadBack} bytes, ${bytesUploaded} bytes uploaded`,
       `Time: trace ${traceMs.toFixed(1)} ms, compile ${compileMs.toFixed(1)} ms, solve ${solveMs.toFixed(1)} ms`,
       `Termination: ${this.termination} (${this.reason})`,
     ].join("\n");
+  }
+
+  #constraints(): string[] {
+    const { feasibility } = this;
+    if (!feasibility) return [];
+    const { violation, optimality, outerIterations, penalty, constraints } = feasibility;
+    const each = constraints.map(({ term, relation, violation, instance, multiplier }) => `  "${term}" ${relation}: ${violation.toExponential(2)} left at most (instance ${instance}), |λ| up to ${multiplier.toExponential(2)}`);
+    return [`Constraints: ${violation.toExponential(2)} left at most, |gradient| ${optimality.toExponential(2)}, after ${outerIterations} minimisations, penalty ${penalty.toExponential(0)}`, ...each.slice(0, MOST_PRODUCTS)];
   }
 
   /** What is only there when there is something to say. */

@@ -3,7 +3,7 @@
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { floats, isArrayLike, type Floats } from "./arrays.js";
-import { writeTerm, type TermCrossing } from "./crossing.js";
+import { writeTerm, type TermCrossing, type TermKind } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, writeOutputs } from "./expression.js";
@@ -27,8 +27,9 @@ type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 const NONE: readonly never[] = [];
 
 /** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
-export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, energy = false): TermCrossing {
-  const what = energy ? "energy" : "residual";
+export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, kind: TermKind = "residual"): TermCrossing {
+  const energy = kind === "energy", constraint = !energy && kind !== "residual";
+  const what = energy ? "energy" : constraint ? "constraint" : "residual";
   const where = { term: name };
   if (typeof options !== "object" || options === null || typeof options.of !== "object" || options.of === null) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`of\` must list the variables and constants that the ${what} takes`, where);
@@ -54,7 +55,11 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   }
   const weight = plainWeight(name, options.weight);
   if (energy && options.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
+  if (constraint && options.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
   const loss = packedLoss(name, options.loss);
+  if (constraint && ragged) {
+    throw new LeastwiseError("invalid-option", `term "${name}": a constraint takes no rows of entries: give it one instance for each length, with plain slots`, where);
+  }
   const summed = ragged !== undefined && ragged.some((slot) => slot instanceof EachOf);
   if (summed && ragged!.some((slot) => slot instanceof RowsOf)) {
     throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
@@ -65,7 +70,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, energy };
+  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, kind };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   writeTerm(words, term, lengths.length);

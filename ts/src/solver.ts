@@ -75,6 +75,12 @@ export interface SolveOptions {
    * methods without a linear system 1000 for `"lbfgs"` and `"nonlinear-cg"`, 10,000 for the other two.
    */
   maxIterations?: number;
+  /** Where there are constraints: how much of one may be left, in its own units; 1e-8 (f64) or 1e-5 (f32) unless told. */
+  feasibilityTolerance?: number;
+  /** μ, the penalty that constraints begin with; 10 unless told. It grows where they are slow to be met. */
+  penalty?: number;
+  /** Minimisations at most, one for each choice of multipliers; 50 unless told. `maxIterations` counts for each of them. */
+  maxOuterIterations?: number;
   timeLimitMs?: number;
   /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
   costTolerance?: number;
@@ -120,7 +126,7 @@ export class SolverOf implements Solver {
     // A task that can't be listened to would never be ended, and its problem busy for ever.
     if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
     if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-    const numbers = ["memory", "learningRate", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+    const numbers = ["memory", "learningRate", "feasibilityTolerance", "penalty", "maxOuterIterations", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
     const known = ["method", "dogleg", "linear", "eliminate", "decays", ...numbers];
     const unknown = Object.keys(rest).find((key) => !known.includes(key));
     if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);

@@ -96,6 +96,24 @@ export interface TermOptions<O, D> {
 /** What an energy's term is made of: the same, but for a loss. */
 export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss">;
 
+/** What a constraint's term is made of: the same, but for a loss, and with what it is compared with. */
+export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
+  /** c = 0, c ≤ 0 or c ≥ 0, row by row. */
+  to: "=0" | "<=0" | ">=0";
+};
+
+/**
+ * A term that is a constraint. Its weight scales its penalty; 0 lifts it for an instance. Its cost is that of the penalty,
+ * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c where c ≥ 0 is asked for).
+ */
+export interface Constraint<D> extends Term<D> {
+  /**
+   * λ as the last solve left it: `count × rows`, instance by instance. At the solution ∇f + Σ λ∇c = 0 for c = 0 and c ≤ 0, and
+   * ∇f − Σ λ∇c = 0 for c ≥ 0, where f is the cost of all other terms; of inequalities λ ≥ 0, and 0 where they do not hold anything.
+   */
+  multipliers(): Promise<F64>;
+}
+
 /** @internal */
 export class TermOf<D> implements Term<D> {
   #enabled = true;
@@ -108,7 +126,7 @@ export class TermOf<D> implements Term<D> {
   private readonly entries: number;
   private readonly isWeighedEach: boolean;
 
-  constructor(made: TermCrossing, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly forget: (name: string) => void) {
+  constructor(made: TermCrossing, protected readonly tasks: Tasks, private readonly problemHandle: () => number, protected readonly handle: number, private readonly forget: (name: string) => void) {
     this.name = made.name;
     this.count = made.layout.count;
     this.columns = made.entries.length ? [...made.columns, ...made.entries] : made.columns;
@@ -116,21 +134,21 @@ export class TermOf<D> implements Term<D> {
     this.isWeighedEach = typeof made.weight === "object";
   }
 
-  #problem(): number {
+  protected problem(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });
     return this.problemHandle();
   }
 
   get enabled(): boolean { return this.#enabled; }
   set enabled(enabled: boolean) {
-    this.tasks.call((native) => native.setEnabled(this.#problem(), this.handle, enabled));
+    this.tasks.call((native) => native.setEnabled(this.problem(), this.handle, enabled));
     this.#enabled = enabled;
   }
 
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
     mustBeObject(changes, `term "${this.name}": set(changes): changes`, { term: this.name });
     const { weight: given, loss: givenLoss, ...data } = changes as { weight?: number | Floats; loss?: Loss } & Record<string, unknown>;
-    const problem = this.#problem();
+    const problem = this.problem();
     // Everything is checked before anything is written.
     const columns: { number: number; values: Floats }[] = [];
     for (const [name, values] of Object.entries(data)) {
@@ -185,7 +203,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async #costs(): Promise<Float64Array> {
-    const task = this.tasks.call((native) => native.termCosts(this.#problem(), this.handle));
+    const task = this.tasks.call((native) => native.termCosts(this.problem(), this.handle));
     return (await this.tasks.run(task)).values ?? new Float64Array();
   }
 
@@ -203,8 +221,8 @@ export class TermOf<D> implements Term<D> {
   async evaluate(options: { hessian?: HessianForm | undefined } = {}): Promise<Evaluation & Partial<HessianEvaluation>> {
     mustBeObject(options, `term "${this.name}": evaluate(options): options`, { term: this.name });
     const { hessian: form } = options;
-    const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.#problem(), this.handle));
-    const task = this.tasks.call((native) => native.evaluateTerm(this.#problem(), this.handle, form));
+    const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.problem(), this.handle));
+    const task = this.tasks.call((native) => native.evaluateTerm(this.problem(), this.handle, form));
     const values = (await this.tasks.run(task)).values ?? new Float64Array();
     const hessian = values.length - (form === undefined ? 0 : this.count * columns * columns);
     const jacobian = hessian - this.count * rows * columns;
@@ -213,7 +231,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async checkGradients(): Promise<GradientCheck> {
-    const task = this.tasks.call((native) => native.checkTerm(this.#problem(), this.handle));
+    const task = this.tasks.call((native) => native.checkTerm(this.problem(), this.handle));
     const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0] = (await this.tasks.run(task)).values ?? [];
     return { error, instance, row, slot, component, derivative, difference };
   }
@@ -226,4 +244,12 @@ export class TermOf<D> implements Term<D> {
   }
 
   [Symbol.dispose](): void { this.dispose(); }
+}
+
+/** @internal */
+export class ConstraintOf<D> extends TermOf<D> implements Constraint<D> {
+  async multipliers(): Promise<F64> {
+    const task = this.tasks.call((native) => native.multipliers(this.problem(), this.handle));
+    return ((await this.tasks.run(task)).values ?? new Float64Array()) as F64;
+  }
 }

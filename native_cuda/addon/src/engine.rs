@@ -103,6 +103,7 @@ impl Engine {
         let packed = Packed { name: &name, columns: &columns, words, reals };
         self.call(env, |session| match packed.read()? {
             Unpacked::Plain(spec) => session.term(problem, spec),
+            Unpacked::Constraint(spec, relation) => session.constraint(problem, spec, relation),
             Unpacked::Summed(spec) => session.summed_term(problem, spec),
             Unpacked::Ragged(spec) => session.ragged_term(problem, spec),
         })
@@ -157,6 +158,11 @@ impl Engine {
     #[napi]
     pub fn check_term(&self, env: &Env, problem: u32, term: u32) -> Result<u32> {
         self.call(env, |session| session.check_term(problem, term))
+    }
+
+    #[napi]
+    pub fn multipliers(&self, env: &Env, problem: u32, term: u32) -> Result<u32> {
+        self.call(env, |session| session.read_multipliers(problem, term))
     }
 
     #[napi]

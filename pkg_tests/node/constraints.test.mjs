@@ -1,0 +1,88 @@
+// Constraints: equalities and inequalities by the augmented Lagrangian.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cos, sin } from "leastwise";
+import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
+
+/** A chain that hangs between two points: links of one length, pulled down. */
+function chain(lw, links) {
+  const problem = lw.problem();
+  const values = Array.from({ length: links + 1 }, (_, k) => [(0.8 * k) / links, -0.1 * Math.sin((Math.PI * k) / links)]).flat();
+  const x = problem.variables("x", { shape: 2, values });
+  x.fix([0, links]);
+  const pairs = Array.from({ length: links }, (_, k) => [k, k + 1]).flat();
+  // An energy, linear in x: without the links nothing would hold it.
+  problem.energy("weight", { of: [x] }, ([p]) => p.y.mul(1 / links));
+  const length = 1 / links;
+  const link = problem.constrain("links", { over: pairs, of: [x.at(0), x.at(1)], to: "=0" }, ([a, b]) => b.sub(a).normSq().sub(length * length).mul(links));
+  return { problem, x, link };
+}
+
+for (const backend of BACKENDS) {
+  test(`a chain hangs as a catenary, on ${backend}`, async (t) => {
+    const lw = await open(t, { backend });
+    const single = backend === "webgpu";
+    const { problem, x, link } = chain(lw, 10);
+    const report = await problem.solve({ feasibilityTolerance: single ? 1e-4 : 1e-9, maxIterations: 500, costTolerance: single ? 1e-6 : 1e-12 });
+    assert.ok(report.converged || report.termination === "precision", String(report));
+    assert.ok(report.feasibility.violation <= (single ? 1e-4 : 1e-9), String(report));
+    const values = await x.read();
+    for (let k = 0; k < 10; k++) {
+      const length = Math.hypot(values[2 * k + 2] - values[2 * k], values[2 * k + 3] - values[2 * k + 1]);
+      closeTo(length, 0.1, single ? 1e-2 : 1e-6, `link ${k}`);
+    }
+    // It hangs symmetrically, its middle lowest, and every joint is in balance: horizontal forces λ·Δx are the same in all links.
+    const multipliers = await link.multipliers();
+    assert.equal(multipliers.length, 10);
+    const forces = Array.from(multipliers, (multiplier, k) => multiplier * (values[2 * k + 2] - values[2 * k]));
+    for (const force of forces) closeTo(force, forces[0], single ? 0.05 : 1e-3, "horizontal force");
+    assert.ok(values[11] < values[9] && values[11] < values[13], "its middle is lowest");
+    assert.match(String(report), /Constraints: .* left at most/);
+    assert.deepEqual(Object.keys(report.costByTerm), ["weight"]);
+  });
+}
+
+test("inequalities keep points out of a disc, and say which hold", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const count = 40;
+  const target = Array.from({ length: count }, (_, k) => [1.5 * Math.cos(k), 1.5 * Math.sin(1.3 * k)]).flat();
+  const p = problem.variables("p", { shape: 2, values: target.map((value, k) => value + 0.3 * Math.cos(k)) });
+  const goal = problem.constants("goal", { shape: 2, values: target });
+  problem.residuals("near", { of: [p, goal] }, ([a, b]) => a.sub(b));
+  const outside = problem.constrain("outside", { of: [p], to: ">=0" }, ([a]) => a.normSq().sub(1));
+  const report = await problem.solve();
+  assert.ok(report.converged, String(report));
+  const values = await p.read();
+  const multipliers = await outside.multipliers();
+  for (let k = 0; k < count; k++) {
+    const wanted = Math.hypot(target[2 * k], target[2 * k + 1]);
+    const scale = wanted < 1 ? 1 / wanted : 1;
+    for (const c of [0, 1]) assert.ok(Math.abs(values[2 * k + c] - scale * target[2 * k + c]) < 1e-5, `point ${k}: ${values[2 * k + c]}`);
+    assert.ok(wanted < 1 ? multipliers[k] > 0 : Math.abs(multipliers[k]) < 1e-7, `point ${k}: λ = ${multipliers[k]}`);
+  }
+});
+
+test("what can't be met is told, with where", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [0.2, 0.4] });
+  problem.constrain("wave", { of: [x], to: "=0" }, ([a]) => sin(a).add(cos(a)).sub(3));
+  const report = await problem.solve();
+  assert.equal(report.termination, "infeasible");
+  assert.equal(report.converged, false);
+  assert.match(report.reason, /the constraints can't be met from here: .* at term "wave", instance/);
+  assert.ok(report.feasibility.violation > 1.5);
+});
+
+test("wrong constraints are refused", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1] });
+  const place = { term: "c" };
+  refuses(() => problem.constrain("c", { of: [x] }, ([a]) => a), "invalid-option", 'term "c": `to` says what a constraint is compared with: "=0", "<=0" or ">=0", not undefined', place);
+  refuses(() => problem.constrain("c", { of: [x.rows({ offsets: [0, 1], indices: [0] })], to: "=0" }, ([a]) => a[0]), "invalid-option", /a constraint takes no rows of entries/, place);
+  const c = problem.constrain("c", { of: [x], to: "<=0" }, ([a]) => a);
+  c.dispose();
+  await rejects(c.multipliers(), "disposed", /term "c" was disposed/, place);
+});
