@@ -1,0 +1,348 @@
+/** Sketches of points, lines and circles in the plane, held by constraints: solved, and diagnosed by name. */
+import type { Engine } from "./engine.js";
+import { LeastwiseError } from "./errors.js";
+import { describe } from "./expression.js";
+import type { Problem } from "./problem.js";
+import type { Report } from "./report.js";
+import { dependencies, type Row } from "./sketch/dependencies.js";
+import { KINDS, type Kind } from "./sketch/kinds.js";
+import type { Variables } from "./table.js";
+import type { Term } from "./term.js";
+import type { Scalar } from "./scalar.js";
+import type { Vec2 } from "./vector.js";
+
+/** A point of a sketch; x and y are where it is, which is where it was made until {@link Sketch.solve}. */
+export interface SketchPoint { readonly x: number; readonly y: number }
+/** A line between two points; what holds it holds these. */
+export interface SketchLine { readonly from: SketchPoint; readonly to: SketchPoint }
+/** A circle. */
+export interface SketchCircle { readonly centre: SketchPoint; readonly radius: number }
+
+/** A dependency among constraints: the one that adds nothing, and those that say the same already. */
+export interface Dependency {
+  readonly constraint: string;
+  readonly because: readonly string[];
+}
+
+/** What a sketch came to. */
+export interface SketchResult {
+  /** Whether all constraints are met to `tolerance`, in units of the sketch's. */
+  readonly solved: boolean;
+  /** The largest distance or angle (times a length) that is left of a constraint, and whose it is. */
+  readonly residual: number;
+  readonly worst: string | undefined;
+  /** Unknowns minus independent constraints at the solution: 0 where nothing can move, 3 where all can only move as one. */
+  readonly degreesOfFreedom: number;
+  /** Constraints that hold but add nothing: each could be left out. */
+  readonly redundant: readonly Dependency[];
+  /** Constraints that can't hold together with those that they depend on. */
+  readonly conflicting: readonly Dependency[];
+  readonly report: Report | undefined;
+}
+
+/** A constraint, by which it is removed or its value changed. */
+export interface SketchConstraint {
+  readonly name: string;
+  readonly kind: string;
+  /** The distance, radius or angle that it asks for, if it asks for one. */
+  value: number | undefined;
+  remove(): void;
+}
+
+interface PointOf extends SketchPoint { x: number; y: number; readonly index: number; readonly of: SketchOf; fixed: boolean }
+interface LineOf extends SketchLine { readonly from: PointOf; readonly to: PointOf }
+interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number; readonly of: SketchOf }
+
+/** How a constraint is named; its kind and a number unless told. */
+export interface Named { name?: string }
+
+/**
+ * A sketch. Every method that constrains takes a name for diagnoses; all lengths are in the units of the points. Where there are
+ * several solutions, the one near the points' places is found.
+ */
+export interface Sketch extends Disposable {
+  point(x: number, y: number): SketchPoint;
+  line(from: SketchPoint, to: SketchPoint): SketchLine;
+  circle(centre: SketchPoint, radius: number): SketchCircle;
+  /** Keeps a point where it is. */
+  fix(point: SketchPoint): void;
+  free(point: SketchPoint): void;
+  /** Moves a point by hand, as in dragging. */
+  move(point: SketchPoint, x: number, y: number): void;
+  coincident(a: SketchPoint, b: SketchPoint, options?: Named): SketchConstraint;
+  midpoint(point: SketchPoint, line: SketchLine, options?: Named): SketchConstraint;
+  /** Two lines on one line. */
+  collinear(a: SketchLine, b: SketchLine, options?: Named): SketchConstraint;
+  parallel(a: SketchLine, b: SketchLine, options?: Named): SketchConstraint;
+  perpendicular(a: SketchLine, b: SketchLine, options?: Named): SketchConstraint;
+  /** From line a to line b counter-clockwise, in radians. */
+  angle(a: SketchLine, b: SketchLine, value: number, options?: Named): SketchConstraint;
+  /** Between two points, or of a point from a line on the side where it is. Not negative. */
+  distance(a: SketchPoint, b: SketchPoint | SketchLine, value: number, options?: Named): SketchConstraint;
+  equalLength(a: SketchLine, b: SketchLine, options?: Named): SketchConstraint;
+  equalRadius(a: SketchCircle, b: SketchCircle, options?: Named): SketchConstraint;
+  radius(circle: SketchCircle, value: number, options?: Named): SketchConstraint;
+  pointOnLine(point: SketchPoint, line: SketchLine, options?: Named): SketchConstraint;
+  pointOnCircle(point: SketchPoint, circle: SketchCircle, options?: Named): SketchConstraint;
+  /** A circle with a line, on the side where it is, or with a circle: from within if one contains the other's centre, else from outside. */
+  tangent(circle: SketchCircle, other: SketchLine | SketchCircle, options?: Named): SketchConstraint;
+  concentric(a: SketchCircle, b: SketchCircle, options?: Named): SketchConstraint;
+  /** Two points about a line. */
+  symmetric(a: SketchPoint, b: SketchPoint, line: SketchLine, options?: Named): SketchConstraint;
+  horizontal(line: SketchLine, options?: Named): SketchConstraint;
+  vertical(line: SketchLine, options?: Named): SketchConstraint;
+  /**
+   * Finds where everything goes, near where it is, by Levenberg–Marquardt on the constraints' residuals; then looks at these
+   * residuals' Jacobian: rows that are combinations of others tell redundant constraints, and conflicting ones where the residuals
+   * are not the same combination.
+   */
+  solve(options?: { tolerance?: number; maxIterations?: number }): Promise<SketchResult>;
+}
+
+interface Made {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Indices of points, then of radii. */
+  readonly points: readonly number[];
+  readonly radii: readonly number[];
+  value: number | undefined;
+  readonly side: number;
+}
+
+/** A sketch whose problems are solved by an engine, best by one in f64 (`init({ backend: "cpu" })`): digits decide what is redundant. */
+export function sketch(lw: Engine): Sketch {
+  return new SketchOf(lw);
+}
+
+/** @internal */
+class SketchOf implements Sketch {
+  readonly #points: PointOf[] = [];
+  readonly #circles: CircleOf[] = [];
+  readonly #lines = new WeakSet<object>();
+  #constraints: Made[] = [];
+  #problem: Problem | undefined;
+  #terms: { readonly term: Term<object>; readonly kind: Kind; readonly of: readonly Made[] }[] = [];
+  #unknowns: { points: Variables<Vec2>; radii: Variables<Scalar> | undefined } | undefined;
+  #count = 0;
+  #disposed = false;
+
+  constructor(private readonly lw: Engine) {}
+
+  #changed(): void {
+    if (this.#disposed) throw new LeastwiseError("disposed", "this sketch was disposed: it can't be used any more");
+    this.#problem?.dispose();
+    this.#problem = undefined;
+    this.#terms = [];
+  }
+
+  point(x: number, y: number): SketchPoint {
+    this.#changed();
+    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `point(${x}, ${y}): two finite numbers`);
+    const point: PointOf = { x, y, index: this.#points.length, of: this, fixed: false };
+    this.#points.push(point);
+    return point;
+  }
+
+  line(from: SketchPoint, to: SketchPoint): SketchLine {
+    const line: LineOf = { from: this.#point("line", from), to: this.#point("line", to) };
+    if (line.from === line.to) throw new LeastwiseError("invalid-option", "line(from, to): two points, not one");
+    this.#lines.add(line);
+    return line;
+  }
+
+  circle(centre: SketchPoint, radius: number): SketchCircle {
+    this.#changed();
+    if (!(radius > 0 && Number.isFinite(radius))) throw new LeastwiseError("invalid-option", `circle(centre, ${radius}): the radius must be a positive number`);
+    const circle: CircleOf = { centre: this.#point("circle", centre), radius, index: this.#circles.length, of: this };
+    this.#circles.push(circle);
+    return circle;
+  }
+
+  fix(point: SketchPoint): void { this.#point("fix", point).fixed = true; this.#changed(); }
+  free(point: SketchPoint): void { this.#point("free", point).fixed = false; this.#changed(); }
+
+  move(point: SketchPoint, x: number, y: number): void {
+    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `move(point, ${x}, ${y}): two finite numbers`);
+    Object.assign(this.#point("move", point), { x, y });
+  }
+
+  #point(method: string, given: unknown): PointOf {
+    const point = given as PointOf;
+    if (typeof given !== "object" || given === null || point.of !== this || !("fixed" in point)) throw new LeastwiseError("invalid-option", `${method}: a point of this sketch, not ${describe(given)}`);
+    return point;
+  }
+
+  #line(method: string, given: unknown): LineOf {
+    if (typeof given !== "object" || given === null || !this.#lines.has(given)) throw new LeastwiseError("invalid-option", `${method}: a line of this sketch, not ${describe(given)}`);
+    return given as LineOf;
+  }
+
+  #circle(method: string, given: unknown): CircleOf {
+    const circle = given as CircleOf;
+    if (typeof given !== "object" || given === null || circle.of !== this || !("radius" in circle)) throw new LeastwiseError("invalid-option", `${method}: a circle of this sketch, not ${describe(given)}`);
+    return circle;
+  }
+
+  #is(given: unknown): boolean { return typeof given === "object" && given !== null && this.#lines.has(given); }
+
+  #add(kind: Kind, { name }: Named, points: readonly PointOf[], circles: readonly CircleOf[] = [], value?: number, side = 1): SketchConstraint {
+    this.#changed();
+    const made: Made = { name: name ?? `${kind.name} ${++this.#count}`, kind, points: points.map((point) => point.index), radii: circles.map((circle) => circle.index), value, side };
+    if (typeof made.name !== "string" || made.name === "") throw new LeastwiseError("invalid-option", `${kind.name}: the name must be a string that is not empty, not ${describe(name)}`);
+    if (this.#constraints.some((other) => other.name === made.name)) throw new LeastwiseError("invalid-option", `${kind.name}: the sketch has a constraint "${made.name}" already, and diagnoses tell them apart by it`);
+    const check = (next: unknown): void => {
+      if (value === undefined ? next !== undefined : !(typeof next === "number" && Number.isFinite(next) && (kind.signed || next >= 0))) {
+        throw new LeastwiseError("invalid-option", `"${made.name}": ${value === undefined ? `${kind.name} asks for no value` : `a finite number${kind.signed ? "" : " that is not negative"}, not ${typeof next === "number" ? next : describe(next)}`}`);
+      }
+    };
+    check(value);
+    this.#constraints.push(made);
+    const changed = (): void => this.#changed();
+    return {
+      name: made.name,
+      kind: kind.name,
+      get value() { return made.value; },
+      set value(next) { check(next); made.value = next; changed(); },
+      remove: () => { this.#constraints = this.#constraints.filter((other) => other !== made); changed(); },
+    };
+  }
+
+  #ends(method: string, ...lines: unknown[]): PointOf[] {
+    return lines.flatMap((given) => { const line = this.#line(method, given); return [line.from, line.to]; });
+  }
+
+  coincident(a: SketchPoint, b: SketchPoint, options: Named = {}): SketchConstraint { return this.#add(KINDS.coincident, options, [this.#point("coincident", a), this.#point("coincident", b)]); }
+  midpoint(point: SketchPoint, line: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.midpoint, options, [this.#point("midpoint", point), ...this.#ends("midpoint", line)]); }
+  collinear(a: SketchLine, b: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.collinear, options, this.#ends("collinear", a, b)); }
+  parallel(a: SketchLine, b: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.parallel, options, this.#ends("parallel", a, b)); }
+  perpendicular(a: SketchLine, b: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.perpendicular, options, this.#ends("perpendicular", a, b)); }
+  angle(a: SketchLine, b: SketchLine, value: number, options: Named = {}): SketchConstraint { return this.#add(KINDS.angle, options, this.#ends("angle", a, b), [], value); }
+  equalLength(a: SketchLine, b: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.equalLength, options, this.#ends("equalLength", a, b)); }
+  pointOnLine(point: SketchPoint, line: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.pointOnLine, options, [this.#point("pointOnLine", point), ...this.#ends("pointOnLine", line)]); }
+  horizontal(line: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.horizontal, options, this.#ends("horizontal", line)); }
+  vertical(line: SketchLine, options: Named = {}): SketchConstraint { return this.#add(KINDS.vertical, options, this.#ends("vertical", line)); }
+
+  symmetric(a: SketchPoint, b: SketchPoint, line: SketchLine, options: Named = {}): SketchConstraint {
+    return this.#add(KINDS.symmetric, options, [this.#point("symmetric", a), this.#point("symmetric", b), ...this.#ends("symmetric", line)]);
+  }
+
+  distance(a: SketchPoint, b: SketchPoint | SketchLine, value: number, options: Named = {}): SketchConstraint {
+    const point = this.#point("distance", a);
+    if (!this.#is(b)) return this.#add(KINDS.distance, options, [point, this.#point("distance", b)], [], value);
+    const ends = this.#ends("distance", b);
+    return this.#add(KINDS.distanceToLine, options, [point, ...ends], [], value, sideOf(point, ends));
+  }
+
+  radius(circle: SketchCircle, value: number, options: Named = {}): SketchConstraint { return this.#add(KINDS.radius, options, [], [this.#circle("radius", circle)], value); }
+
+  equalRadius(a: SketchCircle, b: SketchCircle, options: Named = {}): SketchConstraint {
+    return this.#add(KINDS.equalRadius, options, [], [this.#circle("equalRadius", a), this.#circle("equalRadius", b)]);
+  }
+
+  pointOnCircle(point: SketchPoint, given: SketchCircle, options: Named = {}): SketchConstraint {
+    const circle = this.#circle("pointOnCircle", given);
+    return this.#add(KINDS.pointOnCircle, options, [this.#point("pointOnCircle", point), circle.centre], [circle]);
+  }
+
+  concentric(a: SketchCircle, b: SketchCircle, options: Named = {}): SketchConstraint {
+    return this.#add(KINDS.concentric, options, [this.#circle("concentric", a).centre, this.#circle("concentric", b).centre]);
+  }
+
+  tangent(given: SketchCircle, other: SketchLine | SketchCircle, options: Named = {}): SketchConstraint {
+    const circle = this.#circle("tangent", given);
+    if (this.#is(other)) {
+      const ends = this.#ends("tangent", other);
+      return this.#add(KINDS.tangentToLine, options, [circle.centre, ...ends], [circle], undefined, sideOf(circle.centre, ends));
+    }
+    const second = this.#circle("tangent", other);
+    const apart = Math.hypot(circle.centre.x - second.centre.x, circle.centre.y - second.centre.y);
+    if (apart >= Math.max(circle.radius, second.radius)) return this.#add(KINDS.tangentFromOutside, options, [circle.centre, second.centre], [circle, second]);
+    const [large, small] = circle.radius >= second.radius ? [circle, second] : [second, circle];
+    return this.#add(KINDS.tangentFromWithin, options, [large.centre, small.centre], [large, small]);
+  }
+
+  /** One term a kind, however many constraints there are. */
+  #build(): Problem {
+    const problem = this.lw.problem();
+    const points = problem.variables("points", { shape: 2, values: this.#points.flatMap(({ x, y }) => [x, y]) });
+    const fixed = this.#points.filter((point) => point.fixed).map((point) => point.index);
+    if (fixed.length) points.fix(fixed);
+    const radii = this.#circles.length ? problem.variables("radii", { shape: 1, values: this.#circles.map((circle) => circle.radius) }) : undefined;
+    this.#unknowns = { points, radii };
+    for (const kind of Object.values(KINDS)) {
+      const of = this.#constraints.filter((made) => made.kind === kind);
+      if (of.length === 0) continue;
+      const columns = kind.points + kind.radii;
+      const over = new Uint32Array(columns * of.length);
+      of.forEach((made, i) => over.set([...made.points, ...made.radii], columns * i));
+      const slots = Array.from({ length: columns }, (_, column) => (column < kind.points ? points : radii!).at(column));
+      const data = { value: Float64Array.from(of, (made) => made.value ?? 0), side: Float64Array.from(of, (made) => made.side) };
+      const term = problem.residuals(kind.name, { over, of: slots as never, data }, ((all: readonly (Vec2 | Scalar)[], row: { value: Scalar; side: Scalar }) =>
+        kind.residual(all.slice(0, kind.points) as Vec2[], all.slice(kind.points) as Scalar[], row)) as never);
+      this.#terms.push({ term: term as unknown as Term<object>, kind, of });
+    }
+    return problem;
+  }
+
+  async solve(options: { tolerance?: number; maxIterations?: number } = {}): Promise<SketchResult> {
+    if (this.#disposed) throw new LeastwiseError("disposed", "this sketch was disposed: it can't be used any more");
+    const unknowns = 2 * this.#points.filter((point) => !point.fixed).length + this.#circles.length;
+    if (unknowns === 0 || this.#constraints.length === 0) {
+      return { solved: true, residual: 0, worst: undefined, degreesOfFreedom: unknowns, redundant: [], conflicting: [], report: undefined };
+    }
+    const problem = (this.#problem ??= this.#build());
+    const { points, radii } = this.#unknowns!;
+    points.write(this.#points.flatMap(({ x, y }) => [x, y]));
+    radii?.write(this.#circles.map((circle) => circle.radius));
+    const { tolerance = 1e-6, maxIterations = 500 } = options;
+    const report = await problem.solve({ maxIterations });
+    const places = await points.read(new Float64Array(2 * this.#points.length));
+    this.#points.forEach((point) => { [point.x, point.y] = [places[2 * point.index]!, places[2 * point.index + 1]!]; });
+    const sizes = radii && await radii.read(new Float64Array(this.#circles.length));
+    if (sizes) this.#circles.forEach((circle) => { circle.radius = sizes[circle.index]!; });
+    const rows = await this.#rows();
+    const found = dependencies(rows, 2 * this.#points.length + this.#circles.length, tolerance);
+    const worst = rows.reduce<Row | undefined>((most, row) => (most && Math.abs(most.residual) >= Math.abs(row.residual) ? most : row), undefined);
+    const residual = Math.abs(worst?.residual ?? 0);
+    return {
+      solved: residual <= tolerance,
+      residual,
+      worst: residual <= tolerance ? undefined : worst!.name,
+      degreesOfFreedom: unknowns - found.rank,
+      redundant: found.redundant,
+      conflicting: found.conflicting,
+      report,
+    };
+  }
+
+  /** The constraints' rows at the solution, in the order in which they were made. */
+  async #rows(): Promise<Row[]> {
+    const rows = new Map<Made, Row[]>();
+    const first = 2 * this.#points.length;
+    for (const { term, kind, of } of this.#terms) {
+      const { rows: count, columns, residuals, jacobian } = await term.evaluate();
+      of.forEach((made, i) => rows.set(made, Array.from({ length: count }, (_, row) => {
+        const place = i * count + row;
+        const entries: [number, number][] = [];
+        const add = (column: number, unknown: number): void => { entries.push([unknown, jacobian[place * columns + column]!]); };
+        made.points.forEach((point, slot) => { if (!this.#points[point]!.fixed) for (const c of [0, 1]) add(2 * slot + c, 2 * point + c); });
+        made.radii.forEach((radius, slot) => add(2 * kind.points + slot, first + radius));
+        return { name: made.name, residual: residuals[place]!, entries };
+      })));
+    }
+    return this.#constraints.flatMap((made) => rows.get(made) ?? []);
+  }
+
+  dispose(): void {
+    this.#problem?.dispose();
+    this.#problem = undefined;
+    this.#disposed = true;
+  }
+
+  [Symbol.dispose](): void { this.dispose(); }
+}
+
+/** 1 where a point lies left of a line, −1 where it lies right. */
+function sideOf(point: SketchPoint, [a, b]: readonly SketchPoint[]): number {
+  return (b!.x - a!.x) * (point.y - a!.y) - (b!.y - a!.y) * (point.x - a!.x) < 0 ? -1 : 1;
+}
