@@ -1,8 +1,9 @@
 // How much higher the trial point lies than the accepted one. What is summed is the change since the last point where the
-// residuals were differentiated, whose own change is known; at the trial point they are differentiated next, if it is finite:
-// else what is stored must stay, for the trial after it. One workgroup.
+// residuals were differentiated, whose own change is known; at the trial point they are differentiated next, unless it is not
+// finite or so high that differences from there would say nothing: then what is stored must stay, for the trial after it. One
+// workgroup.
 //
-// words0: number of partials, distance between the sums and their low parts
+// words0: number of partials, distance between the sums and their low parts, 1 if every finite point is taken
 
 @group(0) @binding(7) var<storage, read_write> state: array<real>;
 @group(0) @binding(8) var<storage, read> partials: array<real>;
@@ -21,7 +22,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         if (state[SETTING_OUT] == 0.0) {
             change = state[CHANGE_KNOWN] + since;
         }
-        if (is_finite(change)) {
+        let far = params.words0.z == 0u && change > 10.0 * abs(state[COST]) && state[SETTING_OUT] == 0.0;
+        if (is_finite(change) && !far) {
             state[CHANGE_KNOWN] = change;
         } else {
             keeps = 1.0;

@@ -8,7 +8,7 @@
 // gᵀs's (Bertsekas 1982), and of the second only that the path does not still go downhill steeply.
 //
 // LOW is the lowest α that may be taken so far, HIGH the other end of the interval; BRACKETED is 0 before there is one, and 2
-// while the cost at HIGH is not finite. A search that comes to nothing begins anew along −g, then fails.
+// while HIGH lies where nothing was differentiated: the cost there is not finite, or far too high (`changed`). A search that comes to nothing begins anew along −g, then fails.
 //
 // words0: number of partials of a kind, distance of the five kinds, 1 if there are limits, the rule: 0 L-BFGS, 1 conjugate
 //         gradients, 2 gradient descent, 3 Adam, which takes whatever is finite
@@ -86,7 +86,7 @@ fn take(length: real, change: real, initial: real, promised: real, kept: real, r
 // Where between LOW and HIGH the least is to be expected, as a part of the way.
 fn between(noise: real) -> real {
     if (state[BRACKETED] == 2.0) {
-        return 0.25;
+        return 0.1;
     }
     if (u32(state[TRIALS]) % 4u == 0u) {
         return 0.5;
@@ -170,7 +170,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (!bounded && length != 0.0) {
         initial = promised / length;
     }
-    let usable = is_finite(change) && is_finite(slope) && is_finite(promised);
+    let usable = state[LINEARIZED] == 0.0 && is_finite(slope) && is_finite(promised);
     if (usable && promised < 0.0) {
         state[GAIN] = clamp(change / promised, real(-10.0), real(10.0));
     }

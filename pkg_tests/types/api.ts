@@ -56,6 +56,21 @@ export function energies(lw: Engine, floats: F32) {
   p.energy("vector", { of: [x] }, ([a]) => a);
   // @ts-expect-error an energy has no loss
   p.energy("robust", { of: [x], loss: huber(1) }, ([a]) => a.norm());
+  // @ts-expect-error a constraint says what it is compared with
+  p.constrain("area", { of: [x] }, ([a]) => a.norm());
+  // @ts-expect-error a constraint has no loss
+  p.constrain("soft", { of: [x], to: "=0", loss: huber(1) }, ([a]) => a.norm());
+  // @ts-expect-error nor is it compared with anything else
+  p.constrain("more", { of: [x], to: "<1" }, ([a]) => a.norm());
+  const unit = p.constrain("unit", { of: [x], data: { rest: floats }, to: ">=0", weight: floats }, ([a], { rest }) => a.norm().sub(rest));
+  const multipliers: Promise<Float64Array> = unit.multipliers();
+  p.solve({ method: "lbfgs", memory: 5, feasibilityTolerance: 1e-6 });
+  p.solve({ method: "adam", learningRate: 0.1, decays: [0.9, 0.99] });
+  // @ts-expect-error there is no such method
+  p.solve({ method: "bfgs" });
+  // @ts-expect-error two decays
+  p.solve({ method: "adam", decays: [0.9] });
+  void multipliers;
   // @ts-expect-error a plain number is not an energy
   p.energy("number", { of: [x] }, () => 0);
 }
@@ -191,7 +206,7 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   // @ts-expect-error a GPU is named by its index
   void init({ backend: "cuda", cudaDevice: "NVIDIA" });
   // @ts-expect-error no such method
-  void p.solve({ method: "newton" });
+  void p.solve({ method: "newtons" });
   // @ts-expect-error a misspelt option
   void p.solve({ maxIteration: 3 });
   // @ts-expect-error only "stop" stops

@@ -4,8 +4,9 @@
 //!   Problems*, 2nd ed. 2004, section 3.2): the step is the solution; a rejected one raises λ, and the next is solved anew.
 //! - *Gauss–Newton*: λ = 0. A step that lowers the cost too little for its promise is halved, and halved again, without
 //!   another linear solve (Björck, *Numerical Methods for Least Squares Problems*, 1996, section 9.2.1).
-//! - *Newton*: the same for energies, whose JᵀWJ is of projected Hessians, with next to no λ: where these are singular there is
-//!   a step all the same (Teran, Sifakis, Irving & Fedkiw, *Robust Quasistatic Finite Elements and Flesh Simulation*, 2005).
+//! - *Newton* for energies, whose JᵀWJ is of projected Hessians (Teran, Sifakis, Irving & Fedkiw, *Robust Quasistatic Finite
+//!   Elements and Flesh Simulation*, 2005): λ begins next to 0 and grows, by the same rule, only where a step fails. (A search
+//!   along whole steps would not do: where a Hessian is singular, they go anywhere.)
 //! - *Dogleg* (Powell 1970; Byrd, Schnabel & Shultz 1988): within the trust region √(sᵀDs) ≤ Δ, a combination of the
 //!   steepest descent and the Gauss–Newton step; after a rejected step Δ shrinks and they are combined anew.
 //!
@@ -47,7 +48,7 @@ const FIRST_DAMPING: f64 = 1e-4;
 pub const FIRST_FLOOR: f64 = 1e-6;
 /// Δ of the first step (Ceres').
 const FIRST_RADIUS: f64 = 1e4;
-/// λ of dogleg's Gauss–Newton steps and of Newton's, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be
+/// λ of dogleg's Gauss–Newton steps and of Newton's first one, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be
 /// felt at all.
 const SLIGHT_DAMPING: [f64; 2] = [1e-8, 1e-6];
 
@@ -75,8 +76,8 @@ impl Method {
     pub fn start(self, precision: Precision) -> Vec<(u32, f64)> {
         let mut start = vec![(state::DAMPING, self.first_damping(precision)), (state::TOO_FAR, 0.0)];
         match self {
-            Self::LevenbergMarquardt => start.push((state::GROWTH, 2.0)),
-            Self::GaussNewton | Self::Newton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
+            Self::LevenbergMarquardt | Self::Newton => start.push((state::GROWTH, 2.0)),
+            Self::GaussNewton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),
             Self::Dogleg(_) => start.push((state::RADIUS, FIRST_RADIUS)),
             Self::Descent(rule) => start.extend(rule.start()),
         }
@@ -85,7 +86,7 @@ impl Method {
 
     /// Whether its steps are made of a solution that is kept, so that the step after a rejected one needs no other.
     pub fn keeps_solution(self) -> bool {
-        matches!(self, Self::GaussNewton | Self::Newton | Self::Dogleg(_))
+        matches!(self, Self::GaussNewton | Self::Dogleg(_))
     }
 
     /// How directions are made, where no linear system is solved.
@@ -95,7 +96,7 @@ impl Method {
 
     /// Whether its steps are parts of a whole one.
     pub fn has_length(self) -> bool {
-        matches!(self, Self::GaussNewton | Self::Newton | Self::Descent(_))
+        matches!(self, Self::GaussNewton | Self::Descent(_))
     }
 
     /// Whether λ may be raised where a system has no solution without.
@@ -106,7 +107,7 @@ impl Method {
     /// Rejections in a row after which there is no progress to be had: λ grows faster than lengths and radii shrink.
     pub fn max_rejections(self) -> u32 {
         match self {
-            Self::LevenbergMarquardt => 12,
+            Self::LevenbergMarquardt | Self::Newton => 12,
             _ => 30,
         }
     }
@@ -115,8 +116,10 @@ impl Method {
     pub fn retreat(self, step: &Iteration, times: u32) -> Vec<(u32, f64)> {
         let less = 0.25f64.powi(times as i32);
         match self {
-            Self::LevenbergMarquardt => vec![(state::DAMPING, (step.damping / less).clamp(1e-20, 1e15)), (state::GROWTH, 2.0)],
-            Self::GaussNewton | Self::Newton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
+            Self::LevenbergMarquardt | Self::Newton => {
+                vec![(state::DAMPING, (step.damping / less).clamp(1e-20, 1e15)), (state::GROWTH, 2.0)]
+            }
+            Self::GaussNewton => vec![(state::ALONG_NEWTON, step.length.unwrap_or(1.0) * less)],
             Self::Dogleg(_) => vec![(state::RADIUS, step.radius.unwrap_or(FIRST_RADIUS) * less)],
             // A search takes no point where J is not finite.
             Self::Descent(_) => Vec::new(),
@@ -161,11 +164,11 @@ impl Method {
         Ok(())
     }
 
-    /// Makes the step of what was kept: for Gauss–Newton and Newton b·n, for dogleg a·d + b·n.
+    /// Makes the step of what was kept: for Gauss–Newton b·n, for dogleg a·d + b·n.
     pub fn combine(self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         match self {
-            Self::LevenbergMarquardt | Self::Descent(_) => return Ok(()),
-            Self::GaussNewton | Self::Newton => {}
+            Self::LevenbergMarquardt | Self::Newton | Self::Descent(_) => return Ok(()),
+            Self::GaussNewton => {}
             Self::Dogleg(Dogleg::Traditional) => commands.push(work.scalars(Fixed::Dogleg)),
             Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
         }
@@ -188,8 +191,8 @@ impl Method {
     /// What follows from the outcome for the next step.
     pub fn learn(self, work: &Workspace, commands: &mut Vec<Command>) {
         let rule = match self {
-            Self::LevenbergMarquardt => Fixed::Nielsen,
-            Self::GaussNewton | Self::Newton => Fixed::StepLength,
+            Self::LevenbergMarquardt | Self::Newton => Fixed::Nielsen,
+            Self::GaussNewton => Fixed::StepLength,
             Self::Dogleg(_) => Fixed::TrustRegion,
             Self::Descent(_) => return,
         };

@@ -163,7 +163,7 @@ export class SolveReport implements Report {
   }
 
   toString(): string {
-    const knob = this.method === "dogleg" ? "radius" : this.method === "lm" ? "damping" : "length";
+    const knob = this.method === "dogleg" ? "radius" : this.method === "lm" || this.method === "newton" ? "damping" : "length";
     const head = row("iter", "cost", "cost change", "|gradient|", "|step|", knob, "gain", "inner", "ms");
     const rows = this.iterations.map((it: NativeIteration) =>
       row(`${it.index}${it.accepted ? " " : "*"}`, it.cost.toExponential(6), it.costChange.toExponential(2), it.gradientNorm.toExponential(2), it.stepNorm.toExponential(2), (it.radius ?? it.length ?? it.damping).toExponential(1), it.gainRatio.toFixed(3), String(it.innerIterations), it.ms.toFixed(1)));

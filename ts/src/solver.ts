@@ -11,8 +11,8 @@ export interface SolveOptions {
   /**
    * - `"lm"` (unless told): Levenberg–Marquardt with Nielsen's damping.
    * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its promise is halved, without another linear solve.
-   * - `"newton"`: the same for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005),
-   *   with next to no damping: enough for a step where they are singular.
+   * - `"newton"`: for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005): as `"lm"`, but
+   *   with next to no damping until a step fails.
    * - `"dogleg"`: a combination of steepest descent and the Gauss–Newton step within a trust region.
    *
    * By the gradient alone, without a linear system; their steps are many and cheap, and bounds are held by projection:

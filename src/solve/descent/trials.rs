@@ -37,7 +37,8 @@ impl Descent {
         work.clip(problem, point, trial, commands);
         work.evaluate_sums(problem, trial, commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
-        commands.push(work.reduce(Fixed::Changed, &[sums, work.partial_distance]));
+        let takes_all = u32::from(matches!(self.rule, Rule::Adam(_)));
+        commands.push(work.reduce(Fixed::Changed, &[sums, work.partial_distance, takes_all]));
     }
 
     /// r and J at the trial point, unless it is not finite, its cost and its gradient.

@@ -28,31 +28,39 @@ pub fn stretch(size: usize, random: &mut Random) -> Vec<Case> {
 }
 
 pub fn changed(size: usize, random: &mut Random) -> Vec<Case> {
-    let with = |name: &str, sets_out: bool, is_finite: bool, random: &mut Random| {
-        let mut partials = random.vector(2 * size + 2);
+    let with = |name: &str, sets_out: bool, is_finite: bool, [cost, takes_all]: [f64; 2], random: &mut Random| {
+        let mut partials = random.positive(2 * size + 2);
         partials[size + 2..].iter_mut().for_each(|low| *low = f64::from((*low * 1e-7) as f32));
-        let mut since = total(&partials[..size]) + total(&partials[size + 2..]);
+        let since = total(&partials[..size]) + total(&partials[size + 2..]);
         if !is_finite && size > 0 {
             partials[size / 2] = f64::NAN;
         }
         let is_finite = is_finite || size == 0;
-        let state = random_state(random, &[(SETTING_OUT, f64::from(u8::from(sets_out)))]);
-        since = since + state[CHANGE_KNOWN as usize].into();
-        let mut case = Case::reduction(Fixed::Changed, name, &[size as u32, size as u32 + 2], state);
+        let known = [(SETTING_OUT, f64::from(u8::from(sets_out))), (CHANGE_KNOWN, 0.25), (COST, cost)];
+        let state = random_state(random, &known);
+        let words = [size as u32, size as u32 + 2, takes_all as u32];
+        let mut case = Case::reduction(Fixed::Changed, name, &words, state);
         case.reals(PARTIALS, partials);
+        let sum = since + 0.25.into();
         let change = match (sets_out, is_finite) {
             (true, _) => Value::default(),
-            (false, true) => since,
+            (false, true) => sum,
             (false, false) => f64::NAN.into(),
         };
-        if sets_out || is_finite {
+        let keeps = !sets_out && (!is_finite || (takes_all == 0.0 && sum.value > 10.0 * cost));
+        if !keeps {
             case.expect_state(&[(CHANGE_KNOWN, change)]);
         }
-        let keeps = if sets_out || is_finite { 0.0 } else { 1.0 };
-        case.expect_state(&[(CHANGE, change), (LINEARIZED, keeps.into()), (TURNING, 0.0.into())]);
+        case.expect_state(&[(CHANGE, change), (LINEARIZED, f64::from(u8::from(keeps)).into()), (TURNING, 0.0.into())]);
         case
     };
-    vec![with("", false, true, random), with("setting out", true, false, random), with("not finite", false, false, random)]
+    vec![
+        with("", false, true, [1e6, 0.0], random),
+        with("setting out", true, false, [1e6, 0.0], random),
+        with("not finite", false, false, [1e6, 0.0], random),
+        with("far too high", false, true, [0.0078125, 0.0], random),
+        with("far too high, but taken", false, true, [0.0078125, 1.0], random),
+    ]
 }
 
 pub fn slopes(size: usize, group: usize, random: &mut Random) -> Vec<Case> {

@@ -71,9 +71,9 @@ fn scenes() -> Vec<Scene> {
             let high = [(HIGH, 0.5), (HIGH_CHANGE, 1.0), (HIGH_SLOPE, 5.0), (BRACKETED, 1.0)];
             with(rejected(&high), &[(LOW_SLOPE, -8.0), (GAIN, -0.25), (LENGTH, 0.5 * (1.0 - 12.5 / 17.5))])
         }),
-        scene("not finite", [5.0, -4.0, 2.5], &[(CHANGE, f64::NAN)], {
+        scene("not differentiated", [5.0, -4.0, 2.5], &[(CHANGE, f64::NAN), (LINEARIZED, 1.0)], {
             let high = [(HIGH, 0.5), (HIGH_CHANGE, 0.0), (HIGH_SLOPE, 0.0), (BRACKETED, 2.0)];
-            with(rejected(&high), &[(LOW_SLOPE, -8.0), (LENGTH, 0.125)])
+            with(rejected(&high), &[(LOW_SLOPE, -8.0), (LENGTH, 0.05)])
         }),
         scene("still steep", [-7.5, -4.0, -3.75], &[(CHANGE, -3.0)], {
             let low = [(LOW, 0.5), (LOW_CHANGE, -3.0), (LOW_SLOPE, -7.5)];
@@ -141,7 +141,10 @@ fn scenes() -> Vec<Scene> {
                 with(taken(0.0, 8.0), &[(PAIRS, 1.0), (DECAY_1, 0.25), (DECAY_2, 0.5), (LENGTH, 1.0)])
             })
         },
-        Scene { rule: ADAM, ..scene("Adam, not finite", [3.0, -4.0, 2.0], &[(CHANGE, f64::INFINITY)], rejected(&[(LENGTH, 0.25)])) },
+        Scene {
+            rule: ADAM,
+            ..scene("Adam, not finite", [3.0, -4.0, 2.0], &[(CHANGE, f64::INFINITY), (LINEARIZED, 1.0)], rejected(&[(LENGTH, 0.25)]))
+        },
     ]
 }
 
@@ -152,6 +155,7 @@ pub fn line_search(size: usize, random: &mut Random) -> Vec<Case> {
         .map(|scene| {
             let mut known = vec![
                 (SETTING_OUT, 0.0),
+                (LINEARIZED, 0.0),
                 (LENGTH, 0.5),
                 (COST, 2.0),
                 (EPSILON, 2f64.powi(-20)),

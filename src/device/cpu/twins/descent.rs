@@ -29,11 +29,14 @@ pub fn changed<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (state, since) = (bindings.write(STATE), total(work, bindings.read(PARTIALS)));
     let sets_out = state[SETTING_OUT as usize] != R::ZERO;
     let change = if sets_out { R::ZERO } else { state[CHANGE_KNOWN as usize] + since };
-    if change.is_finite() {
+    let takes_all = work.params.words[2] != 0;
+    let far = !takes_all && change > R::from_f64(10.0) * state[COST as usize].abs() && !sets_out;
+    let keeps = !change.is_finite() || far;
+    if !keeps {
         state[CHANGE_KNOWN as usize] = change;
     }
     state[CHANGE as usize] = change;
-    state[LINEARIZED as usize] = if change.is_finite() { R::ZERO } else { R::ONE };
+    state[LINEARIZED as usize] = if keeps { R::ONE } else { R::ZERO };
     state[TURNING as usize] = R::ZERO;
 }
 

@@ -106,7 +106,7 @@ impl<R: Real> Search<'_, R> {
     fn between(&self, noise: R) -> R {
         let half = R::from_f64(0.5);
         if self.at(BRACKETED) == R::from_f64(2.0) {
-            return R::from_f64(0.25);
+            return R::from_f64(0.1);
         }
         if (self.at(TRIALS).to_f64() as u32).is_multiple_of(4) {
             return half;
@@ -203,7 +203,7 @@ pub fn line_search<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     search.set(INNER, search.at(TRIALS));
     let (length, change) = (search.at(LENGTH), search.at(CHANGE));
     let initial = if !bounded && length != R::ZERO { promised / length } else { search.at(SLOPE) };
-    let usable = change.is_finite() && slope.is_finite() && promised.is_finite();
+    let usable = !search.is(LINEARIZED) && slope.is_finite() && promised.is_finite();
     if usable && promised < R::ZERO {
         search.set(GAIN, clamp(change / promised, R::from_f64(-10.0), R::from_f64(10.0)));
     }
