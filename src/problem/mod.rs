@@ -12,6 +12,7 @@
 //! Uploads are collected and played before whatever needs them next.
 
 mod batch;
+mod checkpoint;
 mod chunk;
 mod constraints;
 mod gauge;
@@ -34,6 +35,7 @@ mod table;
 mod term;
 
 pub use batch::{Batch, Member};
+pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use gauge::Freedom;

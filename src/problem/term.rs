@@ -101,7 +101,7 @@ pub struct Term {
     /// What is summed over the rows' entries; the one part is over these sums, then.
     pub entries: Option<Box<Entries>>,
     pub(super) columns: Vec<NamedColumn>,
-    weight_shared: bool,
+    pub(super) weight_shared: bool,
     pub(super) loss: Option<Loss>,
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,

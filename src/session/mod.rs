@@ -4,6 +4,7 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
 //! does in a [`Threaded`] session.
 
+mod checkpoints;
 mod clusters;
 mod compress;
 mod costs;

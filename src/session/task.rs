@@ -1,5 +1,6 @@
 //! Tasks: what takes longer than one call.
 
+use super::checkpoints::Saving;
 use super::clusters::ClusterTask;
 use super::compress::Compress;
 use super::costs::Costs;
@@ -71,6 +72,7 @@ pub(super) enum Task {
     Index(IndexTask),
     Covariance(CovarianceTask),
     Blocks(BlocksTask),
+    Save(Saving),
 }
 
 impl Task {
@@ -103,6 +105,7 @@ impl Task {
             Self::Measure(measure) => measure.problem,
             Self::Tune(tune) => Some(tune.problem),
             Self::Covariance(task) => Some(task.problem),
+            Self::Save(saving) => Some(saving.problem),
             Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
         }
     }
@@ -138,6 +141,7 @@ impl Session {
             Task::Index(task) => self.resume_index(task, deadline),
             Task::Covariance(_) => self.resume_covariance(&mut running, deadline),
             Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
+            Task::Save(saving) => self.resume_saving(saving, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -269,7 +273,7 @@ impl Session {
             Task::Compress(compress) => self.end_compress(&compress),
             Task::Index(task) => self.end_index(task),
             Task::Covariance(task) => self.end_covariance(task),
-            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) => {}
+            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }
 }

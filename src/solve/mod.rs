@@ -28,6 +28,6 @@ pub use method::{Dogleg, Method};
 pub use offender::Offender;
 pub use options::{Options, Settings};
 pub use report::{Iteration, ProductReport, Report, Termination};
-pub use solver::{Next, Solver};
+pub use solver::{Next, Part, Saved, Solver};
 pub use sums::Summing;
 pub use workspace::{Needs, Workspace, dispatch, evaluate};

@@ -7,8 +7,11 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
+mod checkpoint;
 mod reporting;
 mod upkeep;
+
+pub use checkpoint::{Part, Saved};
 
 use super::linear::host::{Host, Knobs};
 use super::linear::{Choice, Inner, Linear, auto};
@@ -24,6 +27,7 @@ use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
 use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
+use checkpoint::Kept;
 
 /// What a solver wants next.
 pub enum Next {
@@ -94,6 +98,10 @@ pub struct Solver {
     ending: Option<(Termination, String)>,
     /// Whether the last step was rejected and nothing has changed since: what was differentiated still holds.
     again: bool,
+    /// What a checkpoint brought for such a step, whose J and g are yet to be computed.
+    kept: Option<Kept>,
+    /// Whether a checkpoint left it in the midst of a solve, within which the next call goes on.
+    resuming: bool,
     /// What of the problem the recording and the device's state were made for.
     revision: u64,
     structure: u64,
@@ -149,6 +157,8 @@ impl Solver {
             hurried: false,
             ending: None,
             again: false,
+            kept: None,
+            resuming: false,
             revision: u64::MAX,
             structure: problem.structure,
             selection: problem.selection,
@@ -202,6 +212,9 @@ impl Solver {
     /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.
     pub fn reopen(&mut self) {
         self.phase = Phase::Ready;
+        if std::mem::take(&mut self.resuming) {
+            return;
+        }
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
         (self.started_ms, self.again, self.hurried) = (None, false, false);
     }
@@ -217,7 +230,13 @@ impl Solver {
                     return Ok(Next::Blame);
                 }
                 self.knobs = knobs;
-                self.finish(problem, Vec::new(), started_ms)
+                let mut commands = Vec::new();
+                if let Some(kept) = self.kept.take().filter(|_| self.again) {
+                    commands.extend(kept.uploads);
+                    self.knobs = kept.knobs;
+                    kept.scale.into_iter().for_each(|scale| host.recall(scale));
+                }
+                self.finish(problem, commands, started_ms)
             }
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
@@ -266,10 +285,11 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
-        let again = self.again;
+        let (again, restored) = (self.again, self.kept.is_some());
+        let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.host {
-            Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
-            Some(host) if !again => {
+            Some(_) if !assembles && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
+            Some(host) if assembles => {
                 self.work.differentiate(problem, &mut commands)?;
                 self.work.scale_damping(problem, &mut commands);
                 host.assemble(&self.work, problem, &mut commands)?;
@@ -277,6 +297,10 @@ impl Solver {
                 Ok(Next::Run(Recording { commands }))
             }
             _ => {
+                if let Some(kept) = self.kept.take().filter(|_| again) {
+                    self.work.differentiate(problem, &mut commands)?;
+                    commands.extend(kept.uploads);
+                }
                 self.record(problem, Kind::Whole, &mut commands)?;
                 commands.push(Command::Read { slice: self.work.state });
                 self.phase = Phase::Stepping { started_ms };
@@ -342,6 +366,7 @@ impl Solver {
         self.go_back(problem, &mut commands)?;
         // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
         (self.arrival, self.retreats) = (None, 0);
+        (self.kept, self.resuming) = (None, false);
         self.record(problem, Kind::Live, &mut commands)?;
         Ok(Recording { commands })
     }
