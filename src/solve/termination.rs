@@ -40,6 +40,10 @@ const LITTLE: f64 = 1e-11;
 const NEXT_TO_NOTHING: f64 = 1e-14;
 
 impl Tests {
+    pub fn rejections(&self) -> u32 {
+        self.rejections
+    }
+
     pub fn write(&self, to: &mut Writer) {
         to.u32(self.rejections);
         to.flag(self.spent);

@@ -402,7 +402,10 @@ impl Known {
             running: from.option(Running::read)?,
         };
         let in_order = (0..).zip(&known.iterations).all(|(place, iteration)| iteration.index == place);
-        if !in_order || known.first_iteration > count || known.moved[1] > known.moved[0] {
+        let tried = known.running.as_ref().map_or([0; 2], |running| [running.tried, running.tests.rejections()]);
+        // No more of anything than there were steps.
+        let counts = [known.first_iteration, known.retreats, known.non_finite].into_iter().chain(tried);
+        if !in_order || counts.max() > Some(count) {
             return Err(malformed("its iterations make no sense"));
         }
         Ok(known)
