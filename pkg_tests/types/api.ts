@@ -48,6 +48,19 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   return `${report} ${upload.byteLength} ${first?.instance} ${await term.cost()} ${report.time.traceMs} ${report.costByTerm.t}`;
 }
 
+export async function checkpoints(lw: Engine, file: Uint8Array) {
+  const problem = lw.problem();
+  const solver = problem.solver({ onIteration: () => void solver.save() });
+  const report = await solver.solve(), saved = await solver.save();
+  is<Same<typeof report, Report>>();
+  is<Same<typeof saved, Uint8Array>>();
+  const done: void = solver.restore(file);
+  const code: ErrorCode = "checkpoint-mismatch";
+  // @ts-expect-error a checkpoint is bytes
+  solver.restore("file");
+  return [done, code];
+}
+
 export function energies(lw: Engine, floats: F32) {
   const p = lw.problem(), x = p.variables("x", { shape: 3, values: floats });
   const term = p.energy("e", { of: { x }, data: { rest: floats }, weight: 2 }, ({ x }, { rest }) => x.norm().sub(rest).square());

@@ -252,6 +252,17 @@ impl Engine {
         self.session.report(solver).map_err(refuse)
     }
 
+    /// A task whose answer is a checkpoint.
+    #[wasm_bindgen(js_name = saveSolver)]
+    pub fn save_solver(&mut self, solver: u32) -> Result<u32, JsValue> {
+        self.session.save(solver).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = restoreSolver)]
+    pub fn restore_solver(&mut self, solver: u32, file: &[u8]) -> Result<(), JsValue> {
+        self.session.restore(solver, file).map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = freeSolver)]
     pub fn free_solver(&mut self, solver: u32) {
         self.session.free_solver(solver);

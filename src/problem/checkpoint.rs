@@ -195,7 +195,9 @@ impl TermEdits {
     fn read(from: &mut Reader, term: &Term) -> Result<Self, FileError> {
         let enabled = from.flag()?;
         let loss = from.option(Reader::numbers)?;
-        if loss.as_ref().map(Vec::len) != term.loss.as_ref().map(|loss| loss.parameters.len()) || loss.iter().flatten().any(|p| !p.is_finite()) {
+        if loss.as_ref().map(Vec::len) != term.loss.as_ref().map(|loss| loss.parameters.len())
+            || loss.iter().flatten().any(|p| !p.is_finite())
+        {
             return Err(malformed(format!("the parameters of the loss of term \"{}\" are none", term.name)));
         }
         let parts = term.parts.iter().map(|part| {
@@ -329,7 +331,10 @@ impl Table {
         let unknowns = self.unknowns() as usize;
         let fits = |length: usize| self.moving && length == unknowns;
         let is_box = |[lower, upper]: &[Vec<f64>; 2]| {
-            self.manifold.is_none() && fits(lower.len()) && fits(upper.len()) && lower.iter().zip(upper).all(|(lower, upper)| lower <= upper)
+            self.manifold.is_none()
+                && fits(lower.len())
+                && fits(upper.len())
+                && lower.iter().zip(upper).all(|(lower, upper)| lower <= upper)
         };
         if !free.as_ref().is_none_or(|free| fits(free.len())) || !bounds.as_ref().is_none_or(is_box) {
             return Err(malformed(format!("what is fixed or bounded of \"{}\" makes no sense", self.name)).into());

@@ -53,7 +53,9 @@ impl Session {
         if !within {
             self.prepare(solver)?;
         }
-        let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(solver as usize) else {
+            return Err(Error::Disposed("solver"));
+        };
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         let of = &mut owner.problem;
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];
@@ -112,7 +114,9 @@ impl Session {
 
         let (known, own) = (marks.text()?, precision_name(device.precision()));
         if known != own {
-            return Err(Error::Checkpoint(format!("it is in {known}, and this engine computes in {own}: init({{ precision: \"{known}\" }})")));
+            return Err(Error::Checkpoint(format!(
+                "it is in {known}, and this engine computes in {own}: init({{ precision: \"{known}\" }})"
+            )));
         }
         Marks::read(&mut marks)?.compare(&of.marks())?;
         let linear = method.compare_ways(&mut marks)?;

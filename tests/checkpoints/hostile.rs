@@ -113,7 +113,10 @@ fn a_file_that_lies_is_refused_or_harmless() {
                 }
                 Err(error) => {
                     refused += 1;
-                    assert!(error.code().starts_with("file-") || matches!(error.code(), "checkpoint-mismatch" | "shape"), "{what}: {error}");
+                    assert!(
+                        error.code().starts_with("file-") || matches!(error.code(), "checkpoint-mismatch" | "shape"),
+                        "{what}: {error}"
+                    );
                 }
             }
             session.free_problem(scene.problem);

@@ -158,7 +158,12 @@ pub fn scene(session: &mut Session, numbers: &Numbers, with: With) -> Scene {
         let (length, rest) = (tape.op(Norm, &[sum]), tape.literal(0.7));
         let outputs = [tape.op(Sub, &[length, rest])];
         let lengths = [3, 1, 9, 0, 30];
-        let offsets: Vec<u32> = std::iter::once(0).chain(lengths.iter().scan(0, |end, length| { *end += length; Some(*end) })).collect();
+        let offsets: Vec<u32> = std::iter::once(0)
+            .chain(lengths.iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            }))
+            .collect();
         let entries: Vec<u32> = (0..offsets[lengths.len()]).map(|k| (11 * k + 5) % POINTS).collect();
         let spec = SummedSpec {
             plain: TermSpec { tape: &tape.words, outputs: &outputs, ..plain("rows", vec![vec![0, 9, 18, 27, 36]], vec![at(points, 0)]) },

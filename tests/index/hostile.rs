@@ -149,7 +149,8 @@ fn contents_at_random_do_no_harm() {
     let mut random = Random(12);
     for index in indexes(&points, dim, 5) {
         let file = index.save();
-        let kinds: Vec<(u32, usize)> = container::read(&container::INDEX, &file).expect("sections").iter().map(|s| (s.kind, s.bytes.len())).collect();
+        let kinds: Vec<(u32, usize)> =
+            container::read(&container::INDEX, &file).expect("sections").iter().map(|s| (s.kind, s.bytes.len())).collect();
         for _ in 0..300 {
             let (kind, length) = kinds[random.below(kinds.len())];
             let changed = with_section(&file, kind, |bytes| {

@@ -170,6 +170,9 @@ export interface NativeEngine {
   advance(solver: number, iterations: number, budgetMs: number): void;
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
+  /** A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver. */
+  saveSolver(solver: number): number;
+  restoreSolver(solver: number, file: Uint8Array): void;
   freeSolver(solver: number): void;
 
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */

@@ -130,9 +130,9 @@ export class ProblemOf implements Problem {
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
-    const solver = this.solver(options) as SolverOf;
+    const solver = this.solver(options);
     try {
-      return await solver.run();
+      return await solver.solve();
     } finally {
       solver.dispose();
     }

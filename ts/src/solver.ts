@@ -70,6 +70,8 @@ export interface SolveOptions {
 
 /** A solver of one problem. It keeps its damping between calls. */
 export interface Solver extends Disposable {
+  /** Solves to termination, as `problem.solve()` does; from where {@link restore} left it, if it was in the midst of that. */
+  solve(): Promise<Report>;
   /** One step, and its numbers. */
   step(): Promise<Iteration>;
   /**
@@ -86,6 +88,21 @@ export interface Solver extends Disposable {
    * `iterations` is empty.
    */
   report(): Promise<Report>;
+  /**
+   * A checkpoint: values, the solver's own state, and all of the problem that can be edited (data, weights, parameters of losses,
+   * what is fixed, bounded or disabled), as one file. It may be asked for within `onIteration`, too, while `solve()` goes on:
+   * then it is of that moment.
+   */
+  save(): Promise<Uint8Array>;
+  /**
+   * Goes back to a checkpoint, in this or another process, of the same problem: made by the same code, and solved with the same
+   * options but for limits and tolerances. Steps from there have the same bits as if there had been no break, on the same kind
+   * of device (docs/CHECKPOINTS.md). What is refused changes nothing.
+   *
+   * @throws `checkpoint-mismatch` where the file is of another problem, solver or precision, saying what differs; `file-format`,
+   * `file-version`, `file-truncated` or `file-corrupt` where it is damaged or none
+   */
+  restore(state: Uint8Array): void;
   dispose(): void;
 }
 
@@ -118,8 +135,7 @@ export class SolverOf implements Solver {
     return this.#handle;
   }
 
-  /** Runs to termination. */
-  async run(): Promise<Report> {
+  async solve(): Promise<Report> {
     const { signal, onIteration } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
@@ -147,6 +163,17 @@ export class SolverOf implements Solver {
   async report(): Promise<Report> {
     const task = this.tasks.call((native) => native.report(this.#alive()));
     return this.#report(await this.tasks.run(task));
+  }
+
+  async save(): Promise<Uint8Array> {
+    const { bytes } = await this.tasks.run(this.tasks.call((native) => native.saveSolver(this.#alive())));
+    if (!bytes) throw new LeastwiseError("engine-dead", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
+    return bytes;
+  }
+
+  restore(state: Uint8Array): void {
+    if (!(state instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
+    this.tasks.call((native) => native.restoreSolver(this.#alive(), state));
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {

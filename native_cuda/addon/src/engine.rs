@@ -205,6 +205,17 @@ impl Engine {
         self.call(env, |session| session.report(solver))
     }
 
+    /// A task whose answer is a checkpoint.
+    #[napi]
+    pub fn save_solver(&self, env: &Env, solver: u32) -> Result<u32> {
+        self.call(env, |session| session.save(solver))
+    }
+
+    #[napi]
+    pub fn restore_solver(&self, env: &Env, solver: u32, file: &[u8]) -> Result<()> {
+        self.call(env, |session| session.restore(solver, file))
+    }
+
     #[napi]
     pub fn free_solver(&self, solver: u32) {
         self.session.post(move |session| session.free_solver(solver));

@@ -174,7 +174,8 @@ impl Solver {
     pub fn compare_ways(&self, from: &mut Reader) -> Result<String, Error> {
         let own = self.ways();
         let differs = |what: &str, known: String, own: String| {
-            let message = format!("its solver has {what} {known}, and this one {own}: make the solver with the options that it was made with");
+            let message =
+                format!("its solver has {what} {known}, and this one {own}: make the solver with the options that it was made with");
             Err(Error::Checkpoint(message))
         };
         let (method, dogleg, nonmonotone) = (from.text()?, from.text()?, from.u32()?);
@@ -214,7 +215,9 @@ impl Solver {
         if name == own {
             return Ok(());
         }
-        let message = format!("its linear systems were solved by \"{name}\", and here they are by \"{own}\": make the solver with linear: \"{name}\"");
+        let message = format!(
+            "its linear systems were solved by \"{name}\", and here they are by \"{own}\": make the solver with linear: \"{name}\""
+        );
         Err(Error::Checkpoint(message))
     }
 
