@@ -10,6 +10,9 @@ use leastwise::solve::{Iteration, Options, Report};
 
 const SEED: u64 = 4;
 
+/// A name, and what makes a session.
+type Backend = (&'static str, fn() -> Shared);
+
 /// Everything of a scene that moves.
 fn values(session: &mut Session, scene: &Scene) -> Vec<u64> {
     scene.tables.iter().flat_map(|&table| all_bits(&read(session, scene.problem, table))).collect()
@@ -151,7 +154,7 @@ fn a_gpu_goes_on_to_the_bit() {
 #[test]
 fn steps_by_hand_go_on_to_the_bit() {
     let with = With { bounds: true, rotations: true, ..With::default() };
-    let backends: [(&str, fn() -> Shared); 3] =
+    let backends: [Backend; 3] =
         [("cpu f64", || cpu(Precision::F64).into()), ("cpu f32", || cpu(Precision::F32).into()), ("webgpu", || shared_gpu(None))];
     for (name, fresh) in backends {
         for method in METHODS {
@@ -187,7 +190,7 @@ fn steps_by_hand_go_on_to_the_bit() {
 #[test]
 fn live_steps_go_on_to_the_bit() {
     let with = With { bounds: true, ..With::default() };
-    let backends: [(&str, fn() -> Shared); 2] = [("cpu", || cpu(Precision::F64).into()), ("webgpu", || shared_gpu(None))];
+    let backends: [Backend; 2] = [("cpu", || cpu(Precision::F64).into()), ("webgpu", || shared_gpu(None))];
     for (name, fresh) in backends {
         let mut session = fresh();
         let options = Options::default();
@@ -222,7 +225,7 @@ fn live_steps_go_on_to_the_bit() {
 fn edits_are_in_the_file() {
     let with = With { fixed: true, sums: true, ..With::default() };
     let numbers = Numbers::new(SEED);
-    let backends: [(&str, fn() -> Shared); 3] =
+    let backends: [Backend; 3] =
         [("cpu", || cpu(Precision::F64).into()), ("cpu f32", || cpu(Precision::F32).into()), ("webgpu", || shared_gpu(None))];
     for (name, fresh) in backends {
         let mut session = fresh();
