@@ -13,7 +13,7 @@ use crate::device::wgpu::WgpuDevice;
 use crate::device::{Device, Limits, Signal};
 use crate::error::Error;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
-use crate::session::{Progress, Session};
+use crate::session::{BackwardOptions, Progress, Session};
 use crate::solve::Options;
 use crate::solve::covariance::CovarianceOptions;
 use values::{Numbers, reals, refuse, singles, to_js, words};
@@ -297,6 +297,22 @@ impl Engine {
         self.session.free_covariance(covariance);
     }
 
+    /// A task: the gradient of a function of the solution with respect to what the solution depends on.
+    #[allow(clippy::too_many_arguments)]
+    pub fn backward(
+        &mut self,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        least_norm: bool,
+        rank_tolerance: Option<f64>,
+        stationary_tolerance: Option<f64>,
+    ) -> Result<u32, JsValue> {
+        let options = BackwardOptions { least_norm, rank_tolerance, stationary_tolerance };
+        self.session.backward(problem, tables, values, tangent, options).map_err(refuse)
+    }
+
     /// A task: the milliseconds of an evaluation or a product.
     pub fn measure(&mut self, solver: u32, what: &str, repeats: u32) -> Result<u32, JsValue> {
         self.session.measure(solver, crossing::measured(what), repeats).map_err(refuse)
@@ -329,6 +345,11 @@ impl Engine {
                 with(State::Done { report: None }, key, value)
             }
             Progress::Covariance(made) => with(State::Done { report: None }, "covariance", to_js(&made)?),
+            Progress::Gradients(made) => {
+                let object = to_js(&made)?;
+                js_sys::Reflect::set(&object, &"values".into(), &js_sys::Float64Array::from(&made.values[..]))?;
+                with(State::Done { report: None }, "gradients", object)
+            }
             Progress::Clustering(outcome) => with(State::Done { report: None }, "clustering", values::clustering(&outcome)?),
             Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
             Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),

@@ -1,6 +1,6 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
-use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, ResidualPrograms, RobustShape, Signature, SlotShape};
+use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, MixedProgram, ResidualPrograms, RobustShape, Signature, SlotShape};
 use crate::expr::{Canonical, Expr, Graph, Leaf, Manifold};
 use std::sync::Arc;
 
@@ -126,5 +126,11 @@ impl Structure {
             Objective::LeastSquares => EnergyPrograms::of_residual(name, graph, &residual, signature),
             Objective::Energy => EnergyPrograms::new(name, graph, residual[0], signature),
         }
+    }
+
+    /// That of mixed derivatives.
+    pub fn mixed_program(&self, name: &str, signature: &Signature) -> MixedProgram {
+        let (graph, roots) = self.residual();
+        MixedProgram::new(name, graph, &roots, self.objective, self.data, signature)
     }
 }

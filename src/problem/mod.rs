@@ -43,7 +43,7 @@ pub use incidence::Incidence;
 pub use loss::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use projection::{Projection, rounding};
-pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
+pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
 pub(crate) use schedule::distinct;
@@ -185,6 +185,11 @@ impl Problem {
 
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().flatten()
+    }
+
+    /// The same with their numbers.
+    pub fn numbered_terms(&self) -> impl Iterator<Item = (u32, &Term)> {
+        (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?)))
     }
 
     /// Every batch, also of terms that take no part. Only after [`lay_out`](Self::lay_out).

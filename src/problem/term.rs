@@ -241,6 +241,35 @@ impl Term {
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
     }
 
+    /// Where a scalar of data of an instance (by the term's number) is among its column's values: the column, and the place there.
+    /// None for literals, parameters of the loss, and entries that the row does not have.
+    pub fn position(&self, part: usize, scalar: usize, instance: u32) -> Option<(usize, usize)> {
+        match self.origin(self.parts[part].reading.data[scalar]) {
+            Origin::Column { column, component } => {
+                let NamedColumn { width, per, .. } = &self.columns[column];
+                let first = if *per == Per::Term { 0 } else { instance as usize * *width as usize };
+                Some((column, first + component as usize))
+            }
+            Origin::Entry { column, entry } => {
+                let offsets = self.offsets.as_ref()?;
+                let place = offsets[instance as usize] + entry;
+                (place < offsets[instance as usize + 1]).then_some((column, place as usize))
+            }
+            Origin::Present(_) | Origin::Literal(_) | Origin::Loss(_) => None,
+        }
+    }
+
+    /// How many values each column has, and the weight.
+    pub fn lengths(&self) -> (Vec<usize>, usize) {
+        let entries = self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0) as usize;
+        let length = |column: &NamedColumn| match column.per {
+            Per::Term => column.width as usize,
+            Per::Instance => self.count as usize * column.width as usize,
+            Per::Entry => entries,
+        };
+        (self.columns.iter().map(length).collect(), if self.weight_shared { 1 } else { self.count as usize })
+    }
+
     /// The same term in another problem, of the same tables, on another device.
     pub(super) fn mirrored(&self) -> Self {
         let part = |part: &Part| Part {

@@ -4,6 +4,7 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
 //! does in a [`Threaded`] session.
 
+mod backward;
 mod checkpoints;
 mod clusters;
 mod compress;
@@ -20,7 +21,9 @@ mod task;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
 mod tune;
+mod windows;
 
+pub use backward::{BackwardOptions, Gradients, OfTable, OfTerm};
 pub use compress::CompressOptions;
 pub use covariances::Covaried;
 pub use hessians::HessianForm;

@@ -1,5 +1,6 @@
 //! Tasks: what takes longer than one call.
 
+use super::backward::{BackwardTask, Gradients};
 use super::checkpoints::Saving;
 use super::clusters::ClusterTask;
 use super::compress::Compress;
@@ -38,6 +39,7 @@ pub enum Progress {
     /// Of an index.
     Answer(Answer),
     Covariance(Box<Covaried>),
+    Gradients(Box<Gradients>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +75,7 @@ pub(super) enum Task {
     Covariance(CovarianceTask),
     Blocks(BlocksTask),
     Save(Saving),
+    Backward(BackwardTask),
 }
 
 impl Task {
@@ -106,6 +109,7 @@ impl Task {
             Self::Tune(tune) => Some(tune.problem),
             Self::Covariance(task) => Some(task.problem),
             Self::Save(saving) => Some(saving.problem),
+            Self::Backward(task) => Some(task.problem),
             Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
         }
     }
@@ -142,6 +146,7 @@ impl Session {
             Task::Covariance(_) => self.resume_covariance(&mut running, deadline),
             Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
             Task::Save(saving) => self.resume_saving(saving, deadline),
+            Task::Backward(_) => self.resume_backward(&mut running, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -243,6 +248,7 @@ impl Session {
         let play = match self.tasks.get_mut(&task) {
             Some(Task::Solve { play, .. }) => play.as_mut(),
             Some(Task::Covariance(task)) => task.reading(),
+            Some(Task::Backward(task)) => task.reading(),
             _ => None,
         };
         if let Some(play @ Play::Cpu(_)) = play {
@@ -273,6 +279,7 @@ impl Session {
             Task::Compress(compress) => self.end_compress(&compress),
             Task::Index(task) => self.end_index(task),
             Task::Covariance(task) => self.end_covariance(task),
+            Task::Backward(task) => self.end_backward(task),
             Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }

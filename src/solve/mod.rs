@@ -3,6 +3,7 @@
 //! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
 
+pub mod adjoint;
 pub mod assembly;
 mod constrained;
 pub mod covariance;

@@ -1,6 +1,6 @@
 //! Files that are not to be believed, or are of something else.
 
-use super::scene::{Numbers, Scene, With, scene};
+use super::support::scene::{Numbers, Scene, With, scene};
 use super::support::*;
 use super::{all_bits, options, save};
 use leastwise::Error;

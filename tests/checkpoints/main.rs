@@ -2,7 +2,6 @@
 
 mod hostile;
 mod resumed;
-mod scene;
 #[path = "../support/mod.rs"]
 mod support;
 

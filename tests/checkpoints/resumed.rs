@@ -1,6 +1,6 @@
 //! Solves that are saved after every one of their steps, and go on from each.
 
-use super::scene::{Numbers, Scene, With, scene};
+use super::support::scene::{Numbers, Scene, With, scene};
 use super::support::*;
 use super::{all_bits, bits, options, save};
 use leastwise::device::{Limits, Precision};

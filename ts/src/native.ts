@@ -17,7 +17,7 @@ export type Progress =
   | {
     readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
     readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
-    readonly covariance?: NativeCovariance;
+    readonly covariance?: NativeCovariance; readonly gradients?: NativeGradients;
   };
 
 export interface NativeIteration {
@@ -82,6 +82,13 @@ export interface NativeCovariance {
     readonly residuals: number; readonly unknowns: number; readonly fixed: number; readonly atLimits: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[];
     readonly cost: number; readonly variance: number; readonly estimated: boolean; readonly method: "dense" | "sparse";
   };
+}
+
+/** dL/dθ: of every term its columns and its weight, then of every table; `values` has all of them one after the other. */
+export interface NativeGradients {
+  readonly gradientNorm: number; readonly distance: number; readonly stationary: boolean; readonly deficiency: number; readonly unseen: readonly NativeUnseen[]; readonly unknowns: number; readonly method: "dense" | "sparse";
+  readonly terms: readonly { readonly term: number; readonly columns: readonly number[]; readonly weight: number }[]; readonly tables: readonly { readonly table: number; readonly values: number }[];
+  readonly values: Float64Array;
 }
 
 /** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
@@ -183,6 +190,12 @@ export interface NativeEngine {
    */
   covarianceBlocks(covariance: number, of: Uint32Array, others: Uint32Array | undefined, form: string, lifted: boolean): number;
   freeCovariance(covariance: number): void;
+
+  /**
+   * A task whose `done` carries dL/dθ of a function L of the solution. `tables`: a table and how many values its ∂L/∂x has, one after the other;
+   * `values`: these, by stored scalars or (`tangent`) degrees of freedom.
+   */
+  backward(problem: number, tables: Uint32Array, values: Float64Array, tangent: boolean, leastNorm: boolean, rankTolerance: number | undefined, stationaryTolerance: number | undefined): number;
 
   /**
    * For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products

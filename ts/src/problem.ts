@@ -5,6 +5,7 @@ import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
+import { checkBackwardOptions, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
 import type { Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
@@ -57,6 +58,19 @@ export interface Problem extends Disposable {
   covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
   /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
   marginals(options?: CovarianceOptions): Promise<Marginals>;
+  /**
+   * Differentiates through the solve: of a function L of the solution x*, for which ∂L/∂x* is given, dL/dθ for everything that x*
+   * depends on — data columns, weights, constants, and where variables are held — at the present values, by the implicit function
+   * theorem: −zᵀ ∂∇C/∂θ with ∇²C z = ∂L/∂x*. One linear system, in f64 on the CPU, with the exact Hessian, however the values were
+   * found. `stationary` says whether they were: solve with small tolerances before.
+   *
+   * ```ts
+   * const gradients = await problem.backward([[x, cotangent]]);
+   * gradients.of(term).target;                              // dL/dtarget, as many values as the column has
+   * ```
+   * @throws `rank-deficient` where the cost leaves something free that L depends on, naming it; `invalid-option` where a term sums over rows (`sumOver`)
+   */
+  backward(of: readonly Cotangent[], options?: BackwardOptions): Promise<Gradients>;
   /** Destroys its buffers. */
   dispose(): void;
 }
@@ -123,7 +137,7 @@ export class ProblemOf implements Problem {
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
       this.#terms.add(name);
-      return new TermOf<D>(term, this.tasks, this.#alive, handle, this.#forget);
+      return new TermOf<D>(term, this, this.tasks, this.#alive, handle, this.#forget);
     } finally {
       Words.release(words);
     }
@@ -173,6 +187,16 @@ export class ProblemOf implements Problem {
     const { covariance } = await this.tasks.run(task);
     if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
+  }
+
+  async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
+    checkBackwardOptions(options);
+    const { tables, values } = packCotangents(of, this.#own);
+    const { space, deficient, rankTolerance, stationaryTolerance } = options;
+    const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
+    const { gradients } = await this.tasks.run(task);
+    if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");
+    return new GradientsOf(gradients, this, this.#own);
   }
 
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */

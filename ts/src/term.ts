@@ -108,13 +108,16 @@ export class TermOf<D> implements Term<D> {
   private readonly entries: number;
   private readonly isWeighedEach: boolean;
 
-  constructor(made: TermCrossing, private readonly tasks: Tasks, private readonly problemHandle: () => number, private readonly handle: number, private readonly forget: (name: string) => void) {
+  constructor(made: TermCrossing, readonly problem: object, private readonly tasks: Tasks, private readonly problemHandle: () => number, readonly handle: number, private readonly forget: (name: string) => void) {
     this.name = made.name;
     this.count = made.layout.count;
     this.columns = made.entries.length ? [...made.columns, ...made.entries] : made.columns;
     this.entries = made.rows?.indices.length ?? 0;
     this.isWeighedEach = typeof made.weight === "object";
   }
+
+  /** In the order in which the engine has them. */
+  get columnNames(): readonly string[] { return this.columns.map((column) => column.name); }
 
   #problem(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });

@@ -5,7 +5,7 @@ use crate::objects::{from_js, to_js};
 use crate::values::{Numbers, Weights, fail};
 use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
-use leastwise::session::{Progress, Session, Threaded};
+use leastwise::session::{BackwardOptions, Progress, Session, Threaded};
 use leastwise::solve::Options;
 use leastwise::solve::covariance::CovarianceOptions;
 use napi::bindgen_prelude::{
@@ -246,6 +246,24 @@ impl Engine {
         self.session.post(move |session| session.free_covariance(covariance));
     }
 
+    /// A task: the gradient of a function of the solution with respect to what the solution depends on.
+    #[napi]
+    #[allow(clippy::too_many_arguments)]
+    pub fn backward(
+        &self,
+        env: &Env,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        least_norm: bool,
+        rank_tolerance: Option<f64>,
+        stationary_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        let options = BackwardOptions { least_norm, rank_tolerance, stationary_tolerance };
+        self.call(env, |session| session.backward(problem, tables, values, tangent, options))
+    }
+
     #[napi]
     pub fn measure(&self, env: &Env, solver: u32, what: String, repeats: u32) -> Result<u32> {
         self.call(env, |session| session.measure(solver, crossing::measured(&what), repeats))
@@ -280,6 +298,12 @@ impl Engine {
                 with(env, State::Done { report: None }, key, value)
             }
             Progress::Covariance(made) => with(env, State::Done { report: None }, "covariance", to_js(env, &made)?),
+            Progress::Gradients(mut made) => {
+                let values = std::mem::take(&mut made.values);
+                let mut object = Object::from_unknown(to_js(env, &made)?)?;
+                object.set_named_property("values", Float64ArraySlice::from_data(env, values)?)?;
+                with(env, State::Done { report: None }, "gradients", object)
+            }
             Progress::Clustering(outcome) => {
                 let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
                 object.set_named_property("centroids", Float32ArraySlice::from_data(env, outcome.centroids)?)?;

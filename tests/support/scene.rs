@@ -1,6 +1,6 @@
 //! A problem with something of everything, far from its minimum, so that steps are rejected on the way.
 
-use crate::support::*;
+use super::*;
 use leastwise::expr::Opcode::*;
 use leastwise::kernel::Objective;
 use leastwise::problem::{Column, EntryColumn, Loss, RaggedSlot, Reals, Shape, Slot, SummedSpec, TermSpec, Weight};
@@ -25,16 +25,20 @@ pub struct Scene {
     pub tables: Vec<u32>,
     pub springs: u32,
     pub pulls: u32,
+    pub centre: u32,
+    /// Rotations and their term.
+    pub turns: Option<[u32; 2]>,
+    pub wells: Option<u32>,
 }
 
 /// The same in every process.
 pub struct Numbers {
     points: Vec<f64>,
     pub rest: Vec<f64>,
-    weights: Vec<f64>,
+    pub weights: Vec<f64>,
     pub targets: Vec<f64>,
     turns: Vec<f64>,
-    arrows: Vec<f64>,
+    pub arrows: Vec<f64>,
 }
 
 impl Numbers {
@@ -52,7 +56,8 @@ impl Numbers {
             weights: positive(vector(edges, 2.0)),
             targets: vector(2 * POINTS, 2.0),
             turns: turns.iter().enumerate().map(|(k, q)| q / lengths[k / 4]).collect(),
-            arrows: vector(6 * TURNS, 1.0),
+            // Two for every rotation: one would leave it a turn about itself.
+            arrows: vector(12 * TURNS, 1.0),
         }
     }
 }
@@ -114,6 +119,7 @@ pub fn scene(session: &mut Session, numbers: &Numbers, with: With) -> Scene {
     };
     let pulls = session.term(problem, spec).unwrap();
 
+    let (mut turning, mut wells) = (None, None);
     if with.rotations {
         let turns = session.table_of(problem, "turns", vec![Shape::Quaternion], Reals::F64(&numbers.turns), true).unwrap();
         tables.push(turns);
@@ -121,14 +127,14 @@ pub fn scene(session: &mut Session, numbers: &Numbers, with: With) -> Scene {
         let [q, from, to] = [0, 1, 2].map(|source| tape.input(source));
         let turned = tape.op(QuatRotate, &[q, from]);
         let outputs = [tape.op(Sub, &[turned, to])];
-        let (from, to) = numbers.arrows.split_at(3 * TURNS as usize);
+        let (from, to) = numbers.arrows.split_at(6 * TURNS as usize);
         let spec = TermSpec {
             columns: vec![column("from", 3, from), column("to", 3, to)],
             tape: &tape.words,
             outputs: &outputs,
-            ..plain("turning", vec![(0..TURNS).collect()], vec![at(turns, 0)])
+            ..plain("turning", vec![(0..2 * TURNS).map(|k| k % TURNS).collect()], vec![at(turns, 0)])
         };
-        session.term(problem, spec).unwrap();
+        turning = Some([turns, session.term(problem, spec).unwrap()]);
     }
     if with.energy {
         // A double well along x.
@@ -146,7 +152,7 @@ pub fn scene(session: &mut Session, numbers: &Numbers, with: With) -> Scene {
             outputs: &outputs,
             ..plain("wells", vec![every], vec![at(points, 0)])
         };
-        session.term(problem, spec).unwrap();
+        wells = Some(session.term(problem, spec).unwrap());
     }
     if with.sums {
         // ‖Σ w (q − c)‖ − 0.7 over rows of entries.
@@ -180,5 +186,5 @@ pub fn scene(session: &mut Session, numbers: &Numbers, with: With) -> Scene {
     if with.bounds {
         session.bound_table(problem, points, Some(Reals::F64(&[-0.9, -2.0])), Some(Reals::F64(&[0.9, 2.0]))).unwrap();
     }
-    Scene { problem, points, tables, springs, pulls }
+    Scene { problem, points, tables, springs, pulls, centre, turns: turning, wells }
 }
