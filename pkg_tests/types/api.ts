@@ -61,6 +61,22 @@ export async function checkpoints(lw: Engine, file: Uint8Array) {
   return [done, code];
 }
 
+export async function gradients(lw: Engine, floats: F32) {
+  const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: floats }), c = problem.constants("c", { shape: 1, values: floats });
+  const term = problem.residuals("t", { of: [x, c], data: { rest: floats, gain: 2 }, weight: 2 }, ([x, c], { rest, gain }) => x.norm().sub(rest).mul(gain).add(c));
+  const made = await problem.backward([[x, floats]], { space: "tangent", deficient: "least-norm" });
+  const of = made.of(term), constants = made.of(c), held = made.of(x);
+  is<Same<typeof of.rest, F64>>();
+  is<Same<typeof of.gain, F64>>();
+  is<Same<typeof of.weight, F64>>();
+  is<Same<typeof constants, F64>>();
+  // @ts-expect-error no such column
+  void of.retsu;
+  // @ts-expect-error constants are no part of the solution
+  await problem.backward([[c, floats]]);
+  return [held, made.stationary, made.distance];
+}
+
 export function energies(lw: Engine, floats: F32) {
   const p = lw.problem(), x = p.variables("x", { shape: 3, values: floats });
   const term = p.energy("e", { of: { x }, data: { rest: floats }, weight: 2 }, ({ x }, { rest }) => x.norm().sub(rest).square());

@@ -8,7 +8,7 @@ use super::windows::{Instances, Windows};
 use crate::device::{Command, Device, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::NEGATIVE;
-use crate::problem::{HessianKernel, MixedKernel, Problem, Registry};
+use crate::problem::{HessianKernel, MixedKernel, Problem, Reals, Registry};
 use crate::solve::adjoint::{self, Adjoint, AdjointOptions, Deficient, ExactHessian, Unknown};
 use crate::solve::covariance::{Unseen, Values};
 use crate::solve::{Needs, Workspace, dispatch, state};
@@ -16,6 +16,10 @@ use std::collections::HashMap;
 
 /// ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as stationary.
 const STATIONARY: f64 = 1e-4;
+/// Up to which the stationary point is looked for by Newton's steps, so many at most; and from which on it is found.
+const NEAR: f64 = 1e-2;
+const REFINEMENTS: u32 = 4;
+const FOUND: f64 = 1e-13;
 
 /// How gradients are made; what is not there is the default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,10 +51,12 @@ impl BackwardOptions {
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gradients {
-    /// max |gᵢ| at the values, of what may move; ‖H⁻¹g‖ / ‖x‖; and whether that is next to nothing.
+    /// max |gᵢ| at the values that were found, of what may move; ‖H⁻¹g‖ / ‖x‖ there; and whether that is next to nothing.
     pub gradient_norm: f64,
     pub distance: f64,
     pub stationary: bool,
+    /// Newton's steps from there to where the gradients are of, in f64.
+    pub refinements: u32,
     /// Independent directions along which the cost does not change, and what they move.
     pub deficiency: u32,
     pub unseen: Vec<Unseen>,
@@ -79,12 +85,17 @@ pub struct OfTable {
     pub values: usize,
 }
 
+/// Numbers of tables, with values.
+type ByTable = Vec<(u32, Vec<f64>)>;
+/// Cotangents, and whether they are by degrees of freedom.
+type Given = (ByTable, bool);
+
 /// Gradients on their way.
 pub(super) struct BackwardTask {
     pub problem: u32,
     options: BackwardOptions,
     /// By table: ∂L/∂x of all stored scalars, or of all degrees of freedom.
-    cotangents: Vec<(u32, Vec<f64>)>,
+    cotangents: ByTable,
     tangent: bool,
     stage: Option<Stage>,
 }
@@ -119,8 +130,18 @@ struct Differentiating {
     mirror: Problem,
     work: Workspace,
     values: Values,
-    /// ‖x‖.
+    given: Given,
+    /// Of every table that moves, its number and its values; and these before the last of Newton's steps.
+    x: ByTable,
+    before: ByTable,
+    /// ‖x‖, and ‖H⁻¹g‖ before the last of Newton's steps.
     size: f64,
+    last: f64,
+    refinements: u32,
+    /// Whether there are to be no more of them.
+    settled: bool,
+    /// max |gᵢ| and ‖H⁻¹g‖ at the values that were found.
+    first: Option<[f64; 2]>,
     precision: Precision,
     phase: Phase,
     windows: Windows,
@@ -132,6 +153,8 @@ struct Differentiating {
     free: Vec<bool>,
     cotangent: Vec<f64>,
     adjoint: Option<Adjoint>,
+    /// z, until it is on the device.
+    direction: Option<Command>,
     columns: HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>,
     tables: HashMap<u32, Vec<f64>>,
 }
@@ -202,9 +225,9 @@ impl Session {
                     let precision = self.device.precision();
                     let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
                     let mirror = owner.problem.mirrored(&point, precision)?;
-                    let cotangent = cotangent(&mirror, &task.cotangents, task.tangent);
+                    let given = (std::mem::take(&mut task.cotangents), task.tangent);
                     let (device, registry) = self.double();
-                    let work = Differentiating::new(device, registry, mirror, cotangent, precision)?;
+                    let work = Differentiating::new(device, registry, mirror, given, precision)?;
                     task.stage = Some(Stage::Differentiating(Box::new(work), None));
                 }
                 Stage::Differentiating(work, play) => {
@@ -247,41 +270,13 @@ impl Session {
     }
 }
 
-/// ∂L/∂x by degrees of freedom, over all unknowns without gaps.
-fn cotangent(mirror: &Problem, given: &[(u32, Vec<f64>)], tangent: bool) -> Vec<f64> {
-    let mut all = Vec::new();
-    for (number, table) in (0..).zip(mirror.tables()).filter(|(_, table)| table.moving) {
-        let mut own = vec![0.0; table.unknowns() as usize];
-        for (_, values) in given.iter().filter(|(known, _)| *known == number) {
-            match (&table.manifold, table.initial_values()) {
-                (Some(manifold), Some(x)) if !tangent => {
-                    let (width, degrees) = (table.width as usize, table.tangent as usize);
-                    for ((own, x), v) in own.chunks_mut(degrees).zip(x.chunks(width)).zip(values.chunks(width)) {
-                        for (row, v) in manifold.slopes(x).chunks(degrees).zip(v) {
-                            own.iter_mut().zip(row).for_each(|(own, slope)| *own += slope * v);
-                        }
-                    }
-                }
-                _ => own.iter_mut().zip(values).for_each(|(own, value)| *own += value),
-            }
-        }
-        all.extend(own);
-    }
-    all
-}
-
 impl Differentiating {
     /// Lays the mirror out on a device that computes in f64.
-    fn new(
-        device: &mut Device,
-        registry: &mut Registry,
-        mut mirror: Problem,
-        cotangent: Vec<f64>,
-        precision: Precision,
-    ) -> Result<Self, Error> {
+    fn new(device: &mut Device, registry: &mut Registry, mut mirror: Problem, given: Given, precision: Precision) -> Result<Self, Error> {
         let values = Values::of(&mirror);
-        let x = mirror.moving().filter_map(|table| table.initial_values()).flatten();
-        let size = x.map(|x| x * x).sum::<f64>().sqrt();
+        let moving = (0..).zip(mirror.tables()).filter(|(_, table)| table.moving);
+        let x: ByTable = moving.filter_map(|(number, table)| Some((number, table.initial_values()?.to_vec()))).collect();
+        let size = x.iter().flat_map(|(_, x)| x).map(|x| x * x).sum::<f64>().sqrt();
         let made = mirror.lay_out_point(device, registry).and_then(|()| Workspace::new(device, &mirror, Needs::default()));
         let work = match made {
             Ok(work) => work,
@@ -295,7 +290,14 @@ impl Differentiating {
             mirror,
             work,
             values,
+            given,
+            before: Vec::new(),
+            x,
             size,
+            last: f64::INFINITY,
+            refinements: 0,
+            settled: false,
+            first: None,
             precision,
             phase: Phase::Gradient,
             windows: Windows::default(),
@@ -304,8 +306,9 @@ impl Differentiating {
             hessian,
             gradient: Vec::new(),
             free: Vec::new(),
-            cotangent,
+            cotangent: Vec::new(),
             adjoint: None,
+            direction: None,
             columns: HashMap::new(),
             tables: HashMap::new(),
         })
@@ -354,11 +357,14 @@ impl Differentiating {
                         return Ok(Some(recording));
                     }
                     None => {
+                        self.cotangent = self.cotangent();
                         let systems = [&self.cotangent[..], &self.gradient];
                         let found = adjoint::solve(&self.hessian, &self.free, systems, &self.values, self.precision, &options.adjoint())?;
+                        if self.refine(&found.step)? {
+                            continue;
+                        }
                         let z = self.hessian.pattern().spread(&found.z);
-                        let upload = Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z };
-                        device.run(Recording { commands: vec![upload] })?;
+                        self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
                         self.adjoint = Some(found);
                         self.phase = Phase::Mixed;
                         self.begin_mixed(device, registry)?;
@@ -366,6 +372,7 @@ impl Differentiating {
                 },
                 Phase::Mixed => {
                     let Some(window) = self.windows.first() else { return Ok(None) };
+                    recording.commands.extend(self.direction.take());
                     let MixedKernel { program, kernel } = &self.mixed[&window.batch];
                     let batch = &self.mirror.batches()[window.batch];
                     let [data, index] = self.windows.copy(device, batch, window, &mut recording)?;
@@ -379,6 +386,69 @@ impl Differentiating {
                 }
             }
         }
+    }
+
+    /// ∂L/∂x by degrees of freedom, over all unknowns without gaps.
+    fn cotangent(&self) -> Vec<f64> {
+        let (given, tangent) = &self.given;
+        let mut all = Vec::new();
+        for (number, x) in &self.x {
+            let table = &self.mirror.tables()[*number as usize];
+            let mut own = vec![0.0; table.unknowns() as usize];
+            for (_, values) in given.iter().filter(|(known, _)| known == number) {
+                match &table.manifold {
+                    Some(manifold) if !tangent => {
+                        let (width, degrees) = (table.width as usize, table.tangent as usize);
+                        for ((own, x), v) in own.chunks_mut(degrees).zip(x.chunks(width)).zip(values.chunks(width)) {
+                            for (row, v) in manifold.slopes(x).chunks(degrees).zip(v) {
+                                own.iter_mut().zip(row).for_each(|(own, slope)| *own += slope * v);
+                            }
+                        }
+                    }
+                    _ => own.iter_mut().zip(values).for_each(|(own, value)| *own += value),
+                }
+            }
+            all.extend(own);
+        }
+        all
+    }
+
+    /// Moves the mirror on by −H⁻¹g, where that leads nearer to the stationary point; then all begins anew. Values in f32, or of
+    /// a solve that ended early, are as far from it as that: a gradient is one at the point itself.
+    fn refine(&mut self, step: &[f64]) -> Result<bool, Error> {
+        let distance = step.iter().map(|s| s * s).sum::<f64>().sqrt();
+        if self.first.is_none() {
+            let free = self.gradient.iter().zip(&self.free).filter(|(_, free)| **free);
+            self.first = Some([free.map(|(g, _)| g.abs()).fold(0.0, f64::max), distance]);
+        }
+        let goes_on = (FOUND * self.size..=NEAR * self.size).contains(&distance) && distance < 0.5 * self.last;
+        if self.settled {
+            return Ok(false);
+        } else if distance.is_nan() || distance > self.last {
+            // It led away: back.
+            std::mem::swap(&mut self.x, &mut self.before);
+            self.refinements -= 1;
+            self.settled = true;
+        } else if goes_on && self.refinements < REFINEMENTS {
+            let pattern = self.hessian.pattern();
+            let moved = self.x.iter().zip(&pattern.tables).map(|((number, x), rows)| {
+                let own = &step[rows.scalar as usize..][..(rows.count * rows.width) as usize];
+                let back: Vec<f64> = own.iter().map(|s| -s).collect();
+                (*number, self.mirror.tables()[*number as usize].moved(x, &back))
+            });
+            let moved = moved.collect();
+            self.before = std::mem::replace(&mut self.x, moved);
+            self.refinements += 1;
+            self.last = distance;
+        } else {
+            return Ok(false);
+        }
+        for (number, x) in &self.x {
+            self.mirror.write_table(*number, Reals::F64(x), None)?;
+        }
+        self.hessian.clear();
+        self.phase = Phase::Gradient;
+        Ok(true)
     }
 
     fn begin_hessians(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
@@ -494,7 +564,7 @@ impl Differentiating {
 
     /// All that was found, of terms and tables of the problem, also of those that took no part.
     fn finish(mut self, problem: &Problem, options: &BackwardOptions) -> Result<Gradients, Error> {
-        let Adjoint { z, step, deficiency, unseen, method } = self.adjoint.take().ok_or(Error::Disposed("task"))?;
+        let Adjoint { z, deficiency, unseen, method, .. } = self.adjoint.take().ok_or(Error::Disposed("task"))?;
         // What is held moves the solution as well: H has its rows, too.
         if self.free.contains(&false) {
             let across = self.hessian.multiply(&z);
@@ -521,13 +591,13 @@ impl Differentiating {
             values.extend(self.tables.remove(&number).unwrap_or_else(|| vec![0.0; len]));
             tables.push(OfTable { table: number, values: len });
         }
-        let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let free = self.gradient.iter().zip(&self.free).filter(|(_, free)| **free);
+        let [gradient_norm, distance] = self.first.unwrap_or_default();
         let tolerance = options.stationary_tolerance.unwrap_or(STATIONARY);
         Ok(Gradients {
-            gradient_norm: free.map(|(g, _)| g.abs()).fold(0.0, f64::max),
-            distance: if length(&step) == 0.0 { 0.0 } else { length(&step) / self.size },
-            stationary: length(&step) <= tolerance * (self.size + tolerance),
+            gradient_norm,
+            distance: if distance == 0.0 { 0.0 } else { distance / self.size },
+            stationary: distance <= tolerance * (self.size + tolerance),
+            refinements: self.refinements,
             deficiency,
             unseen,
             unknowns: self.free.iter().filter(|free| **free).count() as u32,

@@ -69,6 +69,12 @@ impl ExactHessian {
         lower[part.base as usize + block * part.size() as usize + a.component as usize * width + b.component as usize] += value;
     }
 
+    /// Without any value again.
+    pub fn clear(&mut self) {
+        self.matrix.diagonal.fill(0.0);
+        self.matrix.lower.fill(0.0);
+    }
+
     /// H x, of all unknowns.
     pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
         let mut y = vec![0.0; x.len()];

@@ -16,8 +16,8 @@ fn sessions() -> Vec<(&'static str, Shared, f64)> {
     vec![
         ("cpu f64", cpu(Precision::F64).into(), 1e-6),
         ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-6),
-        ("cpu f32", cpu(Precision::F32).into(), 1e-2),
-        ("webgpu", shared_gpu(None), 1e-2),
+        ("cpu f32", cpu(Precision::F32).into(), 1e-4),
+        ("webgpu", shared_gpu(None), 1e-4),
     ]
 }
 

@@ -43,9 +43,11 @@ export interface Gradients {
   of(table: Constants<any> | Variables<any>): F64;
   /** Whether the values are as good as stationary. Where they are not, there is no theorem: solve with smaller tolerances first. */
   readonly stationary: boolean;
-  /** ‖H⁻¹g‖ / ‖x‖: how far the stationary point is, to first order; and max |gᵢ|, of what may move. */
+  /** ‖H⁻¹g‖ / ‖x‖: how far the stationary point is, to first order; and max |gᵢ|, of what may move. Both at the present values. */
   readonly distance: number;
   readonly gradientNorm: number;
+  /** Newton's steps, in f64, from the present values to the point whose gradients these are; the variables stay as they are. None where `distance` is more than 0.01. */
+  readonly refinements: number;
   /** Independent directions along which the cost stays as it is, and what they move. */
   readonly deficiency: number;
   readonly unseen: readonly Unseen[];
@@ -100,6 +102,7 @@ export class GradientsOf implements Gradients {
   get stationary(): boolean { return this.made.stationary; }
   get distance(): number { return this.made.distance; }
   get gradientNorm(): number { return this.made.gradientNorm; }
+  get refinements(): number { return this.made.refinements; }
   get deficiency(): number { return this.made.deficiency; }
   get unseen(): readonly Unseen[] { return this.made.unseen; }
   get unknowns(): number { return this.made.unknowns; }

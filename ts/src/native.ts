@@ -86,7 +86,7 @@ export interface NativeCovariance {
 
 /** dL/dθ: of every term its columns and its weight, then of every table; `values` has all of them one after the other. */
 export interface NativeGradients {
-  readonly gradientNorm: number; readonly distance: number; readonly stationary: boolean; readonly deficiency: number; readonly unseen: readonly NativeUnseen[]; readonly unknowns: number; readonly method: "dense" | "sparse";
+  readonly gradientNorm: number; readonly distance: number; readonly stationary: boolean; readonly refinements: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[]; readonly unknowns: number; readonly method: "dense" | "sparse";
   readonly terms: readonly { readonly term: number; readonly columns: readonly number[]; readonly weight: number }[]; readonly tables: readonly { readonly table: number; readonly values: number }[];
   readonly values: Float64Array;
 }
