@@ -15,7 +15,7 @@ use crate::solve::{Needs, Workspace, dispatch, state};
 use std::collections::HashMap;
 
 /// ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as stationary.
-const STATIONARY: f64 = 1e-4;
+const STATIONARY: f64 = 1e-3;
 /// Up to which the stationary point is looked for by Newton's steps, so many at most; and from which on it is found.
 const NEAR: f64 = 1e-2;
 const REFINEMENTS: u32 = 4;
@@ -38,7 +38,7 @@ impl BackwardOptions {
 
     fn validate(&self) -> Result<(), Error> {
         self.adjoint().validate()?;
-        match self.stationary_tolerance.filter(|tolerance| !(*tolerance >= 0.0)) {
+        match self.stationary_tolerance.filter(|tolerance| tolerance.is_nan() || *tolerance < 0.0) {
             Some(tolerance) => {
                 Err(Error::InvalidOption(format!("stationaryTolerance must be a number that is not negative, not {tolerance}")))
             }

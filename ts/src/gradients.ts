@@ -28,7 +28,7 @@ export interface BackwardOptions {
   deficient?: "error" | "least-norm";
   /** Eigenvalues of the Hessian, scaled to a diagonal of ones, that count as 0, as a part of the largest; 1e-10 unless told, 1e-5 for values in f32. */
   rankTolerance?: number;
-  /** ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as {@link Gradients.stationary}; 1e-4 unless told. */
+  /** ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as {@link Gradients.stationary}; 1e-3 unless told. */
   stationaryTolerance?: number;
 }
 
