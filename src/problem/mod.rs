@@ -395,6 +395,25 @@ impl Problem {
         Ok(())
     }
 
+    /// Has every instance of a term weigh by itself; its batches are made anew.
+    pub fn spread_weight(&mut self, device: &mut Device, term: u32) -> Result<(), Error> {
+        self.share_weight(device, term, None)
+    }
+
+    /// Has all instances of a term share a weight again.
+    pub fn gather_weight(&mut self, device: &mut Device, term: u32, value: f64) -> Result<(), Error> {
+        self.share_weight(device, term, Some(value))
+    }
+
+    fn share_weight(&mut self, device: &mut Device, term: u32, value: Option<f64>) -> Result<(), Error> {
+        let entry = self.term_mut(term)?;
+        entry.share_weight(value);
+        let gone: Vec<u32> = entry.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
+        self.revision += 1;
+        self.free_batches(device, &gone);
+        Ok(())
+    }
+
     /// Replaces the parameters of a term's loss: one of another kind would be another kernel.
     pub fn set_loss(&mut self, term: u32, loss: &Loss) -> Result<(), Error> {
         for (part, scalar, value) in self.term(term)?.replaced_loss(loss)? {
@@ -458,11 +477,17 @@ impl Problem {
         let entry = self.terms.get_mut(term as usize).ok_or(Error::Disposed("term"))?;
         let Some(removed) = entry.take() else { return Ok(()) };
         self.revision += 1;
+        let gone: Vec<u32> = removed.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
+        self.free_batches(device, &gone);
+        Ok(())
+    }
+
+    /// Destroys batches, whose terms get new ones before the next solve.
+    fn free_batches(&mut self, device: &mut Device, gone: &[u32]) {
         self.structure += 1;
         self.stale = true;
-        let gone: Vec<u32> = removed.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
         if gone.is_empty() {
-            return Ok(());
+            return;
         }
         let batches = std::mem::take(&mut self.batches);
         for (number, batch) in (0..).zip(batches) {
@@ -473,7 +498,6 @@ impl Problem {
             }
         }
         self.note_places();
-        Ok(())
     }
 
     /// Destroys everything the problem has on the device.

@@ -6,7 +6,7 @@ use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
 use super::{Loss, Reals, Table};
 use crate::error::Error;
-use crate::kernel::LossKind;
+use crate::kernel::{LossKind, Objective};
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.
@@ -256,6 +256,35 @@ impl Term {
                 (place < offsets[instance as usize + 1]).then_some((column, place as usize))
             }
             Origin::Present(_) | Origin::Literal(_) | Origin::Loss(_) => None,
+        }
+    }
+
+    /// Whether its cost is ½ w ‖r‖².
+    pub fn is_plain(&self) -> bool {
+        let least_squares = |part: &Part| part.reading.structure.objective == Objective::LeastSquares;
+        self.parts.iter().all(least_squares) && self.loss.as_ref().is_none_or(|loss| loss.robust().is_none())
+    }
+
+    /// The weights of all instances; and the one that they share, if they do.
+    pub fn weights(&self) -> (Option<f64>, Vec<f64>) {
+        let mut all = vec![0.0; self.count as usize];
+        for (number, part) in (0..).zip(&self.parts) {
+            for place in 0..part.count {
+                all[self.instance(number, place) as usize] = part.contents.weight.at(place as usize);
+            }
+        }
+        (self.weight_shared.then(|| all[0]), all)
+    }
+
+    /// From now on every instance has a weight of its own, or (with a value) all share one.
+    pub(super) fn share_weight(&mut self, value: Option<f64>) {
+        self.weight_shared = value.is_some();
+        for part in &mut self.parts {
+            part.contents.weight = match (value, &part.contents.weight) {
+                (Some(value), _) => Values::Shared(value),
+                (None, Values::Shared(value)) => Values::Each(vec![*value; part.count as usize]),
+                (None, each) => each.clone(),
+            };
         }
     }
 

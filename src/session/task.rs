@@ -6,6 +6,7 @@ use super::clusters::ClusterTask;
 use super::compress::Compress;
 use super::costs::Costs;
 use super::covariances::{BlocksTask, CovarianceTask, Covaried};
+use super::graduated::{Graduated, GraduatedTask};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
@@ -40,6 +41,7 @@ pub enum Progress {
     Answer(Answer),
     Covariance(Box<Covaried>),
     Gradients(Box<Gradients>),
+    Graduated(Box<Graduated>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +78,7 @@ pub(super) enum Task {
     Blocks(BlocksTask),
     Save(Saving),
     Backward(BackwardTask),
+    Graduated(Box<GraduatedTask>),
 }
 
 impl Task {
@@ -90,6 +93,7 @@ impl Task {
     pub(super) fn solver(&self) -> Option<u32> {
         match self {
             Self::Solve { solver, .. } => Some(*solver),
+            Self::Graduated(task) => Some(task.solver),
             _ => None,
         }
     }
@@ -110,6 +114,7 @@ impl Task {
             Self::Covariance(task) => Some(task.problem),
             Self::Save(saving) => Some(saving.problem),
             Self::Backward(task) => Some(task.problem),
+            Self::Graduated(task) => Some(task.problem),
             Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
         }
     }
@@ -147,6 +152,7 @@ impl Session {
             Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
             Task::Save(saving) => self.resume_saving(saving, deadline),
             Task::Backward(_) => self.resume_backward(&mut running, deadline),
+            Task::Graduated(task) => self.resume_graduated(task, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -179,7 +185,7 @@ impl Session {
         }
     }
 
-    fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
+    pub(super) fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
         let Task::Solve { problem, solver, mode, play, readback, stepped, compiling } = task else {
             return Err(Error::Disposed("task"));
         };
@@ -237,6 +243,9 @@ impl Session {
         if let Some(Task::Cluster(cluster)) = self.tasks.get_mut(&task) {
             cluster.clustering.stop(reason);
         }
+        if let Some(Task::Graduated(graduated)) = self.tasks.get_mut(&task) {
+            graduated.stopped = true;
+        }
         let solver = self.tasks.get(&task).and_then(Task::solver);
         if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
             entry.solver.stop(reason);
@@ -249,6 +258,7 @@ impl Session {
             Some(Task::Solve { play, .. }) => play.as_mut(),
             Some(Task::Covariance(task)) => task.reading(),
             Some(Task::Backward(task)) => task.reading(),
+            Some(Task::Graduated(task)) => task.playing(),
             _ => None,
         };
         if let Some(play @ Play::Cpu(_)) = play {
@@ -280,6 +290,7 @@ impl Session {
             Task::Index(task) => self.end_index(task),
             Task::Covariance(task) => self.end_covariance(task),
             Task::Backward(task) => self.end_backward(task),
+            Task::Graduated(task) => self.end_graduated(*task),
             Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }

@@ -7,6 +7,7 @@ pub mod adjoint;
 pub mod assembly;
 mod constrained;
 pub mod covariance;
+pub mod graduated;
 pub mod linear;
 mod method;
 pub mod offender;

@@ -17,7 +17,7 @@ export type Progress =
   | {
     readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
     readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
-    readonly covariance?: NativeCovariance; readonly gradients?: NativeGradients;
+    readonly covariance?: NativeCovariance; readonly gradients?: NativeGradients; readonly graduated?: NativeGraduated;
   };
 
 export interface NativeIteration {
@@ -90,6 +90,9 @@ export interface NativeGradients {
   readonly terms: readonly { readonly term: number; readonly columns: readonly number[]; readonly weight: number }[]; readonly tables: readonly { readonly table: number; readonly values: number }[];
   readonly values: Float64Array;
 }
+
+/** A graduated solve: `counts` instances of each term, whose weights are one after the other. */
+export interface NativeGraduated { readonly report: NativeReport; readonly ending: string; readonly rounds: number; readonly mu: number | null | undefined; readonly steps: number; readonly counts: readonly number[]; readonly weights: Float64Array }
 
 /** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
 export interface NativeTraffic { readonly evaluation: number; readonly product: number; readonly inner: number; readonly step: number; readonly jacobian: number }
@@ -181,6 +184,12 @@ export interface NativeEngine {
   saveSolver(solver: number): number;
   restoreSolver(solver: number, file: Uint8Array): void;
   freeSolver(solver: number): void;
+
+  /**
+   * A task: solves with weights by graduated non-convexity; iterations of all solves are told. `terms`: term and number of known inliers, one after the
+   * other; `known`: these. `cost`: "tls" or "gm".
+   */
+  graduated(problem: number, terms: Uint32Array, thresholds: Float64Array, known: Uint32Array, cost: string, step: number | undefined, maxRounds: number | undefined, costTolerance: number | undefined, options: NativeOptions): number;
 
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
   covariance(problem: number, variance: number | undefined, pseudoInverse: boolean, rankTolerance: number | undefined): number;

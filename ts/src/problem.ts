@@ -5,11 +5,12 @@ import { addTerm } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
+import { GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
 import { checkBackwardOptions, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
-import type { Report } from "./report.js";
+import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
-import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
+import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -48,6 +49,14 @@ export interface Problem extends Disposable {
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
+  /**
+   * Solves where most residuals may be those of outliers, without a good start: by graduated non-convexity (Yang, Antonante, Tzoumas &
+   * Carlone 2020), as GTSAM's `GncOptimizer` does. Terms among `suspects` get weights between 0 and 1, found in turn with the
+   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas.
+   *
+   * Costs of the suspects' instances are read back once a round. {@link SolveOptions.onIteration} is told of the steps of all solves.
+   */
+  solveGraduated(options: GraduatedOptions): Promise<GraduatedReport>;
   /**
    * For every instance of a variable (all, or those in `which`) the block of σ²(JᵀWJ)⁻¹ that belongs to it, row by row, at
    * the present values: as many rows as it has degrees of freedom. Everything is computed in f64 on the CPU. What is fixed, or
@@ -154,6 +163,17 @@ export class ProblemOf implements Problem {
 
   solver(options: SolveOptions = {}): Solver {
     return new SolverOf(this.tasks, this.#alive, options, (variables, what) => this.#own(variables, what).handle, () => this.#traceMs);
+  }
+
+  async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
+    const { terms, thresholds, known, solve } = packSuspects(options, this);
+    const given = nativeOptions(solve, (variables, what) => this.#own(variables, what).handle);
+    const { cost = "tls", muStep, maxRounds, roundTolerance, onIteration, signal } = options;
+    const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
+    const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
+    const { graduated } = await this.tasks.run(task, { onIteration: each, signal });
+    if (!graduated) throw new LeastwiseError("engine-dead", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
+    return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
 
   /** One of the problem's tables. */

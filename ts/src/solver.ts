@@ -106,27 +106,33 @@ export interface Solver extends Disposable {
   dispose(): void;
 }
 
+/** Options as the engine takes them, checked. @internal */
+export function nativeOptions(options: SolveOptions, tableOf: (variables: unknown, what: string) => number): NativeOptions {
+  if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
+  const { signal, onIteration, eliminate, ...rest } = options;
+  // A task that can't be listened to would never be ended, and its problem busy for ever.
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
+  if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
+  const numbers = ["nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+  const known = ["method", "dogleg", "linear", "eliminate", ...numbers];
+  const unknown = Object.keys(rest).find((key) => !known.includes(key));
+  if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
+  const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
+  const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
+  if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
+  if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
+  const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
+  return tables ? { ...given, eliminate: tables } : given;
+}
+
 /** @internal */
 export class SolverOf implements Solver {
   readonly #handle: number;
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
-    if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
-    const { signal, onIteration, eliminate, ...rest } = options;
-    // A task that can't be listened to would never be ended, and its problem busy for ever.
-    if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
-    if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-    const numbers = ["nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-    const known = ["method", "dogleg", "linear", "eliminate", ...numbers];
-    const unknown = Object.keys(rest).find((key) => !known.includes(key));
-    if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
-    const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
-    const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
-    if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
-    if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
-    const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
-    this.#handle = tasks.call((native) => native.solver(problem(), tables ? { ...given, eliminate: tables } : given));
+    const given = nativeOptions(options, tableOf);
+    this.#handle = tasks.call((native) => native.solver(problem(), given));
   }
 
   #alive(): number {

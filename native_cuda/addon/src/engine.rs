@@ -5,7 +5,7 @@ use crate::objects::{from_js, to_js};
 use crate::values::{Numbers, Weights, fail};
 use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
-use leastwise::session::{BackwardOptions, Progress, Session, Threaded};
+use leastwise::session::{BackwardOptions, Progress, Session, Suspect, Threaded};
 use leastwise::solve::Options;
 use leastwise::solve::covariance::CovarianceOptions;
 use napi::bindgen_prelude::{
@@ -264,6 +264,29 @@ impl Engine {
         self.call(env, |session| session.backward(problem, tables, values, tangent, options))
     }
 
+    /// A task: a solve with weights by graduated non-convexity.
+    #[napi]
+    #[allow(clippy::too_many_arguments)]
+    pub fn graduated(
+        &self,
+        env: &Env,
+        problem: u32,
+        terms: &[u32],
+        thresholds: &[f64],
+        known: &[u32],
+        cost: String,
+        step: Option<f64>,
+        max_rounds: Option<f64>,
+        cost_tolerance: Option<f64>,
+        options: Unknown,
+    ) -> Result<u32> {
+        let options = from_js::<Options>(options).map_err(|error| leastwise::Error::InvalidOption(error.reason.clone()));
+        self.call(env, |session| {
+            let suspects = Suspect::unpack(terms, thresholds, known)?;
+            session.graduated(problem, &suspects, crossing::graduation(&cost, step, max_rounds, cost_tolerance)?, &options?)
+        })
+    }
+
     #[napi]
     pub fn measure(&self, env: &Env, solver: u32, what: String, repeats: u32) -> Result<u32> {
         self.call(env, |session| session.measure(solver, crossing::measured(&what), repeats))
@@ -303,6 +326,12 @@ impl Engine {
                 let mut object = Object::from_unknown(to_js(env, &made)?)?;
                 object.set_named_property("values", Float64ArraySlice::from_data(env, values)?)?;
                 with(env, State::Done { report: None }, "gradients", object)
+            }
+            Progress::Graduated(mut made) => {
+                let weights = std::mem::take(&mut made.weights);
+                let mut object = Object::from_unknown(to_js(env, &made)?)?;
+                object.set_named_property("weights", Float64ArraySlice::from_data(env, weights)?)?;
+                with(env, State::Done { report: None }, "graduated", object)
             }
             Progress::Clustering(outcome) => {
                 let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
