@@ -77,6 +77,22 @@ export async function gradients(lw: Engine, floats: F32) {
   return [held, made.stationary, made.distance];
 }
 
+export async function outliers(lw: Engine, floats: F32, mask: Uint8Array) {
+  const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: floats });
+  const term = problem.residuals("t", { of: [x] }, ([x]) => x.sub(1));
+  const found = await problem.solveGraduated({ suspects: [{ term, threshold: 0.1, knownInliers: mask }], cost: "gm", muStep: 1.2, maxIterations: 5 });
+  const weights = found.weights(term), inliers = found.inliers(term), report: Report = found.report;
+  is<Same<typeof weights, F64>>();
+  is<Same<typeof inliers, Uint8Array>>();
+  // @ts-expect-error a suspect has a threshold
+  await problem.solveGraduated({ suspects: [{ term }] });
+  const best = await problem.multiStart({ starts: { count: 3, seed: 1, sample: (random) => [[x, [random(), 0, 1]]] }, method: "dogleg" });
+  await problem.multiStart({ starts: [[], [[x, floats]]], onStart: ({ index, best }) => (index > best + 10 ? "stop" : undefined) });
+  // @ts-expect-error a start is a list of pairs
+  await problem.multiStart({ starts: [[x, floats]] });
+  return [report, best.costs[best.best]];
+}
+
 export function energies(lw: Engine, floats: F32) {
   const p = lw.problem(), x = p.variables("x", { shape: 3, values: floats });
   const term = p.energy("e", { of: { x }, data: { rest: floats }, weight: 2 }, ({ x }, { rest }) => x.norm().sub(rest).square());

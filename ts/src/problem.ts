@@ -10,6 +10,7 @@ import { checkBackwardOptions, GradientsOf, packCotangents, type BackwardOptions
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
+import { solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
 import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
@@ -49,6 +50,11 @@ export interface Problem extends Disposable {
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
+  /**
+   * Solves from several starts, given or drawn, each as if it were the only one, and leaves the variables where the one of the
+   * lowest cost ended (the first of equals), to the bit. The same starts, or the same seed, give the same result.
+   */
+  multiStart(options: MultiStartOptions): Promise<MultiStartReport>;
   /**
    * Solves where most residuals may be those of outliers, without a good start: by graduated non-convexity (Yang, Antonante, Tzoumas &
    * Carlone 2020), as GTSAM's `GncOptimizer` does. Terms among `suspects` get weights between 0 and 1, found in turn with the
@@ -163,6 +169,17 @@ export class ProblemOf implements Problem {
 
   solver(options: SolveOptions = {}): Solver {
     return new SolverOf(this.tasks, this.#alive, options, (variables, what) => this.#own(variables, what).handle, () => this.#traceMs);
+  }
+
+  async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
+    mustBeObject(options, "multiStart(options): options");
+    const { starts: _, onStart: __, ...solve } = options;
+    const solver = this.solver(solve);
+    try {
+      return await solveFrom(solver, options, this.#own);
+    } finally {
+      solver.dispose();
+    }
   }
 
   async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
