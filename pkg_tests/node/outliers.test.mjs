@@ -1,8 +1,8 @@
 // Where a plain solve goes wrong: most measurements are, or there are many minima.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { column, cos, huber, quaternion } from "leastwise";
-import { ADDON, BACKENDS, open, rejects } from "./support.mjs";
+import { column, cos, huber, quaternion, sqrt } from "leastwise";
+import { BACKENDS, open, rejects } from "./support.mjs";
 import { motion } from "../problems/manifolds.mjs";
 import * as plain from "../problems/rotations.mjs";
 import { Random } from "../problems/random.mjs";
@@ -16,7 +16,7 @@ function scan(seed, count, wrong) {
   const random = new Random(seed);
   const truth = motion.random(random, 1.5, 1);
   const from = Array.from({ length: count }, () => random.normals(3, 0.6));
-  const to = from.map((p, k) => (k < wrong * count ? random.normals(3, 2) : plain.rotate(truth[0], p).map((value, j) => value + truth[1][j] + NOISE * random.between(-1, 1))));
+  const to = from.map((p, k) => (k < wrong * count ? [0, 1, 2].map(() => random.between(-2, 4)) : plain.rotate(truth[0], p).map((value, j) => value + truth[1][j] + NOISE * random.between(-1, 1))));
   return { truth, from: Float64Array.from(from.flat()), to: Float64Array.from(to.flat()), count };
 }
 
@@ -34,10 +34,10 @@ async function errorOf(pose, [turn, shift]) {
 }
 
 for (const backend of BACKENDS) {
-  test(`${backend}: a registration of which 70 % is wrong`, async (t) => {
+  test(`${backend}: a registration of which 80 % is wrong`, async (t) => {
     const lw = await open(t, { backend });
     for (const cost of ["tls", "gm"]) {
-      const data = scan(3, 200, cost === "tls" ? 0.7 : 0.5);
+      const data = scan(3, 200, cost === "tls" ? 0.8 : 0.5);
       const robust = registration(lw, data, { loss: huber(THRESHOLD) });
       await robust.problem.solve();
       const { problem, pose, pairs } = registration(lw, data);
@@ -46,9 +46,9 @@ for (const backend of BACKENDS) {
       const error = await errorOf(pose, data.truth);
       t.diagnostic(`${cost}: Huber ${await errorOf(robust.pose, data.truth)}, graduated ${error}; ${found.ending} after ${found.rounds} rounds`);
       assert.ok(error < 0.01, `${cost}: ${error}`);
-      assert.ok(cost === "gm" || await errorOf(robust.pose, data.truth) > 0.1, "Huber's loss is to fail");
+      assert.ok(cost === "gm" || await errorOf(robust.pose, data.truth) > 0.05, "Huber's loss is to fail");
       assert.equal(told.length, found.steps);
-      const inliers = found.inliers(pairs), wrong = (cost === "tls" ? 0.7 : 0.5) * data.count;
+      const inliers = found.inliers(pairs), wrong = (cost === "tls" ? 0.8 : 0.5) * data.count;
       assert.deepEqual([...inliers], Array.from(inliers, (_, k) => Number(k >= wrong)));
       assert.ok(found.weights(pairs).every((weight) => weight >= 0 && weight <= 1));
       // The term weighs what it did.
@@ -136,15 +136,16 @@ for (const backend of BACKENDS) {
       problem.dispose();
       return { ...found, values };
     };
-    const found = await run(7, 40);
-    assert.equal(found.costs.length, 40);
+    const many = backend === "webgpu" ? 12 : 40;
+    const found = await run(7, many);
+    assert.equal(found.costs.length, many);
     assert.equal(found.costs[found.best], Math.min(...found.costs));
     assert.equal(found.report.cost, found.costs[found.best]);
     assert.ok(new Set(Array.from(found.costs, (cost) => cost.toFixed(2))).size > 5, "there are many minima");
     // Where it is left has the lowest cost, to the bit: a solve from there stays.
     const cost = found.values.reduce((sum, x) => sum + x * x + 10 * (1 - Math.cos(2 * Math.PI * x)), 0);
     assert.ok(Math.abs(cost - found.report.cost) <= 1e-4, `${cost} and ${found.report.cost}`);
-    const again = await run(7, 40), fewer = await run(7, 5);
+    const again = await run(7, many), fewer = await run(7, 5);
     assert.deepEqual([again.costs, again.values, again.best], [found.costs, found.values, found.best]);
     assert.deepEqual(fewer.costs, found.costs.slice(0, 5));
     assert.notDeepEqual((await run(8, 5)).costs, fewer.costs);
@@ -154,7 +155,7 @@ for (const backend of BACKENDS) {
 test("starts that are given, and those that can't begin", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const { problem, x } = rastrigin(lw, [1.1, 0.1]);
-  problem.residuals("positive", { of: [x], weight: 1e-12 }, ([x]) => x.add(5).sqrt());
+  problem.residuals("positive", { of: [x], weight: 1e-12 }, ([x]) => sqrt(x.add(5)));
   const found = await problem.multiStart({ starts: [[], [[x, [-9, 0]]], [[x, [0.1, -0.1]]], [[x, [0.1, -0.1]]]], maxIterations: 100 });
   assert.equal(found.best, 2, "the first of equals");
   assert.equal(found.costs[1], Infinity);
@@ -162,7 +163,7 @@ test("starts that are given, and those that can't begin", async (t) => {
   assert.equal(found.costs[2], found.costs[3], "no start feels another");
   // As if each were the only one.
   const alone = rastrigin(lw, [0.1, -0.1]);
-  alone.problem.residuals("positive", { of: [alone.x], weight: 1e-12 }, ([x]) => x.add(5).sqrt());
+  alone.problem.residuals("positive", { of: [alone.x], weight: 1e-12 }, ([x]) => sqrt(x.add(5)));
   const report = await alone.problem.solve({ maxIterations: 100 });
   const numbers = ({ iterations }) => iterations.map(({ ms, ...rest }) => rest);
   assert.deepEqual(numbers(found.report), numbers(report));

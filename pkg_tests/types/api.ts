@@ -79,7 +79,7 @@ export async function gradients(lw: Engine, floats: F32) {
 
 export async function outliers(lw: Engine, floats: F32, mask: Uint8Array) {
   const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: floats });
-  const term = problem.residuals("t", { of: [x] }, ([x]) => x.sub(1));
+  const term = problem.residuals("t", { of: [x] }, ([x]) => x.mul(2));
   const found = await problem.solveGraduated({ suspects: [{ term, threshold: 0.1, knownInliers: mask }], cost: "gm", muStep: 1.2, maxIterations: 5 });
   const weights = found.weights(term), inliers = found.inliers(term), report: Report = found.report;
   is<Same<typeof weights, F64>>();
