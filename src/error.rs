@@ -48,6 +48,8 @@ pub enum Error {
     Limits(String),
     #[error("{0}")]
     RankDeficient(String),
+    #[error("the checkpoint is of something else: {0}")]
+    Checkpoint(String),
     #[error("this problem is already being solved or read: wait for the running call, or stop it with its signal")]
     Busy,
     #[error("this {0} was disposed: it can't be used any more")]
@@ -78,6 +80,7 @@ impl Error {
             Self::Tape { .. } => "tape",
             Self::Limits(_) => "limits",
             Self::RankDeficient(_) => "rank-deficient",
+            Self::Checkpoint(_) => "checkpoint-mismatch",
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
             Self::File(error) => error.code(),

@@ -6,6 +6,7 @@
 //! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen.
 
 pub mod anneal;
+pub mod checkpoint;
 pub mod clock;
 pub mod crossing;
 pub mod device;

@@ -48,6 +48,51 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   return `${report} ${upload.byteLength} ${first?.instance} ${await term.cost()} ${report.time.traceMs} ${report.costByTerm.t}`;
 }
 
+export async function checkpoints(lw: Engine, file: Uint8Array) {
+  const problem = lw.problem();
+  const solver = problem.solver({ onIteration: () => void solver.save() });
+  const report = await solver.solve(), saved = await solver.save();
+  is<Same<typeof report, Report>>();
+  is<Same<typeof saved, Uint8Array>>();
+  const done: void = solver.restore(file);
+  const code: ErrorCode = "checkpoint-mismatch";
+  // @ts-expect-error a checkpoint is bytes
+  solver.restore("file");
+  return [done, code];
+}
+
+export async function gradients(lw: Engine, floats: F32) {
+  const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: floats }), c = problem.constants("c", { shape: 1, values: floats });
+  const term = problem.residuals("t", { of: [x, c], data: { rest: floats, gain: 2 }, weight: 2 }, ([x, c], { rest, gain }) => x.norm().sub(rest).mul(gain).add(c));
+  const made = await problem.backward([[x, floats]], { space: "tangent", deficient: "least-norm" });
+  const of = made.of(term), constants = made.of(c), held = made.of(x);
+  is<Same<typeof of.rest, F64>>();
+  is<Same<typeof of.gain, F64>>();
+  is<Same<typeof of.weight, F64>>();
+  is<Same<typeof constants, F64>>();
+  // @ts-expect-error no such column
+  void of.retsu;
+  // @ts-expect-error constants are no part of the solution
+  await problem.backward([[c, floats]]);
+  return [held, made.stationary, made.distance];
+}
+
+export async function outliers(lw: Engine, floats: F32, mask: Uint8Array) {
+  const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: floats });
+  const term = problem.residuals("t", { of: [x] }, ([x]) => x.mul(2));
+  const found = await problem.solveGraduated({ suspects: [{ term, threshold: 0.1, knownInliers: mask }], cost: "gm", muStep: 1.2, maxIterations: 5 });
+  const weights = found.weights(term), inliers = found.inliers(term), report: Report = found.report;
+  is<Same<typeof weights, F64>>();
+  is<Same<typeof inliers, Uint8Array>>();
+  // @ts-expect-error a suspect has a threshold
+  await problem.solveGraduated({ suspects: [{ term }] });
+  const best = await problem.multiStart({ starts: { count: 3, seed: 1, sample: (random) => [[x, [random(), 0, 1]]] }, method: "dogleg" });
+  await problem.multiStart({ starts: [[], [[x, floats]]], onStart: ({ index, best }) => (index > best + 10 ? "stop" : undefined) });
+  // @ts-expect-error a start is a list of pairs
+  await problem.multiStart({ starts: [[x, floats]] });
+  return [report, best.costs[best.best]];
+}
+
 export function energies(lw: Engine, floats: F32) {
   const p = lw.problem(), x = p.variables("x", { shape: 3, values: floats });
   const term = p.energy("e", { of: { x }, data: { rest: floats }, weight: 2 }, ({ x }, { rest }) => x.norm().sub(rest).square());

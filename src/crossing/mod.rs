@@ -9,6 +9,7 @@ use crate::device::{Limits, Precision};
 use crate::error::Error;
 use crate::problem::Tuning;
 use crate::session::{HessianForm, Measured, SolveMode};
+use crate::solve::graduated::{Schedule, Surrogate};
 use crate::solve::{Iteration, Report};
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,19 @@ pub fn hessian(name: Option<&str>) -> Result<Option<HessianForm>, Error> {
         Some("psd") => Ok(Some(HessianForm::Semidefinite)),
         Some(other) => Err(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\""))),
     }
+}
+
+/// How graduated solves go on; what is not there is the default.
+pub fn graduation(cost: &str, step: Option<f64>, max_rounds: Option<f64>, cost_tolerance: Option<f64>) -> Result<Schedule, Error> {
+    let usual = Schedule::default();
+    let max_rounds = match max_rounds {
+        Some(most) if most.is_nan() || most < 0.0 || most.fract() != 0.0 => {
+            return Err(Error::InvalidOption(format!("maxRounds must be a whole number that is not negative, not {most}")));
+        }
+        most => most.map_or(usual.max_rounds, |most| most as u32),
+    };
+    let (step, cost_tolerance) = (step.unwrap_or(usual.step), cost_tolerance.unwrap_or(usual.cost_tolerance));
+    Ok(Schedule { surrogate: Surrogate::of_name(cost)?, step, max_rounds, cost_tolerance })
 }
 
 pub fn mode(name: &str) -> SolveMode {

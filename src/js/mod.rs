@@ -13,7 +13,7 @@ use crate::device::wgpu::WgpuDevice;
 use crate::device::{Device, Limits, Signal};
 use crate::error::Error;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
-use crate::session::{Progress, Session};
+use crate::session::{BackwardOptions, Progress, Session, Suspect};
 use crate::solve::Options;
 use crate::solve::covariance::CovarianceOptions;
 use values::{Numbers, reals, refuse, singles, to_js, words};
@@ -259,6 +259,17 @@ impl Engine {
         self.session.report(solver).map_err(refuse)
     }
 
+    /// A task whose answer is a checkpoint.
+    #[wasm_bindgen(js_name = saveSolver)]
+    pub fn save_solver(&mut self, solver: u32) -> Result<u32, JsValue> {
+        self.session.save(solver).map_err(refuse)
+    }
+
+    #[wasm_bindgen(js_name = restoreSolver)]
+    pub fn restore_solver(&mut self, solver: u32, file: &[u8]) -> Result<(), JsValue> {
+        self.session.restore(solver, file).map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = freeSolver)]
     pub fn free_solver(&mut self, solver: u32) {
         self.session.free_solver(solver);
@@ -293,6 +304,42 @@ impl Engine {
         self.session.free_covariance(covariance);
     }
 
+    /// A task: the gradient of a function of the solution with respect to what the solution depends on.
+    #[allow(clippy::too_many_arguments)]
+    pub fn backward(
+        &mut self,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        least_norm: bool,
+        rank_tolerance: Option<f64>,
+        stationary_tolerance: Option<f64>,
+    ) -> Result<u32, JsValue> {
+        let options = BackwardOptions { least_norm, rank_tolerance, stationary_tolerance };
+        self.session.backward(problem, tables, values, tangent, options).map_err(refuse)
+    }
+
+    /// A task: a solve with weights by graduated non-convexity.
+    #[allow(clippy::too_many_arguments)]
+    pub fn graduated(
+        &mut self,
+        problem: u32,
+        terms: &[u32],
+        thresholds: &[f64],
+        known: &[u32],
+        cost: &str,
+        step: Option<f64>,
+        max_rounds: Option<f64>,
+        cost_tolerance: Option<f64>,
+        options: JsValue,
+    ) -> Result<u32, JsValue> {
+        let options: Options = serde_wasm_bindgen::from_value(options).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
+        let suspects = Suspect::unpack(terms, thresholds, known).map_err(refuse)?;
+        let schedule = crossing::graduation(cost, step, max_rounds, cost_tolerance).map_err(refuse)?;
+        self.session.graduated(problem, &suspects, schedule, &options).map_err(refuse)
+    }
+
     /// A task: the milliseconds of an evaluation or a product.
     pub fn measure(&mut self, solver: u32, what: &str, repeats: u32) -> Result<u32, JsValue> {
         self.session.measure(solver, crossing::measured(what), repeats).map_err(refuse)
@@ -325,6 +372,16 @@ impl Engine {
                 with(State::Done { report: None }, key, value)
             }
             Progress::Covariance(made) => with(State::Done { report: None }, "covariance", to_js(&made)?),
+            Progress::Gradients(made) => {
+                let object = to_js(&made)?;
+                js_sys::Reflect::set(&object, &"values".into(), &js_sys::Float64Array::from(&made.values[..]))?;
+                with(State::Done { report: None }, "gradients", object)
+            }
+            Progress::Graduated(made) => {
+                let object = to_js(&made)?;
+                js_sys::Reflect::set(&object, &"weights".into(), &js_sys::Float64Array::from(&made.weights[..]))?;
+                with(State::Done { report: None }, "graduated", object)
+            }
             Progress::Clustering(outcome) => with(State::Done { report: None }, "clustering", values::clustering(&outcome)?),
             Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
             Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),

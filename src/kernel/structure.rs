@@ -1,6 +1,6 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
-use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, ResidualPrograms, RobustShape, Signature, SlotShape};
+use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, MixedProgram, ResidualPrograms, RobustShape, Signature, SlotShape};
 use crate::expr::{Canonical, Expr, Graph, Leaf, Manifold};
 use std::sync::Arc;
 
@@ -61,6 +61,26 @@ impl Structure {
         Self { canonical, rows, objective, slots, leaves, data, loss }
     }
 
+    /// What tells it from others, in any process.
+    pub fn write_words(&self, words: &mut Vec<u32>) {
+        words.extend(&self.canonical.words);
+        words.extend([self.rows, self.objective as u32, self.data, self.slots.len() as u32]);
+        for slot in &self.slots {
+            words.extend([slot.width, u32::from(slot.moving), slot.column]);
+            words.extend(slot.manifold.iter().flat_map(|manifold| manifold.key()));
+        }
+        for leaf in &self.leaves {
+            words.extend(match *leaf {
+                Leaf::Slot { slot, component } => [0, slot, component],
+                Leaf::Data { column, .. } => [1, column, 0],
+                _ => unreachable!("a structure has no other leaves"),
+            });
+        }
+        if let Some(kind) = &self.loss {
+            kind.write_words(words);
+        }
+    }
+
     /// Index columns that lead to the slots.
     pub fn columns(&self) -> u32 {
         self.slots.iter().map(|slot| slot.column + 1).max().unwrap_or(0)
@@ -106,5 +126,11 @@ impl Structure {
             Objective::LeastSquares => EnergyPrograms::of_residual(name, graph, &residual, signature),
             Objective::Energy => EnergyPrograms::new(name, graph, residual[0], signature),
         }
+    }
+
+    /// That of mixed derivatives.
+    pub fn mixed_program(&self, name: &str, signature: &Signature) -> MixedProgram {
+        let (graph, roots) = self.residual();
+        MixedProgram::new(name, graph, &roots, self.objective, self.data, signature)
     }
 }

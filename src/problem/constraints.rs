@@ -27,12 +27,12 @@ impl Constraints {
 }
 
 /// A table's part of them, where it has any.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct TableConstraints {
     /// For every unknown, whether it may move.
-    free: Option<Vec<bool>>,
+    pub free: Option<Vec<bool>>,
     /// For every unknown, its lower and its upper limit.
-    bounds: Option<[Vec<f64>; 2]>,
+    pub bounds: Option<[Vec<f64>; 2]>,
 }
 
 impl TableConstraints {

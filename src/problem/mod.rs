@@ -12,6 +12,7 @@
 //! Uploads are collected and played before whatever needs them next.
 
 mod batch;
+mod checkpoint;
 mod chunk;
 mod constraints;
 mod gauge;
@@ -35,6 +36,7 @@ mod table;
 mod term;
 
 pub use batch::{Batch, Member};
+pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use gauge::Freedom;
@@ -43,7 +45,7 @@ pub use loss::Loss;
 pub use multipliers::{Constraint, Relation};
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use projection::{Projection, rounding};
-pub use registry::{HessianKernel, PairKernels, Registry, Stats, TermKernels};
+pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use row_tree::RowTree;
 pub(crate) use schedule::distinct;
@@ -185,6 +187,11 @@ impl Problem {
 
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().flatten()
+    }
+
+    /// The same with their numbers.
+    pub fn numbered_terms(&self) -> impl Iterator<Item = (u32, &Term)> {
+        (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?)))
     }
 
     /// Every batch, also of terms that take no part. Only after [`lay_out`](Self::lay_out).
@@ -400,6 +407,25 @@ impl Problem {
         Ok(())
     }
 
+    /// Has every instance of a term weigh by itself; its batches are made anew.
+    pub fn spread_weight(&mut self, device: &mut Device, term: u32) -> Result<(), Error> {
+        self.share_weight(device, term, None)
+    }
+
+    /// Has all instances of a term share a weight again.
+    pub fn gather_weight(&mut self, device: &mut Device, term: u32, value: f64) -> Result<(), Error> {
+        self.share_weight(device, term, Some(value))
+    }
+
+    fn share_weight(&mut self, device: &mut Device, term: u32, value: Option<f64>) -> Result<(), Error> {
+        let entry = self.term_mut(term)?;
+        entry.share_weight(value);
+        let gone: Vec<u32> = entry.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
+        self.revision += 1;
+        self.free_batches(device, &gone);
+        Ok(())
+    }
+
     /// Replaces the parameters of a term's loss: one of another kind would be another kernel.
     pub fn set_loss(&mut self, term: u32, loss: &Loss) -> Result<(), Error> {
         for (part, scalar, value) in self.term(term)?.replaced_loss(loss)? {
@@ -463,11 +489,17 @@ impl Problem {
         let entry = self.terms.get_mut(term as usize).ok_or(Error::Disposed("term"))?;
         let Some(removed) = entry.take() else { return Ok(()) };
         self.revision += 1;
+        let gone: Vec<u32> = removed.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
+        self.free_batches(device, &gone);
+        Ok(())
+    }
+
+    /// Destroys batches, whose terms get new ones before the next solve.
+    fn free_batches(&mut self, device: &mut Device, gone: &[u32]) {
         self.structure += 1;
         self.stale = true;
-        let gone: Vec<u32> = removed.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
         if gone.is_empty() {
-            return Ok(());
+            return;
         }
         let batches = std::mem::take(&mut self.batches);
         for (number, batch) in (0..).zip(batches) {
@@ -478,7 +510,6 @@ impl Problem {
             }
         }
         self.note_places();
-        Ok(())
     }
 
     /// Destroys everything the problem has on the device.

@@ -10,8 +10,8 @@ use crate::device::{Device, KernelId, KernelSource};
 use crate::error::Error;
 use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
 use crate::kernel::{
-    EnergyPrograms, Fixed, Layout, LossKind, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature, SlotKind,
-    Structure, TwiceProgram,
+    EnergyPrograms, Fixed, Layout, LossKind, MixedProgram, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature,
+    SlotKind, Structure, TwiceProgram,
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -72,6 +72,8 @@ pub struct Compiled {
     pub(super) products: HashMap<(Schedule, Option<u32>), KernelId>,
     /// Second derivatives, once something asked for them.
     hessian: Option<HessianKernel>,
+    /// Mixed derivatives, likewise.
+    mixed: Option<MixedKernel>,
     /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
     pairs: Option<(u32, PairKernels)>,
     /// What pairs of slots add to diagonal blocks where they are one variable.
@@ -96,6 +98,13 @@ pub struct TwiceKernel {
 #[derive(Clone)]
 pub struct HessianKernel {
     pub programs: Arc<EnergyPrograms>,
+    pub kernel: KernelId,
+}
+
+/// The kernel of mixed derivatives, and what it stores.
+#[derive(Clone)]
+pub struct MixedKernel {
+    pub program: Arc<MixedProgram>,
     pub kernel: KernelId,
 }
 
@@ -353,6 +362,7 @@ impl Compiled {
             owners: HashMap::new(),
             products: HashMap::new(),
             hessian: None,
+            mixed: None,
             pairs: None,
             twice: HashMap::new(),
         }
@@ -409,6 +419,18 @@ impl Compiled {
         let programs = Arc::new(structure.energy_programs(name, &self.signature));
         let kernel = device.kernels(&[KernelSource::of(&programs.hessian)])?[0];
         Ok(self.hessian.insert(HessianKernel { programs, kernel }).clone())
+    }
+}
+
+impl Compiled {
+    /// The kernel of mixed derivatives.
+    pub fn mixed(&mut self, device: &mut Device, structure: &Structure, name: &str) -> Result<MixedKernel, Error> {
+        if let Some(mixed) = &self.mixed {
+            return Ok(mixed.clone());
+        }
+        let program = Arc::new(structure.mixed_program(name, &self.signature));
+        let kernel = device.kernels(&[KernelSource::of(&program.program)])?[0];
+        Ok(self.mixed.insert(MixedKernel { program, kernel }).clone())
     }
 }
 

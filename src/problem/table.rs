@@ -115,6 +115,19 @@ impl Table {
         moved
     }
 
+    /// All instances where they have moved by a step of all degrees of freedom, within their limits.
+    pub fn moved(&self, x: &[f64], step: &[f64]) -> Vec<f64> {
+        if let Some(manifold) = &self.manifold {
+            let instances = x.chunks(self.width as usize).zip(step.chunks(self.tangent as usize));
+            return instances.flat_map(|(x, step)| manifold.retracted(x, step)).collect();
+        }
+        let mut moved: Vec<f64> = x.iter().zip(step).map(|(x, step)| x + step).collect();
+        if let Some([lower, upper]) = &self.constraints.bounds {
+            moved.iter_mut().zip(lower.iter().zip(upper)).for_each(|(x, (lower, upper))| *x = x.max(*lower).min(*upper));
+        }
+        moved
+    }
+
     /// What to write where (in elements of the table): runs of consecutive instances are one write.
     pub(super) fn writes(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<(u32, Vec<f64>)>, Error> {
         let width = self.width as usize;

@@ -6,7 +6,7 @@ use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
 use super::{Constraint, Loss, Reals, Table};
 use crate::error::Error;
-use crate::kernel::LossKind;
+use crate::kernel::{LossKind, Objective};
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.
@@ -103,7 +103,7 @@ pub struct Term {
     /// What is summed over the rows' entries; the one part is over these sums, then.
     pub entries: Option<Box<Entries>>,
     pub(super) columns: Vec<NamedColumn>,
-    weight_shared: bool,
+    pub(super) weight_shared: bool,
     pub(super) loss: Option<Loss>,
     /// Where the rows of entries begin, if the term is ragged; and how many columns are not of entries.
     offsets: Option<Vec<u32>>,
@@ -242,6 +242,64 @@ impl Term {
         }
         let (place, each) = (column - self.plain_columns, self.columns.len() - self.plain_columns);
         Origin::Entry { column: self.plain_columns + place % each, entry: (place / each) as u32 }
+    }
+
+    /// Where a scalar of data of an instance (by the term's number) is among its column's values: the column, and the place there.
+    /// None for literals, parameters of the loss, and entries that the row does not have.
+    pub fn position(&self, part: usize, scalar: usize, instance: u32) -> Option<(usize, usize)> {
+        match self.origin(self.parts[part].reading.data[scalar]) {
+            Origin::Column { column, component } => {
+                let NamedColumn { width, per, .. } = &self.columns[column];
+                let first = if *per == Per::Term { 0 } else { instance as usize * *width as usize };
+                Some((column, first + component as usize))
+            }
+            Origin::Entry { column, entry } => {
+                let offsets = self.offsets.as_ref()?;
+                let place = offsets[instance as usize] + entry;
+                (place < offsets[instance as usize + 1]).then_some((column, place as usize))
+            }
+            Origin::Present(_) | Origin::Literal(_) | Origin::Loss(_) => None,
+        }
+    }
+
+    /// Whether its cost is ½ w ‖r‖².
+    pub fn is_plain(&self) -> bool {
+        let least_squares = |part: &Part| part.reading.structure.objective == Objective::LeastSquares;
+        self.parts.iter().all(least_squares) && self.loss.as_ref().is_none_or(|loss| loss.robust().is_none())
+    }
+
+    /// The weights of all instances; and the one that they share, if they do.
+    pub fn weights(&self) -> (Option<f64>, Vec<f64>) {
+        let mut all = vec![0.0; self.count as usize];
+        for (number, part) in (0..).zip(&self.parts) {
+            for place in 0..part.count {
+                all[self.instance(number, place) as usize] = part.contents.weight.at(place as usize);
+            }
+        }
+        (self.weight_shared.then(|| all[0]), all)
+    }
+
+    /// From now on every instance has a weight of its own, or (with a value) all share one.
+    pub(super) fn share_weight(&mut self, value: Option<f64>) {
+        self.weight_shared = value.is_some();
+        for part in &mut self.parts {
+            part.contents.weight = match (value, &part.contents.weight) {
+                (Some(value), _) => Values::Shared(value),
+                (None, Values::Shared(value)) => Values::Each(vec![*value; part.count as usize]),
+                (None, each) => each.clone(),
+            };
+        }
+    }
+
+    /// How many values each column has, and the weight.
+    pub fn lengths(&self) -> (Vec<usize>, usize) {
+        let entries = self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0) as usize;
+        let length = |column: &NamedColumn| match column.per {
+            Per::Term => column.width as usize,
+            Per::Instance => self.count as usize * column.width as usize,
+            Per::Entry => entries,
+        };
+        (self.columns.iter().map(length).collect(), if self.weight_shared { 1 } else { self.count as usize })
     }
 
     /// The same term in another problem, of the same tables, on another device.

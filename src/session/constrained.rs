@@ -89,7 +89,7 @@ impl Session {
                     task.initial_cost.get_or_insert(report.initial_cost);
                     task.solve_ms += report.solve_ms;
                     task.ended = Some(report);
-                    self.look(task, 0)?;
+                    self.inspect_constraint(task, 0)?;
                 }
                 Progress::Values(residuals) => {
                     let inspected = std::mem::replace(&mut *task.inner, Task::Values(Vec::new()));
@@ -103,7 +103,7 @@ impl Session {
                     }
                     task.residuals.push((task.looking_at, residuals));
                     let next = task.looking_at + 1;
-                    if !self.look(task, next)?
+                    if !self.inspect_constraint(task, next)?
                         && let Some(report) = self.go_on(task)?
                     {
                         return Ok(Progress::Report(report));
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Begins to look at the first constraint from a term on; whether there is one.
-    fn look(&mut self, task: &mut Constrained, from: u32) -> Result<bool, Error> {
+    fn inspect_constraint(&mut self, task: &mut Constrained, from: u32) -> Result<bool, Error> {
         let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         let next = owner.problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
         let Some(number) = next else { return Ok(false) };

@@ -1,15 +1,14 @@
-//! The Hessian of ½ w ‖r‖² of every instance of a term, window by window of its chunks.
-//!
-//! A Hessian has up to n(n + 1)/2 values, and projecting it takes twice as many again: more than chunks are cut for. So a
-//! window's data and indices are copied into buffers of its own, as many instances at a time as fit.
+//! The Hessian of ½ w ‖r‖² of every instance of a term, [window](Windows) by window of its chunks: a Hessian has up to
+//! n(n + 1)/2 values, and projecting it takes twice as many again.
 
 use super::inspect::input_places;
+use super::windows::{Instances, Windows};
 use crate::device::{BufferId, Command, Device, KernelId, Kind, Play, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, NEGATIVE};
 use crate::problem::{HessianKernel, Problem, Registry, rounding};
 use crate::solve::dispatch;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// What is wanted of second derivatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,29 +18,13 @@ pub enum HessianForm {
     Semidefinite,
 }
 
-/// Elements of all buffers of a window, about.
-const WINDOW_ELEMENTS: u32 = 1 << 24;
-
-/// Instances of one member of a batch, within one chunk.
-#[derive(Clone, Copy)]
-struct Window {
-    batch: usize,
-    chunk: usize,
-    member: usize,
-    /// Numbers of the batch.
-    first: u32,
-    count: u32,
-}
-
 pub(super) struct Hessians {
     term: u32,
     form: HessianForm,
     project: Option<KernelId>,
     /// By batch.
     kernels: HashMap<usize, HessianKernel>,
-    left: VecDeque<Window>,
-    /// Those of the window that is being played.
-    buffers: Vec<BufferId>,
+    windows: Windows,
     values: Vec<f64>,
 }
 
@@ -65,8 +48,7 @@ impl Hessians {
             form,
             project,
             kernels: HashMap::new(),
-            left: VecDeque::new(),
-            buffers: Vec::new(),
+            windows: Windows::default(),
             values: vec![0.0; owner.count as usize * columns as usize * columns as usize],
         };
         for (number, batch) in problem.batches().iter().enumerate() {
@@ -75,83 +57,45 @@ impl Hessians {
                 let signature = batch.signature();
                 let compiled = registry.compiled(structure, &signature.layout(), &batch.name);
                 let kernel = compiled.hessian(device, structure, &batch.name)?;
-                let mut sizes = vec![signature.each(), signature.index_columns(), kernel.programs.scratch(device.in_pieces())];
+                let mut besides = vec![kernel.programs.scratch(device.in_pieces())];
                 if form == HessianForm::Semidefinite {
                     let width = kernel.programs.inputs.len() as u32;
-                    sizes.extend([kernel.programs.entries.width, width * (width + 1)]);
+                    besides.extend([kernel.programs.entries.width, width * (width + 1)]);
                 }
-                let limits = device.limits();
-                let widest = u64::from(sizes.iter().copied().max().unwrap_or(1).max(1)) * device.precision().bytes();
-                let fitting = limits.binding_bytes.min(limits.buffer_bytes) / widest;
-                let most = fitting.min(u64::from(WINDOW_ELEMENTS / sizes.iter().sum::<u32>().max(1)).max(1)) as u32;
-                if most == 0 {
-                    let name = &owner.name;
-                    return Err(Error::Limits(format!("term \"{name}\": the Hessian of one instance needs more than a buffer binding")));
-                }
+                let range = member.first..member.first + member.count;
+                hessians.windows.cut(device, problem, Instances { batch: number, member: place, range }, &besides, "Hessian")?;
                 hessians.kernels.insert(number, kernel);
-                for (chunk, of) in batch.chunks.iter().enumerate() {
-                    let (mut first, end) = (member.first.max(of.first), (member.first + member.count).min(of.first + of.count));
-                    while first < end {
-                        let count = most.min(end - first);
-                        hessians.left.push_back(Window { batch: number, chunk, member: place, first, count });
-                        first += count;
-                    }
-                }
             }
         }
         Ok(hessians)
     }
 
     pub fn buffers(&self) -> &[BufferId] {
-        &self.buffers
+        self.windows.buffers()
     }
 
     pub fn values(&mut self) -> &mut Vec<f64> {
         &mut self.values
     }
 
-    fn allocate(&mut self, device: &mut Device, kind: Kind, len: u32, what: &str) -> Result<Slice, Error> {
-        let buffer = device.allocate(kind, len.max(1), what)?;
-        self.buffers.push(buffer);
-        Ok(Slice { buffer, offset: 0, len: len.max(1) })
-    }
-
     /// Starts the next window; none when all are done.
     pub fn next(&mut self, problem: &Problem, device: &mut Device, point: Slice) -> Result<Option<Play>, Error> {
-        let Some(&Window { batch, chunk, first, count, .. }) = self.left.front() else { return Ok(None) };
-        let HessianKernel { programs, kernel } = self.kernels[&batch].clone();
-        let batch = &problem.batches()[batch];
-        let chunk = &batch.chunks[chunk];
-        let signature = batch.signature();
+        let Some(window) = self.windows.first() else { return Ok(None) };
+        let (windows, count) = (&mut self.windows, window.count);
+        let HessianKernel { programs, kernel } = self.kernels[&window.batch].clone();
         let mut recording = Recording::new();
-        // What all instances share, then a piece of every column.
-        let mut pieces = |from: BufferId, to: Slice, shared: u32, columns: u32| {
-            let mut copy = |from_element: u32, to_element: u32, len: u32| {
-                let from = Slice { buffer: from, offset: from_element, len };
-                recording.push(Command::Copy { from, to: Slice { offset: to_element, len, ..to } });
-            };
-            if shared > 0 {
-                copy(0, 0, shared);
-            }
-            for column in 0..columns {
-                copy(shared + column * chunk.count + first - chunk.first, shared + column * count, count);
-            }
-        };
-        let data = self.allocate(device, Kind::Real, signature.shared + signature.each() * count, "data of a window")?;
-        pieces(chunk.data, data, signature.shared, signature.each());
-        let index = self.allocate(device, Kind::Index, signature.header + signature.index_columns() * count, "index table of a window")?;
-        pieces(chunk.index, index, signature.header, signature.index_columns());
-        let mut values = self.allocate(device, Kind::Real, programs.scratch(device.in_pieces()) * count, "Hessians")?;
+        let [data, index] = windows.copy(device, &problem.batches()[window.batch], window, &mut recording)?;
+        let mut values = windows.allocate(device, Kind::Real, programs.scratch(device.in_pieces()) * count, "Hessians")?;
         let bindings = [(ARENA, point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
         recording.push(dispatch(kernel, count, &[], &bindings));
         if let Some(project) = self.project {
             let width = programs.inputs.len() as u32;
-            let map = self.allocate(device, Kind::Index, programs.entries.width, "entries of a Hessian")?;
+            let map = windows.allocate(device, Kind::Index, programs.entries.width, "entries of a Hessian")?;
             recording.push(Command::UploadIndices { buffer: map.buffer, offset: 0, data: programs.entries.codes.clone() });
-            let work = self.allocate(device, Kind::Real, width * (width + 1) * count, "eigenvectors")?;
-            let projected = self.allocate(device, Kind::Real, programs.entries.width * count, "semidefinite Hessians")?;
+            let work = windows.allocate(device, Kind::Real, width * (width + 1) * count, "eigenvectors")?;
+            let projected = windows.allocate(device, Kind::Real, programs.entries.width * count, "semidefinite Hessians")?;
             let tolerance = rounding(device.precision());
-            let limits = self.allocate(device, Kind::Real, 2, "least eigenvalue and tolerance")?;
+            let limits = windows.allocate(device, Kind::Real, 2, "least eigenvalue and tolerance")?;
             recording.push(Command::UploadReals { buffer: limits.buffer, offset: 0, data: vec![0.0, tolerance] });
             let bindings = [(ARENA, limits), (INDEX, map), (VECTOR_IN, values), (VECTOR_OUT, projected), (JACOBIAN, work)];
             recording.push(dispatch(project, count, &[width, 0], &bindings));
@@ -165,8 +109,7 @@ impl Hessians {
 
     /// Takes a window's values: lower triangles, column by column.
     pub fn take(&mut self, problem: &Problem, device: &mut Device, values: &[f64]) -> Result<(), Error> {
-        self.buffers.drain(..).for_each(|buffer| device.free(buffer));
-        let Some(window) = self.left.pop_front() else { return Ok(()) };
+        let Some(window) = self.windows.pop(device) else { return Ok(()) };
         let batch = &problem.batches()[window.batch];
         let (programs, member) = (&self.kernels[&window.batch].programs, batch.members[window.member]);
         let term = problem.term(self.term)?;

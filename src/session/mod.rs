@@ -4,12 +4,15 @@
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
 //! does in a [`Threaded`] session.
 
+mod backward;
+mod checkpoints;
 mod clusters;
 mod compress;
 mod constrained;
 mod costs;
 mod covariances;
 mod entries;
+mod graduated;
 mod hessians;
 mod indices;
 mod inspect;
@@ -20,9 +23,12 @@ mod task;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
 mod tune;
+mod windows;
 
+pub use backward::{BackwardOptions, Gradients, OfTable, OfTerm};
 pub use compress::CompressOptions;
 pub use covariances::Covaried;
+pub use graduated::{Graduated, Suspect};
 pub use hessians::HessianForm;
 pub use indices::{Answer, singles};
 pub use measure::{Measured, Traffic};

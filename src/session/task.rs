@@ -1,10 +1,13 @@
 //! Tasks: what takes longer than one call.
 
+use super::backward::{BackwardTask, Gradients};
+use super::checkpoints::Saving;
 use super::clusters::ClusterTask;
 use super::compress::Compress;
 use super::constrained::Constrained;
 use super::costs::Costs;
 use super::covariances::{BlocksTask, CovarianceTask, Covaried};
+use super::graduated::{Graduated, GraduatedTask};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
@@ -38,6 +41,8 @@ pub enum Progress {
     /// Of an index.
     Answer(Answer),
     Covariance(Box<Covaried>),
+    Gradients(Box<Gradients>),
+    Graduated(Box<Graduated>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +78,9 @@ pub(super) enum Task {
     Index(IndexTask),
     Covariance(CovarianceTask),
     Blocks(BlocksTask),
+    Save(Saving),
+    Backward(BackwardTask),
+    Graduated(Box<GraduatedTask>),
 }
 
 impl Task {
@@ -88,6 +96,7 @@ impl Task {
         match self {
             Self::Solve { solver, .. } => Some(*solver),
             Self::Constrained(task) => Some(task.solver),
+            Self::Graduated(task) => Some(task.solver),
             _ => None,
         }
     }
@@ -111,6 +120,9 @@ impl Task {
             Self::Measure(measure) => measure.problem,
             Self::Tune(tune) => Some(tune.problem),
             Self::Covariance(task) => Some(task.problem),
+            Self::Save(saving) => Some(saving.problem),
+            Self::Backward(task) => Some(task.problem),
+            Self::Graduated(task) => Some(task.problem),
             Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
         }
     }
@@ -147,6 +159,9 @@ impl Session {
             Task::Covariance(_) => self.resume_covariance(&mut running, deadline),
             Task::Blocks(blocks) => self.resume_blocks(blocks, deadline),
             Task::Constrained(task) => self.resume_constrained(task, deadline),
+            Task::Save(saving) => self.resume_saving(saving, deadline),
+            Task::Backward(_) => self.resume_backward(&mut running, deadline),
+            Task::Graduated(task) => self.resume_graduated(task, deadline),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -237,6 +252,9 @@ impl Session {
         if let Some(Task::Cluster(cluster)) = self.tasks.get_mut(&task) {
             cluster.clustering.stop(reason);
         }
+        if let Some(Task::Graduated(graduated)) = self.tasks.get_mut(&task) {
+            graduated.stopped = true;
+        }
         let solver = self.tasks.get(&task).and_then(Task::solver);
         if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
             entry.solver.stop(reason);
@@ -249,6 +267,8 @@ impl Session {
             Some(Task::Solve { play, .. }) => play.as_mut(),
             Some(Task::Constrained(task)) => task.playing(),
             Some(Task::Covariance(task)) => task.reading(),
+            Some(Task::Backward(task)) => task.reading(),
+            Some(Task::Graduated(task)) => task.playing(),
             _ => None,
         };
         if let Some(play @ Play::Cpu(_)) = play {
@@ -280,7 +300,9 @@ impl Session {
             Task::Index(task) => self.end_index(task),
             Task::Covariance(task) => self.end_covariance(task),
             Task::Constrained(task) => self.end(number, task.into_inner()),
-            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) => {}
+            Task::Backward(task) => self.end_backward(task),
+            Task::Graduated(task) => self.end_graduated(*task),
+            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }
 }

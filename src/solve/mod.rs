@@ -3,10 +3,12 @@
 //! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
 
+pub mod adjoint;
 pub mod assembly;
 mod constrained;
 pub mod covariance;
 pub mod descent;
+pub mod graduated;
 mod lagrangian;
 pub mod linear;
 mod method;
@@ -31,6 +33,6 @@ pub use method::{Dogleg, Method};
 pub use offender::Offender;
 pub use options::{Options, Settings};
 pub use report::{Iteration, ProductReport, Report, Termination};
-pub use solver::{Next, Solver};
+pub use solver::{Next, Part, Saved, Solver};
 pub use sums::Summing;
 pub use workspace::{Needs, Workspace, dispatch, evaluate};

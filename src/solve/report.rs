@@ -52,6 +52,11 @@ pub enum Termination {
     Infeasible,
 }
 
+impl Termination {
+    pub const ALL: [Self; 7] =
+        [Self::Converged, Self::MaxIterations, Self::TimeLimit, Self::Stopped, Self::NoProgress, Self::Precision, Self::Singular];
+}
+
 /// How the products JᵀWJ·p of the instances of one structure are computed.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]

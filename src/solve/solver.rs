@@ -7,9 +7,12 @@
 //!
 //! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
 
+mod checkpoint;
 mod descending;
 mod reporting;
 mod upkeep;
+
+pub use checkpoint::{Part, Saved};
 
 use super::descent::Descent;
 use super::lagrangian::OuterSettings;
@@ -27,6 +30,7 @@ use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
 use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
+use checkpoint::Kept;
 
 /// What a solver wants next.
 pub enum Next {
@@ -71,6 +75,8 @@ pub struct Solver {
     descent: Option<Descent>,
     /// Whether such a method knows nothing of the point.
     sets_out: bool,
+    /// After being restored: r and J are to be made again, at the point if that is 1, else at the trial point.
+    stale: Option<f64>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
     /// λ, φ and η of the next step, as far as the host knows.
@@ -103,6 +109,10 @@ pub struct Solver {
     ending: Option<(Termination, String)>,
     /// Whether the last step was rejected and nothing has changed since: what was differentiated still holds.
     again: bool,
+    /// What a checkpoint brought for such a step, whose J and g are yet to be computed.
+    kept: Option<Kept>,
+    /// Whether a checkpoint left it in the midst of a solve, within which the next call goes on.
+    resuming: bool,
     /// What of the problem the recording and the device's state were made for.
     revision: u64,
     structure: u64,
@@ -134,6 +144,7 @@ impl Solver {
             host,
             descent,
             sets_out: true,
+            stale: None,
             returned: (0, 0),
             knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
@@ -154,6 +165,8 @@ impl Solver {
             hurried: false,
             ending: None,
             again: false,
+            kept: None,
+            resuming: false,
             revision: u64::MAX,
             structure: problem.structure,
             selection: problem.selection,
@@ -213,6 +226,9 @@ impl Solver {
     /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.
     pub fn reopen(&mut self) {
         self.phase = Phase::Ready;
+        if std::mem::take(&mut self.resuming) {
+            return;
+        }
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
         (self.started_ms, self.again, self.hurried) = (None, false, false);
         self.slack = 0.0;
@@ -250,7 +266,13 @@ impl Solver {
                     return Ok(Next::Blame);
                 }
                 self.knobs = knobs;
-                self.finish(problem, Vec::new(), started_ms)
+                let mut commands = Vec::new();
+                if let Some(kept) = self.kept.take().filter(|_| self.again) {
+                    commands.extend(kept.uploads);
+                    self.knobs = kept.knobs;
+                    kept.scale.into_iter().for_each(|scale| host.recall(scale));
+                }
+                self.finish(problem, commands, started_ms)
             }
             Phase::Stepping { started_ms } if self.descent.is_some() => self.read_trial(problem, device, readback, started_ms),
             Phase::Stepping { started_ms } => {
@@ -308,10 +330,11 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
-        let again = self.again;
+        let (again, restored) = (self.again, self.kept.is_some());
+        let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.host {
-            Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
-            Some(host) if !again => {
+            Some(_) if !assembles && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
+            Some(host) if assembles => {
                 self.work.differentiate(problem, &mut commands)?;
                 self.work.scale_damping(problem, &mut commands);
                 host.assemble(&self.work, problem, &mut commands)?;
@@ -319,6 +342,10 @@ impl Solver {
                 Ok(Next::Run(Recording { commands }))
             }
             _ => {
+                if let Some(kept) = self.kept.take().filter(|_| again) {
+                    self.work.differentiate(problem, &mut commands)?;
+                    commands.extend(kept.uploads);
+                }
                 self.record(problem, Kind::Whole, &mut commands)?;
                 commands.push(Command::Read { slice: self.work.state });
                 self.phase = Phase::Stepping { started_ms };
@@ -387,6 +414,7 @@ impl Solver {
         self.go_back(problem, &mut commands)?;
         // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
         (self.arrival, self.retreats) = (None, 0);
+        (self.kept, self.resuming) = (None, false);
         self.record(problem, Kind::Live, &mut commands)?;
         Ok(Recording { commands })
     }

@@ -2,6 +2,8 @@
 
 use super::options::Tolerances;
 use super::{Iteration, Method, Termination};
+use crate::anneal::file::FileError;
+use crate::checkpoint::bytes::{Reader, Writer};
 
 /// What a test sees of a step besides its [`Iteration`].
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,22 @@ const LITTLE: f64 = 1e-11;
 const NEXT_TO_NOTHING: f64 = 1e-14;
 
 impl Tests {
+    /// The most of what they count.
+    pub fn count(&self) -> u32 {
+        self.rejections.max(self.still)
+    }
+
+    pub fn write(&self, to: &mut Writer) {
+        to.u32(self.rejections);
+        to.flag(self.spent);
+        to.flag(self.misjudged);
+        to.u32(self.still);
+    }
+
+    pub fn read(from: &mut Reader) -> Result<Self, FileError> {
+        Ok(Self { rejections: from.u32()?, spent: from.flag()?, misjudged: from.flag()?, still: from.u32()? })
+    }
+
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
     /// not the model, refused them.
     pub fn judge(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {

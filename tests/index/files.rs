@@ -60,7 +60,7 @@ fn sections_lie_where_they_can_be_mapped() {
     for index in indexes(&points, dim, 5) {
         let file = index.save();
         let start = file.as_ptr() as usize;
-        for section in container::read(&file).expect("sections") {
+        for section in container::read(&container::INDEX, &file).expect("sections") {
             assert_eq!((section.bytes.as_ptr() as usize - start) % 64, 0);
         }
     }
@@ -76,7 +76,7 @@ fn every_flipped_bit_is_found() {
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Index::open(&damaged).map(|_| ()).expect_err("a flipped bit");
             match bit / 8 {
-                0..8 => assert!(matches!(error, FileError::Format(_)), "{error}"),
+                0..8 => assert!(matches!(error, FileError::Format { .. }), "{error}"),
                 8..12 => assert!(matches!(error, FileError::Version { .. }), "{error}"),
                 _ => assert_ne!(error.code(), "file-version"),
             }

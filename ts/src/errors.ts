@@ -27,6 +27,7 @@ const ERROR_CODES = [
   "file-version",
   "file-truncated",
   "file-corrupt",
+  "checkpoint-mismatch",
   "engine-dead",
 ] as const;
 
@@ -58,6 +59,7 @@ const ERROR_CODES = [
  * - `file-version`: a file of a version that is not read
  * - `file-truncated`: a file that ends too early
  * - `file-corrupt`: a file whose parts contradict each other
+ * - `checkpoint-mismatch`: a checkpoint of another problem, solver or precision: the message says what differs
  * - `engine-dead`: the engine panicked: a bug of ours; reload
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];

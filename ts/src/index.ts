@@ -21,6 +21,8 @@ export {
   select, sigmoid, sign, sin, sinh, smoothstep, softplus, sqrt, step, sum, tan, tanh, triangleArea, triangleNormal, vec, vector,
 } from "./expression.js";
 export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
+export type { GraduatedEnding, GraduatedOptions, GraduatedReport, Suspect } from "./graduated.js";
+export type { BackwardOptions, Cotangent, Gradients, TermGradients } from "./gradients.js";
 export { arctan, barron, cauchy, composed, gemanMcClure, huber, loss, scaled, softL1, tolerant, trivial, tukey, welsch, type Loss, type LossParameters } from "./loss.js";
 export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Retraction } from "./manifolds.js";
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
@@ -31,6 +33,7 @@ export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { Solver, SolveOptions } from "./solver.js";
+export type { MultiStartOptions, MultiStartReport, SampledStarts, Start } from "./starts.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";

@@ -17,7 +17,7 @@ export type Progress =
   | {
     readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
     readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
-    readonly covariance?: NativeCovariance;
+    readonly covariance?: NativeCovariance; readonly gradients?: NativeGradients; readonly graduated?: NativeGraduated;
   };
 
 export interface NativeIteration {
@@ -88,6 +88,16 @@ export interface NativeCovariance {
     readonly cost: number; readonly variance: number; readonly estimated: boolean; readonly method: "dense" | "sparse";
   };
 }
+
+/** dL/dθ: of every term its columns and its weight, then of every table; `values` has all of them one after the other. */
+export interface NativeGradients {
+  readonly gradientNorm: number; readonly distance: number; readonly stationary: boolean; readonly refinements: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[]; readonly unknowns: number; readonly method: "dense" | "sparse";
+  readonly terms: readonly { readonly term: number; readonly columns: readonly number[]; readonly weight: number }[]; readonly tables: readonly { readonly table: number; readonly values: number }[];
+  readonly values: Float64Array;
+}
+
+/** A graduated solve: `counts` instances of each term, whose weights are one after the other. */
+export interface NativeGraduated { readonly report: NativeReport; readonly ending: string; readonly rounds: number; readonly mu: number | null | undefined; readonly steps: number; readonly counts: readonly number[]; readonly weights: Float64Array }
 
 /** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
 export interface NativeTraffic { readonly evaluation: number; readonly product: number; readonly inner: number; readonly step: number; readonly jacobian: number }
@@ -177,7 +187,16 @@ export interface NativeEngine {
   advance(solver: number, iterations: number, budgetMs: number): void;
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
+  /** A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver. */
+  saveSolver(solver: number): number;
+  restoreSolver(solver: number, file: Uint8Array): void;
   freeSolver(solver: number): void;
+
+  /**
+   * A task: solves with weights by graduated non-convexity; iterations of all solves are told. `terms`: term and number of known inliers, one after the
+   * other; `known`: these. `cost`: "tls" or "gm".
+   */
+  graduated(problem: number, terms: Uint32Array, thresholds: Float64Array, known: Uint32Array, cost: string, step: number | undefined, maxRounds: number | undefined, costTolerance: number | undefined, options: NativeOptions): number;
 
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
   covariance(problem: number, variance: number | undefined, pseudoInverse: boolean, rankTolerance: number | undefined): number;
@@ -187,6 +206,12 @@ export interface NativeEngine {
    */
   covarianceBlocks(covariance: number, of: Uint32Array, others: Uint32Array | undefined, form: string, lifted: boolean): number;
   freeCovariance(covariance: number): void;
+
+  /**
+   * A task whose `done` carries dL/dθ of a function L of the solution. `tables`: a table and how many values its ∂L/∂x has, one after the other;
+   * `values`: these, by stored scalars or (`tangent`) degrees of freedom.
+   */
+  backward(problem: number, tables: Uint32Array, values: Float64Array, tangent: boolean, leastNorm: boolean, rankTolerance: number | undefined, stationaryTolerance: number | undefined): number;
 
   /**
    * For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products

@@ -5,10 +5,13 @@ import { addTerm, type TermKind } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe, type Output } from "./expression.js";
-import type { Report } from "./report.js";
+import { GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
+import { checkBackwardOptions, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
+import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
-import { SolverOf, type SolveOptions, type Solver } from "./solver.js";
+import { solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
+import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -56,6 +59,19 @@ export interface Problem extends Disposable {
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
   /**
+   * Solves from several starts, given or drawn, each as if it were the only one, and leaves the variables where the one of the
+   * lowest cost ended (the first of equals), to the bit. The same starts, or the same seed, give the same result.
+   */
+  multiStart(options: MultiStartOptions): Promise<MultiStartReport>;
+  /**
+   * Solves where most residuals may be those of outliers, without a good start: by graduated non-convexity (Yang, Antonante, Tzoumas &
+   * Carlone 2020), as GTSAM's `GncOptimizer` does. Terms among `suspects` get weights between 0 and 1, found in turn with the
+   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas.
+   *
+   * Costs of the suspects' instances are read back once a round. {@link SolveOptions.onIteration} is told of the steps of all solves.
+   */
+  solveGraduated(options: GraduatedOptions): Promise<GraduatedReport>;
+  /**
    * For every instance of a variable (all, or those in `which`) the block of σ²(JᵀWJ)⁻¹ that belongs to it, row by row, at
    * the present values: as many rows as it has degrees of freedom. Everything is computed in f64 on the CPU. What is fixed, or
    * held by a limit, gets zeros. To ask for more than this, make {@link marginals} once.
@@ -65,6 +81,19 @@ export interface Problem extends Disposable {
   covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
   /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
   marginals(options?: CovarianceOptions): Promise<Marginals>;
+  /**
+   * Differentiates through the solve: of a function L of the solution x*, for which ∂L/∂x* is given, dL/dθ for everything that x*
+   * depends on — data columns, weights, constants, and where variables are held — at the present values, by the implicit function
+   * theorem: −zᵀ ∂∇C/∂θ with ∇²C z = ∂L/∂x*. One linear system, in f64 on the CPU, with the exact Hessian, however the values were
+   * found. `stationary` says whether they were: solve with small tolerances before.
+   *
+   * ```ts
+   * const gradients = await problem.backward([[x, cotangent]]);
+   * gradients.of(term).target;                              // dL/dtarget, as many values as the column has
+   * ```
+   * @throws `rank-deficient` where the cost leaves something free that L depends on, naming it; `invalid-option` where a term sums over rows (`sumOver`)
+   */
+  backward(of: readonly Cotangent[], options?: BackwardOptions): Promise<Gradients>;
   /** Destroys its buffers. */
   dispose(): void;
 }
@@ -140,16 +169,16 @@ export class ProblemOf implements Problem {
       this.#traceMs += performance.now() - started;
       this.#terms.add(name);
       const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
-      return new Made<D>(term, this.tasks, this.#alive, handle, this.#forget);
+      return new Made<D>(term, this, this.tasks, this.#alive, handle, this.#forget);
     } finally {
       Words.release(words);
     }
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
-    const solver = this.solver(options) as SolverOf;
+    const solver = this.solver(options);
     try {
-      return await solver.run();
+      return await solver.solve();
     } finally {
       solver.dispose();
     }
@@ -157,6 +186,28 @@ export class ProblemOf implements Problem {
 
   solver(options: SolveOptions = {}): Solver {
     return new SolverOf(this.tasks, this.#alive, options, (variables, what) => this.#own(variables, what).handle, () => this.#traceMs);
+  }
+
+  async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
+    mustBeObject(options, "multiStart(options): options");
+    const { starts: _, onStart: __, ...solve } = options;
+    const solver = this.solver(solve);
+    try {
+      return await solveFrom(solver, options, this.#own);
+    } finally {
+      solver.dispose();
+    }
+  }
+
+  async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
+    const { terms, thresholds, known, solve } = packSuspects(options, this);
+    const given = nativeOptions(solve, (variables, what) => this.#own(variables, what).handle);
+    const { cost = "tls", muStep, maxRounds, roundTolerance, onIteration, signal } = options;
+    const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
+    const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
+    const { graduated } = await this.tasks.run(task, { onIteration: each, signal });
+    if (!graduated) throw new LeastwiseError("engine-dead", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
+    return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
 
   /** One of the problem's tables. */
@@ -190,6 +241,16 @@ export class ProblemOf implements Problem {
     const { covariance } = await this.tasks.run(task);
     if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
+  }
+
+  async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
+    checkBackwardOptions(options);
+    const { tables, values } = packCotangents(of, this.#own);
+    const { space, deficient, rankTolerance, stationaryTolerance } = options;
+    const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
+    const { gradients } = await this.tasks.run(task);
+    if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");
+    return new GradientsOf(gradients, this, this.#own);
   }
 
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */

@@ -96,6 +96,8 @@ export interface SolveOptions {
 
 /** A solver of one problem. It keeps its damping between calls. */
 export interface Solver extends Disposable {
+  /** Solves to termination, as `problem.solve()` does; from where {@link restore} left it, if it was in the midst of that. */
+  solve(): Promise<Report>;
   /** One step, and its numbers. */
   step(): Promise<Iteration>;
   /**
@@ -112,7 +114,45 @@ export interface Solver extends Disposable {
    * `iterations` is empty.
    */
   report(): Promise<Report>;
+  /**
+   * A checkpoint: values, the solver's own state, and all of the problem that can be edited (data, weights, parameters of losses,
+   * what is fixed, bounded or disabled), as one file. It may be asked for within `onIteration`, too, while `solve()` goes on:
+   * then it is of that moment.
+   */
+  save(): Promise<Uint8Array>;
+  /**
+   * Goes back to a checkpoint, in this or another process, of the same problem: made by the same code, and solved with the same
+   * options but for limits and tolerances. Steps from there have the same bits as if there had been no break, on the same kind
+   * of device (docs/CHECKPOINTS.md). What is refused changes nothing.
+   *
+   * @throws `checkpoint-mismatch` where the file is of another problem, solver or precision, saying what differs; `file-format`,
+   * `file-version`, `file-truncated` or `file-corrupt` where it is damaged or none
+   */
+  restore(state: Uint8Array): void;
   dispose(): void;
+}
+
+/** Options as the engine takes them, checked. @internal */
+export function nativeOptions(options: SolveOptions, tableOf: (variables: unknown, what: string) => number): NativeOptions {
+  if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
+  const { signal, onIteration, eliminate, ...rest } = options;
+  // A task that can't be listened to would never be ended, and its problem busy for ever.
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
+  if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
+  const numbers = ["memory", "learningRate", "feasibilityTolerance", "penalty", "maxOuterIterations", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
+  const known = ["method", "dogleg", "linear", "eliminate", "decays", ...numbers];
+  const unknown = Object.keys(rest).find((key) => !known.includes(key));
+  if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
+  const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
+  const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
+  if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
+  const { decays } = given;
+  if (decays !== undefined && !(Array.isArray(decays) && decays.length === 2 && decays.every((decay) => typeof decay === "number"))) {
+    throw new LeastwiseError("invalid-option", `decays must be two numbers from 0 to less than 1, not ${describe(decays)}`);
+  }
+  if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
+  const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
+  return tables ? { ...given, eliminate: tables } : given;
 }
 
 /** @internal */
@@ -121,25 +161,8 @@ export class SolverOf implements Solver {
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
-    if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
-    const { signal, onIteration, eliminate, ...rest } = options;
-    // A task that can't be listened to would never be ended, and its problem busy for ever.
-    if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
-    if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-    const numbers = ["memory", "learningRate", "feasibilityTolerance", "penalty", "maxOuterIterations", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-    const known = ["method", "dogleg", "linear", "eliminate", "decays", ...numbers];
-    const unknown = Object.keys(rest).find((key) => !known.includes(key));
-    if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
-    const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
-    const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
-    if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
-    const { decays } = given;
-    if (decays !== undefined && !(Array.isArray(decays) && decays.length === 2 && decays.every((decay) => typeof decay === "number"))) {
-      throw new LeastwiseError("invalid-option", `decays must be two numbers from 0 to less than 1, not ${describe(decays)}`);
-    }
-    if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
-    const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
-    this.#handle = tasks.call((native) => native.solver(problem(), tables ? { ...given, eliminate: tables } : given));
+    const given = nativeOptions(options, tableOf);
+    this.#handle = tasks.call((native) => native.solver(problem(), given));
   }
 
   #alive(): number {
@@ -148,8 +171,7 @@ export class SolverOf implements Solver {
     return this.#handle;
   }
 
-  /** Runs to termination. */
-  async run(): Promise<Report> {
+  async solve(): Promise<Report> {
     const { signal, onIteration } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
@@ -177,6 +199,17 @@ export class SolverOf implements Solver {
   async report(): Promise<Report> {
     const task = this.tasks.call((native) => native.report(this.#alive()));
     return this.#report(await this.tasks.run(task));
+  }
+
+  async save(): Promise<Uint8Array> {
+    const { bytes } = await this.tasks.run(this.tasks.call((native) => native.saveSolver(this.#alive())));
+    if (!bytes) throw new LeastwiseError("engine-dead", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
+    return bytes;
+  }
+
+  restore(state: Uint8Array): void {
+    if (!(state instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
+    this.tasks.call((native) => native.restoreSolver(this.#alive(), state));
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {

@@ -126,7 +126,7 @@ export class TermOf<D> implements Term<D> {
   private readonly entries: number;
   private readonly isWeighedEach: boolean;
 
-  constructor(made: TermCrossing, protected readonly tasks: Tasks, private readonly problemHandle: () => number, protected readonly handle: number, private readonly forget: (name: string) => void) {
+  constructor(made: TermCrossing, readonly problem: object, protected readonly tasks: Tasks, private readonly problemHandle: () => number, readonly handle: number, private readonly forget: (name: string) => void) {
     this.name = made.name;
     this.count = made.layout.count;
     this.columns = made.entries.length ? [...made.columns, ...made.entries] : made.columns;
@@ -134,21 +134,24 @@ export class TermOf<D> implements Term<D> {
     this.isWeighedEach = typeof made.weight === "object";
   }
 
-  protected problem(): number {
+  /** In the order in which the engine has them. */
+  get columnNames(): readonly string[] { return this.columns.map((column) => column.name); }
+
+  protected alive(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", `term "${this.name}" was disposed: it can't be used any more`, { term: this.name });
     return this.problemHandle();
   }
 
   get enabled(): boolean { return this.#enabled; }
   set enabled(enabled: boolean) {
-    this.tasks.call((native) => native.setEnabled(this.problem(), this.handle, enabled));
+    this.tasks.call((native) => native.setEnabled(this.alive(), this.handle, enabled));
     this.#enabled = enabled;
   }
 
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
     mustBeObject(changes, `term "${this.name}": set(changes): changes`, { term: this.name });
     const { weight: given, loss: givenLoss, ...data } = changes as { weight?: number | Floats; loss?: Loss } & Record<string, unknown>;
-    const problem = this.problem();
+    const problem = this.alive();
     // Everything is checked before anything is written.
     const columns: { number: number; values: Floats }[] = [];
     for (const [name, values] of Object.entries(data)) {
@@ -203,7 +206,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async #costs(): Promise<Float64Array> {
-    const task = this.tasks.call((native) => native.termCosts(this.problem(), this.handle));
+    const task = this.tasks.call((native) => native.termCosts(this.alive(), this.handle));
     return (await this.tasks.run(task)).values ?? new Float64Array();
   }
 
@@ -221,8 +224,8 @@ export class TermOf<D> implements Term<D> {
   async evaluate(options: { hessian?: HessianForm | undefined } = {}): Promise<Evaluation & Partial<HessianEvaluation>> {
     mustBeObject(options, `term "${this.name}": evaluate(options): options`, { term: this.name });
     const { hessian: form } = options;
-    const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.problem(), this.handle));
-    const task = this.tasks.call((native) => native.evaluateTerm(this.problem(), this.handle, form));
+    const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.alive(), this.handle));
+    const task = this.tasks.call((native) => native.evaluateTerm(this.alive(), this.handle, form));
     const values = (await this.tasks.run(task)).values ?? new Float64Array();
     const hessian = values.length - (form === undefined ? 0 : this.count * columns * columns);
     const jacobian = hessian - this.count * rows * columns;
@@ -231,7 +234,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async checkGradients(): Promise<GradientCheck> {
-    const task = this.tasks.call((native) => native.checkTerm(this.problem(), this.handle));
+    const task = this.tasks.call((native) => native.checkTerm(this.alive(), this.handle));
     const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0] = (await this.tasks.run(task)).values ?? [];
     return { error, instance, row, slot, component, derivative, difference };
   }
@@ -249,7 +252,7 @@ export class TermOf<D> implements Term<D> {
 /** @internal */
 export class ConstraintOf<D> extends TermOf<D> implements Constraint<D> {
   async multipliers(): Promise<F64> {
-    const task = this.tasks.call((native) => native.multipliers(this.problem(), this.handle));
+    const task = this.tasks.call((native) => native.multipliers(this.alive(), this.handle));
     return ((await this.tasks.run(task)).values ?? new Float64Array()) as F64;
   }
 }

@@ -5,7 +5,7 @@ use crate::objects::{from_js, to_js};
 use crate::values::{Numbers, Weights, fail};
 use leastwise::crossing::{self, Packed, State, Unpacked};
 use leastwise::problem::{Loss, Reals, Shape, Tuning};
-use leastwise::session::{Progress, Session, Threaded};
+use leastwise::session::{BackwardOptions, Progress, Session, Suspect, Threaded};
 use leastwise::solve::Options;
 use leastwise::solve::covariance::CovarianceOptions;
 use napi::bindgen_prelude::{
@@ -211,6 +211,17 @@ impl Engine {
         self.call(env, |session| session.report(solver))
     }
 
+    /// A task whose answer is a checkpoint.
+    #[napi]
+    pub fn save_solver(&self, env: &Env, solver: u32) -> Result<u32> {
+        self.call(env, |session| session.save(solver))
+    }
+
+    #[napi]
+    pub fn restore_solver(&self, env: &Env, solver: u32, file: &[u8]) -> Result<()> {
+        self.call(env, |session| session.restore(solver, file))
+    }
+
     #[napi]
     pub fn free_solver(&self, solver: u32) {
         self.session.post(move |session| session.free_solver(solver));
@@ -239,6 +250,47 @@ impl Engine {
     #[napi]
     pub fn free_covariance(&self, covariance: u32) {
         self.session.post(move |session| session.free_covariance(covariance));
+    }
+
+    /// A task: the gradient of a function of the solution with respect to what the solution depends on.
+    #[napi]
+    #[allow(clippy::too_many_arguments)]
+    pub fn backward(
+        &self,
+        env: &Env,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        least_norm: bool,
+        rank_tolerance: Option<f64>,
+        stationary_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        let options = BackwardOptions { least_norm, rank_tolerance, stationary_tolerance };
+        self.call(env, |session| session.backward(problem, tables, values, tangent, options))
+    }
+
+    /// A task: a solve with weights by graduated non-convexity.
+    #[napi]
+    #[allow(clippy::too_many_arguments)]
+    pub fn graduated(
+        &self,
+        env: &Env,
+        problem: u32,
+        terms: &[u32],
+        thresholds: &[f64],
+        known: &[u32],
+        cost: String,
+        step: Option<f64>,
+        max_rounds: Option<f64>,
+        cost_tolerance: Option<f64>,
+        options: Unknown,
+    ) -> Result<u32> {
+        let options = from_js::<Options>(options).map_err(|error| leastwise::Error::InvalidOption(error.reason.clone()));
+        self.call(env, |session| {
+            let suspects = Suspect::unpack(terms, thresholds, known)?;
+            session.graduated(problem, &suspects, crossing::graduation(&cost, step, max_rounds, cost_tolerance)?, &options?)
+        })
     }
 
     #[napi]
@@ -275,6 +327,18 @@ impl Engine {
                 with(env, State::Done { report: None }, key, value)
             }
             Progress::Covariance(made) => with(env, State::Done { report: None }, "covariance", to_js(env, &made)?),
+            Progress::Gradients(mut made) => {
+                let values = std::mem::take(&mut made.values);
+                let mut object = Object::from_unknown(to_js(env, &made)?)?;
+                object.set_named_property("values", Float64ArraySlice::from_data(env, values)?)?;
+                with(env, State::Done { report: None }, "gradients", object)
+            }
+            Progress::Graduated(mut made) => {
+                let weights = std::mem::take(&mut made.weights);
+                let mut object = Object::from_unknown(to_js(env, &made)?)?;
+                object.set_named_property("weights", Float64ArraySlice::from_data(env, weights)?)?;
+                with(env, State::Done { report: None }, "graduated", object)
+            }
             Progress::Clustering(outcome) => {
                 let mut object = Object::from_unknown(to_js(env, &outcome)?)?;
                 object.set_named_property("centroids", Float32ArraySlice::from_data(env, outcome.centroids)?)?;

@@ -2,7 +2,7 @@
 //!
 //! | at | what |
 //! |---|---|
-//! | 0 | `LWINDEX\n` |
+//! | 0 | what it is a file of: `LWINDEX\n`, or that of another [`Format`] |
 //! | 8 | version, u32 |
 //! | 12 | sections, u32 |
 //! | 16 | bytes of the file, u64 |
@@ -16,8 +16,16 @@
 use super::FileError;
 use std::borrow::Cow;
 
-pub const MAGIC: [u8; 8] = *b"LWINDEX\n";
-pub const VERSION: u32 = 1;
+/// What such a file holds: how it begins, the version that is read and written, and what messages call it.
+#[derive(Debug)]
+pub struct Format {
+    pub magic: [u8; 8],
+    pub version: u32,
+    pub name: &'static str,
+}
+
+/// An index of compressed vectors.
+pub const INDEX: Format = Format { magic: *b"LWINDEX\n", version: 1, name: "an index" };
 
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
@@ -32,6 +40,12 @@ pub const MOST_HEADER: usize = HEADER + MOST_SECTIONS * ENTRY;
 
 /// What header, table and padding of an index take at most.
 pub const MOST_OVERHEAD: usize = HEADER + 12 * (ENTRY + ALIGNMENT) + ALIGNMENT;
+
+impl Format {
+    pub fn refuse(&self, why: impl Into<String>) -> FileError {
+        FileError::Format { what: self.name, why: why.into() }
+    }
+}
 
 /// A kind, which is its name to programs, and its bytes.
 pub struct Section<'a> {
@@ -50,12 +64,12 @@ pub fn length(sections: impl ExactSizeIterator<Item = usize>) -> usize {
 
 /// # Panics
 /// When kinds don't ascend.
-pub fn write(sections: &[Section]) -> Vec<u8> {
+pub fn write(format: &Format, sections: &[Section]) -> Vec<u8> {
     assert!(sections.is_sorted_by(|a, b| a.kind < b.kind), "sections ascend");
     let total = length(sections.iter().map(|section| section.bytes.len()));
     let mut file = Vec::with_capacity(total);
-    file.extend(MAGIC);
-    file.extend(VERSION.to_le_bytes());
+    file.extend(format.magic);
+    file.extend(format.version.to_le_bytes());
     file.extend((sections.len() as u32).to_le_bytes());
     file.extend((total as u64).to_le_bytes());
     file.resize(aligned(HEADER + sections.len() * ENTRY), 0);
@@ -88,12 +102,12 @@ struct Entry {
 }
 
 impl Entry {
-    fn check(&self, padded: &[u8]) -> Result<(), FileError> {
+    fn check(&self, format: &Format, padded: &[u8]) -> Result<(), FileError> {
         if crc32c::crc32c(padded) != self.checksum {
             return Err(FileError::Corrupt { what: format!("section {}", self.kind) });
         }
         if padded[self.length..].iter().any(|&byte| byte != 0) {
-            return Err(FileError::format(format!("section {} isn't followed by zeros", self.kind)));
+            return Err(format.refuse(format!("section {} isn't followed by zeros", self.kind)));
         }
         Ok(())
     }
@@ -101,30 +115,32 @@ impl Entry {
 
 /// The table of a file, checked against what the header says of it.
 pub struct Table {
+    format: &'static Format,
     entries: Vec<Entry>,
     total: usize,
 }
 
 impl Table {
     /// Reads the table off a file's beginning; `None` where more of it is needed. Nothing is believed that isn't there.
-    pub fn read(start: &[u8]) -> Result<Option<Self>, FileError> {
-        let known = start.len().min(MAGIC.len());
-        if start[..known] != MAGIC[..known] {
-            return Err(FileError::format("it doesn't begin with LWINDEX"));
+    pub fn read(format: &'static Format, start: &[u8]) -> Result<Option<Self>, FileError> {
+        let magic = &format.magic;
+        let known = start.len().min(magic.len());
+        if start[..known] != magic[..known] {
+            return Err(format.refuse(format!("it doesn't begin with {}", String::from_utf8_lossy(magic).trim_end())));
         }
         if start.len() < 12 {
             return Ok(None);
         }
         let version = u32_at(start, 8);
-        if version != VERSION {
-            return Err(FileError::Version { found: version, expected: VERSION });
+        if version != format.version {
+            return Err(FileError::Version { found: version, expected: format.version });
         }
         if start.len() < HEADER {
             return Ok(None);
         }
         let count = u32_at(start, 12) as usize;
         if count > MOST_SECTIONS {
-            return Err(FileError::format(format!("{count} sections, where {MOST_SECTIONS} are the most")));
+            return Err(format.refuse(format!("{count} sections, where {MOST_SECTIONS} are the most")));
         }
         let header = aligned(HEADER + count * ENTRY);
         if start.len() < header {
@@ -134,27 +150,27 @@ impl Table {
             return Err(FileError::Corrupt { what: "the header".into() });
         }
         if start[24..CHECKSUM_AT].iter().chain(&start[HEADER + count * ENTRY..header]).any(|&byte| byte != 0) {
-            return Err(FileError::format("unused bytes of the header aren't zero"));
+            return Err(format.refuse("unused bytes of the header aren't zero"));
         }
         let mut entries: Vec<Entry> = Vec::with_capacity(count);
         let mut next = header;
         for row in start[HEADER..HEADER + count * ENTRY].chunks_exact(ENTRY) {
             let kind = u32_at(row, 0);
             if entries.last().is_some_and(|last| last.kind >= kind) || row[24..].iter().any(|&byte| byte != 0) {
-                return Err(FileError::format("its table of sections isn't in order"));
+                return Err(format.refuse("its table of sections isn't in order"));
             }
             let length = usize::try_from(u64_at(row, 16)).ok().filter(|&length| length <= isize::MAX as usize - ALIGNMENT);
             let end = length.and_then(|length| next.checked_add(aligned(length)));
             let (Some(length), Some(end), true) = (length, end, u64_at(row, 8) == next as u64) else {
-                return Err(FileError::format(format!("section {kind} isn't where the one before ends")));
+                return Err(format.refuse(format!("section {kind} isn't where the one before ends")));
             };
             entries.push(Entry { kind, checksum: u32_at(row, 4), offset: next, length });
             next = end;
         }
         if u64_at(start, 16) != next as u64 {
-            return Err(FileError::format("its length isn't that of its sections"));
+            return Err(format.refuse("its length isn't that of its sections"));
         }
-        Ok(Some(Self { entries, total: next }))
+        Ok(Some(Self { format, entries, total: next }))
     }
 
     /// Bytes of the file.
@@ -175,7 +191,7 @@ impl Table {
     /// A section of its padded bytes, checked.
     pub fn section(&self, section: usize, mut padded: Vec<u8>) -> Result<Section<'static>, FileError> {
         let entry = &self.entries[section];
-        entry.check(&padded)?;
+        entry.check(self.format, &padded)?;
         padded.truncate(entry.length);
         Ok(Section { kind: entry.kind, bytes: Cow::Owned(padded) })
     }
@@ -186,13 +202,13 @@ impl Table {
             return Err(FileError::Truncated { what: "the file".into(), needed: self.total as u64, got: file.len() as u64 });
         }
         if file.len() > self.total {
-            return Err(FileError::format(format!("{} bytes follow its end", file.len() - self.total)));
+            return Err(self.format.refuse(format!("{} bytes follow its end", file.len() - self.total)));
         }
         self.entries
             .iter()
             .map(|entry| {
                 let padded = &file[entry.offset..entry.offset + aligned(entry.length)];
-                entry.check(padded)?;
+                entry.check(self.format, padded)?;
                 Ok(Section { kind: entry.kind, bytes: Cow::Borrowed(&padded[..entry.length]) })
             })
             .collect()
@@ -200,8 +216,8 @@ impl Table {
 }
 
 /// The sections of a file, all checked.
-pub fn read(file: &[u8]) -> Result<Vec<Section<'_>>, FileError> {
-    match Table::read(file)? {
+pub fn read<'a>(format: &'static Format, file: &'a [u8]) -> Result<Vec<Section<'a>>, FileError> {
+    match Table::read(format, file)? {
         Some(table) => table.sections(file),
         None => Err(ends_in_header(file)),
     }

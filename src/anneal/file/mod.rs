@@ -14,8 +14,8 @@ pub enum FileError {
     Corrupt { what: String },
     #[error("the file has version {found}, but this build reads version {expected}: update leastwise, or write the file again")]
     Version { found: u32, expected: u32 },
-    #[error("this isn't an index: {0}")]
-    Format(String),
+    #[error("this isn't {what}: {why}")]
+    Format { what: &'static str, why: String },
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
 }
@@ -27,12 +27,13 @@ impl FileError {
             Self::Truncated { .. } => "file-truncated",
             Self::Corrupt { .. } => "file-corrupt",
             Self::Version { .. } => "file-version",
-            Self::Format(_) => "file-format",
+            Self::Format { .. } => "file-format",
             Self::Memory(_) => "out-of-memory",
         }
     }
 
-    pub(crate) fn format(message: impl Into<String>) -> Self {
-        Self::Format(message.into())
+    /// Of an index.
+    pub(crate) fn format(why: impl Into<String>) -> Self {
+        container::INDEX.refuse(why)
     }
 }

@@ -122,7 +122,7 @@ impl Index {
     /// An index of the published files: vectors are their anchors.
     pub fn from_published(files: Files) -> Result<Self, FileError> {
         let Published { dim, anchors, labels, jacobians } = published::read(files)?;
-        let next_id = u32::try_from(labels.len()).map_err(|_| FileError::Format("it has more vectors than there are ids".into()))?;
+        let next_id = u32::try_from(labels.len()).map_err(|_| FileError::format("it has more vectors than there are ids"))?;
         let mut about = Map::new();
         about.insert("from".into(), "published files, version 1".into());
         if jacobians {

@@ -151,7 +151,7 @@ impl Index {
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        container::write(&self.sections(words::pack(&self.stored.labels, self.label_bits())))
+        container::write(&container::INDEX, &self.sections(words::pack(&self.stored.labels, self.label_bits())))
     }
 
     /// Bytes of the file.
@@ -222,7 +222,7 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        Self::of_sections(container::read(file)?)
+        Self::of_sections(container::read(&container::INDEX, file)?)
     }
 
     fn of_sections(sections: Vec<Section>) -> Result<Self, FileError> {
@@ -414,7 +414,7 @@ impl Reader {
         if self.table.is_none() {
             let more = bytes.split_off(..bytes.len().min(container::MOST_HEADER - self.piece.len())).unwrap_or_default();
             self.piece.extend_from_slice(more);
-            self.table = Table::read(&self.piece)?;
+            self.table = Table::read(&container::INDEX, &self.piece)?;
             if let Some(table) = &self.table {
                 start = self.piece.split_off(table.header());
                 self.piece.clear();

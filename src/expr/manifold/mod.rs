@@ -255,6 +255,15 @@ impl Manifold {
         })
     }
 
+    /// x ⊕ δ in numbers.
+    pub fn retracted(&self, x: &[f64], step: &[f64]) -> Vec<f64> {
+        self.graph.evaluate(&self.moved, &mut Vec::new(), |leaf| match leaf {
+            Leaf::Step { component, .. } => step[component as usize],
+            Leaf::Slot { component, .. } => x[component as usize],
+            _ => 0.0,
+        })
+    }
+
     /// Brings given values onto the manifold, or says which instance is not near it. Unit vectors are divided by their
     /// lengths; where a traced retraction with a step of 0 leads, there its values lie. `named` gives the instance's name.
     pub fn settle(&self, values: &mut [f64], named: impl Fn(usize) -> usize) -> Result<(), ManifoldError> {

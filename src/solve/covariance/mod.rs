@@ -8,11 +8,11 @@
 
 mod blocks;
 mod dense;
-mod jacobi;
+pub(super) mod jacobi;
 mod linearised;
-mod sparse;
+pub(super) mod sparse;
 mod subset;
-mod unseen;
+pub(super) mod unseen;
 
 pub use blocks::{Blocks, Form, Pair};
 pub use linearised::{Derivatives, Linearised, Linearising};
@@ -82,7 +82,7 @@ enum Inverse {
 pub struct Values {
     tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
     widths: Vec<usize>,
-    points: Vec<Points>,
+    pub(super) points: Vec<Points>,
 }
 
 impl Values {

@@ -90,6 +90,23 @@ impl Sparse {
         x
     }
 
+    /// The pseudo-inverse's product with a vector.
+    pub fn solve(&mut self, x: &[f64]) -> Vec<f64> {
+        let null = std::mem::take(&mut self.null);
+        let across = |x: &mut Vec<f64>| {
+            for n in &null {
+                let along = dot(n, x);
+                add(x, -along, n);
+            }
+        };
+        let mut x = x.to_vec();
+        across(&mut x);
+        let mut y = self.solved(x);
+        across(&mut y);
+        self.null = null;
+        y
+    }
+
     /// Operations of a solve with one vector, and of a subset, about.
     pub fn work(&self) -> (f64, f64) {
         let factor = self.cholesky.factorization();

@@ -158,6 +158,11 @@ impl Descent {
         Choice { linear: Linear::None, why }
     }
 
+    /// What the next direction depends on besides the point: the pairs, and their inner products.
+    pub fn memory(&self) -> [Slice; 2] {
+        [self.history, self.gram]
+    }
+
     pub fn buffers(&self) -> [BufferId; 4] {
         [self.history, self.products, self.gram, self.coefficients].map(|slice| slice.buffer)
     }

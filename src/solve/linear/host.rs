@@ -180,6 +180,18 @@ impl Host {
         arrived
     }
 
+    /// D, which grows with φ as long as the point stays.
+    pub fn scale(&self) -> Option<&[f64]> {
+        self.known.as_ref().map(|known| &known.scale[..])
+    }
+
+    /// Puts back a D that was found before.
+    pub fn recall(&mut self, scale: Vec<f64>) {
+        if let Some(known) = self.known.as_mut().filter(|known| known.scale.len() == scale.len()) {
+            known.scale = scale;
+        }
+    }
+
     /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
     pub fn solve(&mut self, knobs: &mut Knobs, may_raise: bool) -> Option<Step> {
         let known = self.known.as_mut()?;

@@ -26,8 +26,15 @@ impl Solver {
             self.recordings = [None, None, None];
         }
         let descent = self.descent.as_ref().ok_or(Error::Disposed("solver"))?;
+        let stale = self.stale.take();
         if std::mem::take(&mut self.sets_out) {
             descent.set_out(&self.work, problem, &mut commands)?;
+        } else if let Some(linearized) = stale {
+            let (point, trial) = problem.arenas()?;
+            let at = if linearized == 0.0 { trial } else { point };
+            problem.enabled_batches().for_each(|batch| self.work.linearize(batch, at, &mut commands));
+            let known = Command::UploadReals { buffer: self.work.state.buffer, offset: state::LINEARIZED, data: vec![linearized] };
+            commands.push(known);
         }
         let cached = match self.recordings[0].take() {
             Some(cached) => cached,

@@ -58,7 +58,7 @@ impl Solver {
             iterations: self.iterations[first_iteration as usize..].to_vec(),
             cost_by_term,
             feasibility: None,
-            moved_into_bounds: moved - std::mem::replace(&mut self.moved[1], moved),
+            moved_into_bounds: moved.saturating_sub(std::mem::replace(&mut self.moved[1], moved)),
             compile_ms: self.compile_ms,
             // Steps made one by one have their time, too.
             solve_ms: (now_ms() - started).max(steps_ms),

@@ -1,0 +1,616 @@
+//! Differentiating through a solve, as a task: the accepted values come back, a mirror of the problem is differentiated twice
+//! in f64 on the CPU, the adjoint system is solved, and its solution goes through the mixed derivatives.
+
+use super::Session;
+use super::costs::Costs;
+use super::task::{Progress, Task};
+use super::windows::{Instances, Windows};
+use crate::device::{Command, Device, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::NEGATIVE;
+use crate::problem::{HessianKernel, MixedKernel, Problem, Reals, Registry};
+use crate::solve::adjoint::{self, Adjoint, AdjointOptions, Deficient, ExactHessian, Unknown};
+use crate::solve::covariance::{Unseen, Values};
+use crate::solve::{Needs, Workspace, dispatch, state};
+use std::collections::HashMap;
+
+/// ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as stationary.
+const STATIONARY: f64 = 1e-3;
+/// Up to which the stationary point is looked for by Newton's steps, so many at most; and from which on it is found.
+const NEAR: f64 = 1e-2;
+const REFINEMENTS: u32 = 4;
+const FOUND: f64 = 1e-13;
+
+/// How gradients are made; what is not there is the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BackwardOptions {
+    /// Whether a part of the cotangent along which the cost does not change is left out, and not refused.
+    pub least_norm: bool,
+    pub rank_tolerance: Option<f64>,
+    pub stationary_tolerance: Option<f64>,
+}
+
+impl BackwardOptions {
+    fn adjoint(&self) -> AdjointOptions {
+        let deficient = if self.least_norm { Deficient::LeastNorm } else { Deficient::Error };
+        AdjointOptions { deficient, rank_tolerance: self.rank_tolerance }
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        self.adjoint().validate()?;
+        match self.stationary_tolerance.filter(|tolerance| tolerance.is_nan() || *tolerance < 0.0) {
+            Some(tolerance) => {
+                Err(Error::InvalidOption(format!("stationaryTolerance must be a number that is not negative, not {tolerance}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// dL/dθ of a function L of the solution.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gradients {
+    /// max |gᵢ| at the values that were found, of what may move; ‖H⁻¹g‖ / ‖x‖ there; and whether that is next to nothing.
+    pub gradient_norm: f64,
+    pub distance: f64,
+    pub stationary: bool,
+    /// Newton's steps from there to where the gradients are of, in f64.
+    pub refinements: u32,
+    /// Independent directions along which the cost does not change, and what they move.
+    pub deficiency: u32,
+    pub unseen: Vec<Unseen>,
+    /// Degrees of freedom that are neither fixed nor held by a limit.
+    pub unknowns: u32,
+    pub method: &'static str,
+    pub terms: Vec<OfTerm>,
+    pub tables: Vec<OfTable>,
+    /// All of them one after the other: of every term its columns and its weight, then of every table.
+    #[serde(skip)]
+    pub values: Vec<f64>,
+}
+
+/// How many values of a term there are: of each column, and of its weight.
+#[derive(serde::Serialize)]
+pub struct OfTerm {
+    pub term: u32,
+    pub columns: Vec<usize>,
+    pub weight: usize,
+}
+
+/// How many values of a table there are: of constants their scalars, of variables their degrees of freedom.
+#[derive(serde::Serialize)]
+pub struct OfTable {
+    pub table: u32,
+    pub values: usize,
+}
+
+/// Numbers of tables, with values.
+type ByTable = Vec<(u32, Vec<f64>)>;
+/// Cotangents, and whether they are by degrees of freedom.
+type Given = (ByTable, bool);
+
+/// Gradients on their way.
+pub(super) struct BackwardTask {
+    pub problem: u32,
+    options: BackwardOptions,
+    /// By table: ∂L/∂x of all stored scalars, or of all degrees of freedom.
+    cotangents: ByTable,
+    tangent: bool,
+    stage: Option<Stage>,
+}
+
+enum Stage {
+    Reading(Play),
+    Differentiating(Box<Differentiating>, Option<Play>),
+}
+
+impl BackwardTask {
+    /// What uploads to the problem's own device, and reads.
+    pub(super) fn reading(&mut self) -> Option<&mut Play> {
+        match &mut self.stage {
+            Some(Stage::Reading(play)) => Some(play),
+            _ => None,
+        }
+    }
+}
+
+/// What is being read of the mirror.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Gradient,
+    Free,
+    Cost,
+    Hessians,
+    Mixed,
+}
+
+/// A mirror that is being differentiated, twice.
+struct Differentiating {
+    mirror: Problem,
+    work: Workspace,
+    values: Values,
+    given: Given,
+    /// Of every table that moves, its number and its values; and these before the last of Newton's steps.
+    x: ByTable,
+    before: ByTable,
+    /// ‖x‖, and ‖H⁻¹g‖ before the last of Newton's steps.
+    size: f64,
+    last: f64,
+    refinements: u32,
+    /// Whether there are to be no more of them.
+    settled: bool,
+    /// max |gᵢ| and ‖H⁻¹g‖ at the values that were found.
+    first: Option<[f64; 2]>,
+    precision: Precision,
+    phase: Phase,
+    windows: Windows,
+    hessians: HashMap<usize, HessianKernel>,
+    mixed: HashMap<usize, MixedKernel>,
+    hessian: ExactHessian,
+    /// Over all unknowns, without gaps: g, what may move, ∂L/∂x, and what the adjoint system gave.
+    gradient: Vec<f64>,
+    free: Vec<bool>,
+    cotangent: Vec<f64>,
+    adjoint: Option<Adjoint>,
+    /// z, until it is on the device.
+    direction: Option<Command>,
+    columns: HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>,
+    tables: HashMap<u32, Vec<f64>>,
+}
+
+impl Session {
+    /// A task: dL/dθ with respect to data columns, weights, constants and what is held, for a function L of the solution of
+    /// which ∂L/∂x is given: tables and how many values they have, and the values one after the other, with respect to stored
+    /// scalars or (`tangent`) degrees of freedom.
+    pub fn backward(
+        &mut self,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        options: BackwardOptions,
+    ) -> Result<u32, Error> {
+        options.validate()?;
+        let (entry, device, registry) = self.idle(problem)?;
+        let of = &mut entry.problem;
+        if !of.has_enabled_terms() {
+            return Err(Error::EmptyProblem("enabled residual terms"));
+        }
+        if let Some(term) = of.terms().find(|term| term.enabled && term.entries.is_some()) {
+            let message = "sums over rows of any length (sumOver), of which there are no second derivatives: use .rows(…), or disable it";
+            return Err(Error::InvalidOption(format!("backward(): term \"{}\" {message}", term.name)));
+        }
+        let (mut rest, mut cotangents) = (values, Vec::new());
+        for pair in tables.chunks_exact(2) {
+            let (number, got) = (pair[0], pair[1] as usize);
+            let table = of.table(number)?;
+            if !table.moving {
+                return Err(Error::Shape {
+                    name: table.name.clone(),
+                    message: "a constant is no part of the solution, so it has no cotangent".into(),
+                });
+            }
+            let len = if tangent { table.unknowns() } else { table.elements() } as usize;
+            let (own, others) = rest.split_at_checked(got).ok_or_else(|| Error::InvalidOption("cotangents crossed incompletely".into()))?;
+            if got != len {
+                let what = format!("the cotangent of \"{}\"", table.name);
+                return Err(Error::DataLength { term: None, what, got, expected: len.to_string() });
+            }
+            if let Some(position) = own.iter().position(|value| !value.is_finite()) {
+                let what = format!("the cotangent of \"{}\"", table.name);
+                return Err(Error::NonFinite { term: None, instance: None, what, position, value: own[position].to_string() });
+            }
+            cotangents.push((number, own.to_vec()));
+            rest = others;
+        }
+        of.lay_out(device, registry)?;
+        let mut recording = Recording { commands: of.take_uploads() };
+        recording.push(Command::Read { slice: of.arenas()?.0 });
+        let stage = Some(Stage::Reading(device.start(recording)));
+        self.start_task(problem, Task::Backward(BackwardTask { problem, options, cotangents, tangent, stage }))
+    }
+
+    pub(super) fn resume_backward(&mut self, running: &mut Task, deadline: f64) -> Result<Progress, Error> {
+        let Task::Backward(task) = running else { return Err(Error::Disposed("task")) };
+        let id = task.problem;
+        loop {
+            match task.stage.as_mut().ok_or(Error::Disposed("task"))? {
+                Stage::Reading(play) => {
+                    let point = match self.device.resume(play, deadline)? {
+                        Playing::Yielded => return Ok(Progress::Yielded),
+                        Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                        Playing::Finished(point) => point,
+                    };
+                    let precision = self.device.precision();
+                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    let mirror = owner.problem.mirrored(&point, precision)?;
+                    let given = (std::mem::take(&mut task.cotangents), task.tangent);
+                    let (device, registry) = self.double();
+                    let work = Differentiating::new(device, registry, mirror, given, precision)?;
+                    task.stage = Some(Stage::Differentiating(Box::new(work), None));
+                }
+                Stage::Differentiating(work, play) => {
+                    let (device, registry) = self.double();
+                    if let Some(current) = play {
+                        let values = match device.resume(current, deadline)? {
+                            Playing::Yielded => return Ok(Progress::Yielded),
+                            Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                            Playing::Finished(values) => values,
+                        };
+                        *play = None;
+                        if !work.take(device, registry, &values)? {
+                            let (owner, device, _) = self.entry(id)?;
+                            let costs = Costs::blaming(device, &owner.problem, id)?;
+                            let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                            work.dispose(self.double().0);
+                            *running = Task::Costs(costs);
+                            return Ok(Progress::Yielded);
+                        }
+                        continue;
+                    }
+                    if let Some(recording) = work.next(device, registry, &task.options)? {
+                        *play = Some(device.start(recording));
+                        continue;
+                    }
+                    let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                    work.dispose(device);
+                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    return Ok(Progress::Gradients(Box::new(work.finish(&owner.problem, &task.options)?)));
+                }
+            }
+        }
+    }
+
+    /// Frees what a task that does not go on has on its device.
+    pub(super) fn end_backward(&mut self, task: BackwardTask) {
+        if let Some(Stage::Differentiating(mut work, _)) = task.stage {
+            work.dispose(self.double().0);
+        }
+    }
+}
+
+impl Differentiating {
+    /// Lays the mirror out on a device that computes in f64.
+    fn new(device: &mut Device, registry: &mut Registry, mut mirror: Problem, given: Given, precision: Precision) -> Result<Self, Error> {
+        let values = Values::of(&mirror);
+        let moving = (0..).zip(mirror.tables()).filter(|(_, table)| table.moving);
+        let x: ByTable = moving.filter_map(|(number, table)| Some((number, table.initial_values()?.to_vec()))).collect();
+        let size = x.iter().flat_map(|(_, x)| x).map(|x| x * x).sum::<f64>().sqrt();
+        let made = mirror.lay_out_point(device, registry).and_then(|()| Workspace::new(device, &mirror, Needs::default()));
+        let work = match made {
+            Ok(work) => work,
+            Err(error) => {
+                mirror.dispose(device);
+                return Err(error);
+            }
+        };
+        let hessian = ExactHessian::new(&mirror).ok_or(Error::Disposed("term"))?;
+        Ok(Self {
+            mirror,
+            work,
+            values,
+            given,
+            before: Vec::new(),
+            x,
+            size,
+            last: f64::INFINITY,
+            refinements: 0,
+            settled: false,
+            first: None,
+            precision,
+            phase: Phase::Gradient,
+            windows: Windows::default(),
+            hessians: HashMap::new(),
+            mixed: HashMap::new(),
+            hessian,
+            gradient: Vec::new(),
+            free: Vec::new(),
+            cotangent: Vec::new(),
+            adjoint: None,
+            direction: None,
+            columns: HashMap::new(),
+            tables: HashMap::new(),
+        })
+    }
+
+    fn dispose(&mut self, device: &mut Device) {
+        self.windows.free(device);
+        self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.mirror.dispose(device);
+    }
+
+    /// What is to be played next; none when all is done.
+    fn next(&mut self, device: &mut Device, registry: &mut Registry, options: &BackwardOptions) -> Result<Option<Recording>, Error> {
+        loop {
+            let mut recording = Recording { commands: self.mirror.take_uploads() };
+            match self.phase {
+                Phase::Gradient => {
+                    self.work.differentiate(&self.mirror, &mut recording.commands)?;
+                    recording.push(Command::Read { slice: Slice { len: self.mirror.vector_len(), ..self.work.gradient } });
+                    return Ok(Some(recording));
+                }
+                Phase::Free => match self.work.free() {
+                    Some(slice) => {
+                        recording.push(Command::Read { slice });
+                        return Ok(Some(recording));
+                    }
+                    None => {
+                        self.free = vec![true; self.gradient.len()];
+                        self.phase = Phase::Cost;
+                    }
+                },
+                Phase::Cost => {
+                    recording.push(Command::Read { slice: self.work.state });
+                    return Ok(Some(recording));
+                }
+                Phase::Hessians => match self.windows.first() {
+                    Some(window) => {
+                        let HessianKernel { programs, kernel } = &self.hessians[&window.batch];
+                        let batch = &self.mirror.batches()[window.batch];
+                        let [data, index] = self.windows.copy(device, batch, window, &mut recording)?;
+                        let len = programs.scratch(device.in_pieces()) * window.count;
+                        let values = self.windows.allocate(device, Kind::Real, len, "Hessians")?;
+                        let bindings = [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
+                        recording.push(dispatch(*kernel, window.count, &[], &bindings));
+                        recording.push(Command::Read { slice: Slice { len: (programs.stored * window.count).max(1), ..values } });
+                        return Ok(Some(recording));
+                    }
+                    None => {
+                        self.cotangent = self.cotangent();
+                        let systems = [&self.cotangent[..], &self.gradient];
+                        let found = adjoint::solve(&self.hessian, &self.free, systems, &self.values, self.precision, &options.adjoint())?;
+                        if self.refine(&found.step)? {
+                            continue;
+                        }
+                        let z = self.hessian.pattern().spread(&found.z);
+                        self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
+                        self.adjoint = Some(found);
+                        self.phase = Phase::Mixed;
+                        self.begin_mixed(device, registry)?;
+                    }
+                },
+                Phase::Mixed => {
+                    let Some(window) = self.windows.first() else { return Ok(None) };
+                    recording.commands.extend(self.direction.take());
+                    let MixedKernel { program, kernel } = &self.mixed[&window.batch];
+                    let batch = &self.mirror.batches()[window.batch];
+                    let [data, index] = self.windows.copy(device, batch, window, &mut recording)?;
+                    let len = program.scratch(device.in_pieces()) * window.count;
+                    let values = self.windows.allocate(device, Kind::Real, len, "mixed derivatives")?;
+                    let bindings =
+                        [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_IN, self.work.step), (VECTOR_OUT, values)];
+                    recording.push(dispatch(*kernel, window.count, &[], &bindings));
+                    recording.push(Command::Read { slice: Slice { len: program.stored * window.count, ..values } });
+                    return Ok(Some(recording));
+                }
+            }
+        }
+    }
+
+    /// ∂L/∂x by degrees of freedom, over all unknowns without gaps.
+    fn cotangent(&self) -> Vec<f64> {
+        let (given, tangent) = &self.given;
+        let mut all = Vec::new();
+        for (number, x) in &self.x {
+            let table = &self.mirror.tables()[*number as usize];
+            let mut own = vec![0.0; table.unknowns() as usize];
+            for (_, values) in given.iter().filter(|(known, _)| known == number) {
+                match &table.manifold {
+                    Some(manifold) if !tangent => {
+                        let (width, degrees) = (table.width as usize, table.tangent as usize);
+                        for ((own, x), v) in own.chunks_mut(degrees).zip(x.chunks(width)).zip(values.chunks(width)) {
+                            for (row, v) in manifold.slopes(x).chunks(degrees).zip(v) {
+                                own.iter_mut().zip(row).for_each(|(own, slope)| *own += slope * v);
+                            }
+                        }
+                    }
+                    _ => own.iter_mut().zip(values).for_each(|(own, value)| *own += value),
+                }
+            }
+            all.extend(own);
+        }
+        all
+    }
+
+    /// Moves the mirror on by −H⁻¹g, where that leads nearer to the stationary point; then all begins anew. Values in f32, or of
+    /// a solve that ended early, are as far from it as that: a gradient is one at the point itself.
+    fn refine(&mut self, step: &[f64]) -> Result<bool, Error> {
+        let distance = step.iter().map(|s| s * s).sum::<f64>().sqrt();
+        if self.first.is_none() {
+            let free = self.gradient.iter().zip(&self.free).filter(|(_, free)| **free);
+            self.first = Some([free.map(|(g, _)| g.abs()).fold(0.0, f64::max), distance]);
+        }
+        let goes_on = (FOUND * self.size..=NEAR * self.size).contains(&distance) && distance < 0.5 * self.last;
+        if self.settled {
+            return Ok(false);
+        } else if distance.is_nan() || distance > self.last {
+            // It led away: back.
+            std::mem::swap(&mut self.x, &mut self.before);
+            self.refinements -= 1;
+            self.settled = true;
+        } else if goes_on && self.refinements < REFINEMENTS {
+            let pattern = self.hessian.pattern();
+            let moved = self.x.iter().zip(&pattern.tables).map(|((number, x), rows)| {
+                let own = &step[rows.scalar as usize..][..(rows.count * rows.width) as usize];
+                let back: Vec<f64> = own.iter().map(|s| -s).collect();
+                (*number, self.mirror.tables()[*number as usize].moved(x, &back))
+            });
+            let moved = moved.collect();
+            self.before = std::mem::replace(&mut self.x, moved);
+            self.refinements += 1;
+            self.last = distance;
+        } else {
+            return Ok(false);
+        }
+        for (number, x) in &self.x {
+            self.mirror.write_table(*number, Reals::F64(x), None)?;
+        }
+        self.hessian.clear();
+        self.phase = Phase::Gradient;
+        Ok(true)
+    }
+
+    fn begin_hessians(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        for (number, batch) in self.mirror.batches().iter().enumerate() {
+            let member = batch.members[0];
+            let structure = &self.mirror.term(member.term)?.parts[member.part as usize].reading.structure;
+            let kernel = registry.compiled(structure, &batch.signature().layout(), &batch.name).hessian(device, structure, &batch.name)?;
+            let besides = [kernel.programs.scratch(device.in_pieces())];
+            let all = Instances { batch: number, member: 0, range: 0..batch.count() };
+            self.windows.cut(device, &self.mirror, all, &besides, "Hessian")?;
+            self.hessians.insert(number, kernel);
+        }
+        Ok(())
+    }
+
+    fn begin_mixed(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        for (number, batch) in self.mirror.batches().iter().enumerate() {
+            let member = batch.members[0];
+            let structure = &self.mirror.term(member.term)?.parts[member.part as usize].reading.structure;
+            let kernel = registry.compiled(structure, &batch.signature().layout(), &batch.name).mixed(device, structure, &batch.name)?;
+            let besides = [kernel.program.scratch(device.in_pieces())];
+            let all = Instances { batch: number, member: 0, range: 0..batch.count() };
+            self.windows.cut(device, &self.mirror, all, &besides, "mixed derivatives")?;
+            self.mixed.insert(number, kernel);
+        }
+        Ok(())
+    }
+
+    /// Takes what was read; false where the cost is not finite.
+    fn take(&mut self, device: &mut Device, registry: &mut Registry, values: &[f64]) -> Result<bool, Error> {
+        match self.phase {
+            Phase::Gradient => {
+                self.gradient = self.hessian.pattern().compact(values);
+                self.phase = Phase::Free;
+            }
+            Phase::Free => {
+                self.free = self.hessian.pattern().compact(values).iter().map(|free| *free != 0.0).collect();
+                self.phase = Phase::Cost;
+            }
+            Phase::Cost => {
+                if !values[state::COST as usize].is_finite() {
+                    return Ok(false);
+                }
+                self.phase = Phase::Hessians;
+                self.begin_hessians(device, registry)?;
+            }
+            Phase::Hessians => self.take_hessians(device, values)?,
+            Phase::Mixed => self.take_mixed(device, values)?,
+        }
+        Ok(true)
+    }
+
+    /// Adds the Hessians of a window's instances.
+    fn take_hessians(&mut self, device: &mut Device, values: &[f64]) -> Result<(), Error> {
+        let Some(window) = self.windows.pop(device) else { return Ok(()) };
+        let (batch, programs) = (&self.mirror.batches()[window.batch], &self.hessians[&window.batch].programs);
+        let pattern = self.hessian.pattern().clone();
+        let tables: HashMap<u32, usize> = pattern.tables.iter().enumerate().map(|(number, table)| (table.table, number)).collect();
+        let slots: Vec<_> = (0..batch.signature().slots.len() as u32).map(|slot| self.mirror.slot_of(batch, slot)).collect();
+        let triangle = || (0..programs.inputs.len()).flat_map(|r| (0..=r).map(move |c| (r, c)));
+        for place in 0..window.count {
+            let unknown = |input: usize| {
+                let (slot, component) = programs.inputs[input];
+                let (table, instances) = &slots[slot as usize];
+                Unknown { table: tables[table], instance: instances[(window.first + place) as usize], component }
+            };
+            let unknowns: Vec<Unknown> = (0..programs.inputs.len()).map(unknown).collect();
+            for ((r, c), &code) in triangle().zip(&programs.entries.codes).filter(|(_, code)| **code != 0) {
+                let value = signed(values, code, window.count, place);
+                // One variable in two slots meets itself from either side.
+                let twice = r != c && unknowns[r] == unknowns[c];
+                self.hessian.add(unknowns[r], unknowns[c], if twice { 2.0 * value } else { value });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the mixed derivatives of a window's instances to what they are by.
+    fn take_mixed(&mut self, device: &mut Device, values: &[f64]) -> Result<(), Error> {
+        let Some(window) = self.windows.pop(device) else { return Ok(()) };
+        let (batch, program) = (&self.mirror.batches()[window.batch], &self.mixed[&window.batch].program);
+        let of_constants = program.constants.iter().filter(|(.., code)| *code != 0);
+        let of_constants: Vec<_> =
+            of_constants.map(|&(slot, component, code)| (self.mirror.slot_of(batch, slot), component, code)).collect();
+        for member in &batch.members {
+            let term = self.mirror.term(member.term)?;
+            let (columns, weights) = self.columns.entry(member.term).or_insert_with(|| {
+                let (columns, weight) = term.lengths();
+                (columns.into_iter().map(|length| vec![0.0; length]).collect(), vec![0.0; weight])
+            });
+            let range = member.first.max(window.first)..(member.first + member.count).min(window.first + window.count);
+            for place in range {
+                let instance = term.instance(member.part, place - member.first);
+                let at = |code: u32| signed(values, code, window.count, place - window.first);
+                for (scalar, &code) in program.data.iter().enumerate().filter(|(_, code)| **code != 0) {
+                    if let Some((column, place)) = term.position(member.part as usize, scalar, instance) {
+                        columns[column][place] -= at(code);
+                    }
+                }
+                if program.weight != 0 {
+                    let own = if weights.len() == 1 { 0 } else { instance as usize };
+                    weights[own] -= at(program.weight);
+                }
+                for ((table, instances), component, code) in &of_constants {
+                    let of = &self.mirror.tables()[*table as usize];
+                    let gradient = self.tables.entry(*table).or_insert_with(|| vec![0.0; of.elements() as usize]);
+                    gradient[(instances[place as usize] * of.width + component) as usize] -= at(*code);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was found, of terms and tables of the problem, also of those that took no part.
+    fn finish(mut self, problem: &Problem, options: &BackwardOptions) -> Result<Gradients, Error> {
+        let Adjoint { z, deficiency, unseen, method, .. } = self.adjoint.take().ok_or(Error::Disposed("task"))?;
+        // What is held moves the solution as well: H has its rows, too.
+        if self.free.contains(&false) {
+            let across = self.hessian.multiply(&z);
+            for table in &self.hessian.pattern().tables {
+                let range = table.scalar as usize..(table.scalar + table.count * table.width) as usize;
+                let held = |k: usize| if self.free[k] { 0.0 } else { self.cotangent[k] - across[k] };
+                self.tables.insert(table.table, range.map(held).collect());
+            }
+        }
+        let (mut values, mut terms, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, term) in problem.numbered_terms() {
+            let (columns, weight) = term.lengths();
+            match self.columns.remove(&number) {
+                Some((found, weights)) => {
+                    values.extend(found.into_iter().flatten());
+                    values.extend(weights);
+                }
+                None => values.resize(values.len() + columns.iter().sum::<usize>() + weight, 0.0),
+            }
+            terms.push(OfTerm { term: number, columns, weight });
+        }
+        for (number, table) in (0..).zip(problem.tables()) {
+            let len = if table.moving { table.unknowns() } else { table.elements() } as usize;
+            values.extend(self.tables.remove(&number).unwrap_or_else(|| vec![0.0; len]));
+            tables.push(OfTable { table: number, values: len });
+        }
+        let [gradient_norm, distance] = self.first.unwrap_or_default();
+        let tolerance = options.stationary_tolerance.unwrap_or(STATIONARY);
+        Ok(Gradients {
+            gradient_norm,
+            distance: if distance == 0.0 { 0.0 } else { distance / self.size },
+            stationary: distance <= tolerance * (self.size + tolerance),
+            refinements: self.refinements,
+            deficiency,
+            unseen,
+            unknowns: self.free.iter().filter(|free| **free).count() as u32,
+            method,
+            terms,
+            tables,
+            values,
+        })
+    }
+}
+
+/// A value that a program stored in the column of a code, with its sign.
+fn signed(values: &[f64], code: u32, count: u32, place: u32) -> f64 {
+    let value = values[(((code & !NEGATIVE) - 1) * count + place) as usize];
+    if code & NEGATIVE == 0 { value } else { -value }
+}

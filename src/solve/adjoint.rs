@@ -1,0 +1,262 @@
+//! The adjoint system H z = v: what differentiating through a solve comes down to.
+//!
+//! Where a point x* is stationary, ∇C(x*, θ) = 0, and H = ∇²C is invertible, x* is a function of θ near by, with the slope
+//! −H⁻¹ ∂∇C/∂θ (implicit function theorem: Krantz & Parks, *The Implicit Function Theorem*, 2002, theorem 3.3.1). So of
+//! L(x*(θ)) with v = ∂L/∂x*, dL/dθ = −zᵀ ∂∇C/∂θ with H z = v: one linear system, whatever the number of θ (Blondel et al.,
+//! *Efficient and Modular Implicit Differentiation*, 2022, section 2.1).
+//!
+//! H is the Hessian itself, with the second derivatives of residuals and losses: JᵀWJ would give the slope of Gauss and
+//! Newton's iteration, not of its limit. What is fixed, or held by a limit, is no unknown here.
+
+use super::assembly::structure;
+use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
+use super::covariance::sparse::{self, Refused, Sparse};
+use super::covariance::unseen::{self, Points};
+use super::covariance::{Unseen, Values};
+use super::linear::matrix::{BlockMatrix, packed};
+use crate::device::Precision;
+use crate::error::Error;
+use crate::problem::{Pattern, Problem};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Unknowns of a whole matrix: beyond, it is kept sparse.
+const DENSE: u32 = 200;
+
+/// A degree of freedom: the number of its table in the pattern, its instance, and its component.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Unknown {
+    pub table: usize,
+    pub instance: u32,
+    pub component: u32,
+}
+
+/// The sum of all instances' Hessians, block by block.
+pub struct ExactHessian {
+    matrix: BlockMatrix,
+    /// By the tables of rows and columns.
+    parts: HashMap<(usize, usize), usize>,
+}
+
+impl ExactHessian {
+    /// Without any value yet; none where a term sums over rows of any length.
+    pub fn new(problem: &Problem) -> Option<Self> {
+        let (pattern, _) = structure(problem)?;
+        let parts = pattern.parts.iter().enumerate().map(|(number, part)| ((part.row as usize, part.column as usize), number));
+        Some(Self { parts: parts.collect(), matrix: BlockMatrix::zero(Arc::new(pattern)) })
+    }
+
+    pub fn pattern(&self) -> &Arc<Pattern> {
+        &self.matrix.pattern
+    }
+
+    /// Adds an entry of an instance's Hessian, which stands for that across the diagonal, too.
+    pub fn add(&mut self, a: Unknown, b: Unknown, value: f64) {
+        let BlockMatrix { pattern, diagonal, lower } = &mut self.matrix;
+        if (a.table, a.instance) == (b.table, b.instance) {
+            let table = &pattern.tables[a.table];
+            let block = table.block as usize + a.instance as usize * packed(table.width as usize, 0);
+            let (row, column) = (a.component.max(b.component), a.component.min(b.component));
+            diagonal[block + packed(row as usize, column as usize)] += value;
+            return;
+        }
+        let (a, b) = if (a.table, a.instance) > (b.table, b.instance) { (a, b) } else { (b, a) };
+        // The pattern has every pair of unknowns that an instance has.
+        let part = &pattern.parts[self.parts[&(a.table, b.table)]];
+        let range = part.starts[a.instance as usize] as usize..part.starts[a.instance as usize + 1] as usize;
+        let place = part.columns[range.clone()].binary_search(&b.instance).expect("a block of the pattern");
+        let (block, width) = (range.start + place, part.width as usize);
+        lower[part.base as usize + block * part.size() as usize + a.component as usize * width + b.component as usize] += value;
+    }
+
+    /// Without any value again.
+    pub fn clear(&mut self) {
+        self.matrix.diagonal.fill(0.0);
+        self.matrix.lower.fill(0.0);
+    }
+
+    /// H x, of all unknowns.
+    pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![0.0; x.len()];
+        self.matrix.multiply(x, &mut y);
+        y
+    }
+}
+
+/// What becomes of directions along which H is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Deficient {
+    /// Refused, unless v has no part along them: then L does not change there, whichever of the solutions x* is.
+    #[default]
+    Error,
+    /// The part of v along them is left out.
+    LeastNorm,
+}
+
+/// How the system is solved.
+#[derive(Clone, Copy, Debug)]
+pub struct AdjointOptions {
+    pub deficient: Deficient,
+    /// Eigenvalues of H, scaled to a diagonal of ones, that count as 0, as a part of the largest.
+    pub rank_tolerance: Option<f64>,
+}
+
+/// What was found.
+pub struct Adjoint {
+    /// z, with zeros for what may not move.
+    pub z: Vec<f64>,
+    /// H⁻¹g: how far the nearest stationary point is, to first order.
+    pub step: Vec<f64>,
+    pub deficiency: u32,
+    pub unseen: Vec<Unseen>,
+    /// `"dense"` or `"sparse"`.
+    pub method: &'static str,
+}
+
+impl AdjointOptions {
+    pub fn validate(&self) -> Result<(), Error> {
+        match self.rank_tolerance.filter(|tolerance| !(0.0..1.0).contains(tolerance)) {
+            Some(tolerance) => Err(Error::InvalidOption(format!("rankTolerance must be at least 0 and less than 1, not {tolerance}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Unless told, by what values in this precision leave of a 0: a gauge is one at a stationary point alone.
+    fn tolerance(&self, precision: Precision) -> f64 {
+        self.rank_tolerance.unwrap_or(if precision == Precision::F32 { 1e-5 } else { 1e-10 })
+    }
+}
+
+/// Solves H z = v, and H s = g, on what is free.
+pub fn solve(
+    hessian: &ExactHessian,
+    free: &[bool],
+    [v, g]: [&[f64]; 2],
+    values: &Values,
+    precision: Precision,
+    options: &AdjointOptions,
+) -> Result<Adjoint, Error> {
+    let pattern = hessian.pattern();
+    let diagonal = sparse::diagonal(&hessian.matrix);
+    let is_finite = hessian.matrix.diagonal.iter().chain(&hessian.matrix.lower).all(|value| value.is_finite());
+    if !is_finite {
+        let message = "a second derivative of the cost is not finite at the present values: guard the expression with select()";
+        return Err(Error::InvalidOption(format!("backward(): {message}")));
+    }
+    let mut masked = hessian.matrix.clone();
+    masked.mask(&free.iter().map(|free| f64::from(u8::from(*free))).collect::<Vec<f64>>());
+    let on_free = |x: &[f64]| x.iter().zip(free).map(|(x, free)| if *free { *x } else { 0.0 }).collect::<Vec<f64>>();
+    let (v, g) = (on_free(v), on_free(g));
+    let tolerance = options.tolerance(precision);
+    let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
+    let (null, z, step, method) = if pattern.scalars <= DENSE {
+        let whole = Whole::new(&masked, free, tolerance);
+        (whole.null.clone(), whole.solve(&v), whole.solve(&g), "dense")
+    } else {
+        // A diagonal that is negative bends downwards all alone.
+        if diagonal.iter().zip(free).any(|(value, free)| *free && *value < 0.0) {
+            return Err(refused(Refused::Singular));
+        }
+        let (mut sparse, mut null) = Sparse::new(masked, free, tolerance.sqrt()).map_err(refused)?;
+        let (z, step) = (sparse.solve(&v), sparse.solve(&g));
+        null.extend((0..free.len()).filter(|&k| untouched[k]).map(|k| unit(free.len(), k)));
+        (null, z, step, "sparse")
+    };
+    let unseen = unseen::describe(pattern, &null, &untouched, points(values));
+    let along = null.iter().map(|direction| dot(direction, &v).powi(2)).sum::<f64>().sqrt();
+    if options.deficient == Deficient::Error && along > tolerance.sqrt() * length(&v) {
+        return Err(Error::RankDeficient(deficient(null.len(), &unseen)));
+    }
+    Ok(Adjoint { z, step, deficiency: null.len() as u32, unseen, method })
+}
+
+fn points(values: &Values) -> &[Points] {
+    &values.points
+}
+
+/// A symmetric matrix by its singular values, which may be those of a saddle, too.
+struct Whole {
+    /// H V, column by column, of the scaled matrix; V; and the squares of the singular values, 0 where they count as 0.
+    images: Vec<Vec<f64>>,
+    right: Vec<Vec<f64>>,
+    squares: Vec<f64>,
+    /// D⁻¹ of the scaled matrix D⁻¹HD⁻¹; 0 for what may not move.
+    inverse: Vec<f64>,
+    null: Vec<Vec<f64>>,
+}
+
+impl Whole {
+    fn new(matrix: &BlockMatrix, free: &[bool], tolerance: f64) -> Self {
+        let n = free.len();
+        let mut columns: Vec<Vec<f64>> = (0..n)
+            .map(|k| {
+                let mut column = vec![0.0; n];
+                matrix.multiply(&unit(n, k), &mut column);
+                column
+            })
+            .collect();
+        // What is large elsewhere in its row counts as well: at a saddle a diagonal may be 0.
+        let size = |k: usize| columns[k][k].abs().max(length(&columns[k]) * f64::EPSILON.sqrt());
+        let mut inverse: Vec<f64> = (0..n).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
+        inverse.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+        for (column, by) in columns.iter_mut().zip(&inverse) {
+            scale(column, &inverse);
+            column.iter_mut().for_each(|value| *value *= by);
+        }
+        let right = orthogonalise(&mut columns);
+        let sizes: Vec<f64> = columns.iter().map(|column| length(column)).collect();
+        let least = tolerance.max(32.0 * f64::EPSILON * (n as f64).sqrt()) * sizes.iter().fold(0.0, |top: f64, size| top.max(*size));
+        let squares: Vec<f64> = sizes.iter().map(|size| if *size > least { size * size } else { 0.0 }).collect();
+        let flat = right.iter().zip(&squares).filter(|(_, square)| **square == 0.0).map(|(direction, _)| {
+            let mut direction = direction.clone();
+            scale(&mut direction, &inverse);
+            direction
+        });
+        let flat = flat.filter(|direction| length(direction) > 0.0);
+        let untouched = (0..n).filter(|&k| free[k] && inverse[k] == 0.0).map(|k| unit(n, k));
+        let null = orthonormal(untouched.chain(flat).collect());
+        Self { images: columns, right, squares, inverse, null }
+    }
+
+    fn across(&self, x: &mut [f64]) {
+        for direction in &self.null {
+            let along = dot(direction, x);
+            add(x, -along, direction);
+        }
+    }
+
+    /// H⁺ x: of A = UΣVᵀ, A⁺ = VΣ⁻¹Uᵀ.
+    fn solve(&self, x: &[f64]) -> Vec<f64> {
+        let mut x = x.to_vec();
+        self.across(&mut x);
+        scale(&mut x, &self.inverse);
+        let mut y = vec![0.0; x.len()];
+        for ((image, direction), square) in self.images.iter().zip(&self.right).zip(&self.squares).filter(|(_, square)| **square > 0.0) {
+            add(&mut y, dot(image, &x) / square, direction);
+        }
+        scale(&mut y, &self.inverse);
+        self.across(&mut y);
+        y
+    }
+}
+
+fn refused(refused: Refused) -> Error {
+    match refused {
+        Refused::TooLarge => Error::Limits("backward(): the factor of the Hessian is too large to be kept: fix what L does not depend on".into()),
+        Refused::TooMany => Error::RankDeficient(format!(
+            "the Hessian of the cost is singular: more than {} directions leave it as it is, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",
+            sparse::MOST
+        )),
+        Refused::Singular => Error::RankDeficient(
+            "the Hessian of the cost is not positive definite at the present values, so they are not at a minimum that depends smoothly on data: solve to convergence first, or leave this point by another start".into(),
+        ),
+    }
+}
+
+fn deficient(deficiency: usize, unseen: &[Unseen]) -> String {
+    let directions = if deficiency == 1 { "1 direction leaves" } else { &format!("{deficiency} directions leave") };
+    let named = unseen.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
+    format!(
+        "the Hessian of the cost is singular: {directions} the cost as it is, while the cotangent changes along them, so there is no gradient: {named}. Fix as much (x.fix([0])), add residuals that hold it, or ask for {{ deficient: \"least-norm\" }}"
+    )
+}

@@ -1,0 +1,452 @@
+//! A solver between two steps, as sections of a checkpoint, and back.
+//!
+//! What a step leaves for the next one is the state, the largest diagonal, the points before and the best. After a rejected
+//! step of a solve that goes on, J and g still hold, and the solution that methods keep: then the next step begins with
+//! differentiating, at the same point and to the same bits, and with uploading the rest ([`Kept`]).
+
+use super::super::descent::{Rates, Rule};
+use super::super::offender::Offender;
+use super::super::termination::Tests;
+use super::super::{Dogleg, Iteration, Method, Termination, state};
+use super::{Phase, Solver};
+use crate::anneal::file::FileError;
+use crate::anneal::file::container::Section;
+use crate::checkpoint::bytes::{Reader, Writer, reals};
+use crate::checkpoint::{malformed, section};
+use crate::clock::now_ms;
+use crate::device::{Command, Precision, Slice};
+use crate::error::Error;
+use crate::problem::{Problem, Table};
+use crate::solve::linear::host::Knobs;
+use std::borrow::Cow;
+
+/// Of which part of each table a section has values.
+#[derive(Clone, Copy)]
+enum Over {
+    /// The scalars of all tables, or of those that move.
+    Scalars { moving: bool },
+    /// Degrees of freedom.
+    Unknowns,
+    /// Elements of the state.
+    State,
+    /// All elements.
+    All,
+}
+
+/// A part of a buffer that a checkpoint has.
+pub struct Part {
+    pub section: u32,
+    pub slice: Slice,
+    /// Where its values lie in the buffer: first elements and lengths.
+    pieces: Vec<(u32, u32)>,
+}
+
+impl Part {
+    fn new(problem: &Problem, section: u32, slice: Slice, over: Over) -> Self {
+        let of = |table: &Table| match over {
+            Over::Unknowns => (table.vector, table.unknowns()),
+            _ => (table.arena, table.elements()),
+        };
+        let pieces = match over {
+            Over::State => vec![(0, state::STATE_LEN)],
+            Over::All => vec![(0, slice.len)],
+            Over::Scalars { moving: false } => problem.tables().iter().map(of).collect(),
+            Over::Scalars { moving: true } | Over::Unknowns => problem.moving().map(of).collect(),
+        };
+        Self { section, slice, pieces }
+    }
+
+    /// The section of what the buffer was found to hold.
+    pub fn section(&self, precision: Precision, values: &[f64]) -> Section<'static> {
+        let mut writer = Writer::default();
+        for &(first, len) in &self.pieces {
+            writer.reals(&values[first as usize..][..len as usize], precision);
+        }
+        Section { kind: self.section, bytes: Cow::Owned(writer.bytes) }
+    }
+
+    /// Its values in a section, table by table.
+    fn values(&self, precision: Precision, sections: &[Section]) -> Result<Vec<f64>, FileError> {
+        let count = self.pieces.iter().map(|piece| piece.1 as usize).sum();
+        let found = reals(find(sections, self.section)?, precision, count);
+        found.ok_or_else(|| malformed(format!("section {} of it has another length", self.section)))
+    }
+
+    /// What writes values, table by table, where they belong.
+    fn uploads(&self, values: &[f64]) -> Vec<Command> {
+        let mut rest = values;
+        let upload = |&(offset, len): &(u32, u32)| {
+            let (own, others) = rest.split_at(len as usize);
+            rest = others;
+            Command::UploadReals { buffer: self.slice.buffer, offset, data: own.to_vec() }
+        };
+        self.pieces.iter().map(upload).collect()
+    }
+}
+
+fn find<'a>(sections: &'a [Section], kind: u32) -> Result<&'a [u8], FileError> {
+    let found = sections.iter().find(|section| section.kind == kind);
+    found.map(|section| &*section.bytes).ok_or_else(|| malformed(format!("section {kind} of it is missing")))
+}
+
+/// What still holds after a rejected step, to be put back when J and g have been computed again.
+pub(super) struct Kept {
+    pub uploads: Vec<Command>,
+    /// D as a linear solver on the host has it.
+    pub scale: Option<Vec<f64>>,
+    pub knobs: Knobs,
+}
+
+/// What the host knows of a solve.
+pub struct Known {
+    knobs: Knobs,
+    has_moved: bool,
+    fresh_state: bool,
+    edited: bool,
+    iterations: Vec<Iteration>,
+    first_iteration: u32,
+    initial_cost: Option<f64>,
+    moved: [u32; 2],
+    arrival: Option<Iteration>,
+    retreat: Option<Iteration>,
+    retreats: u32,
+    non_finite: u32,
+    offender: Option<Offender>,
+    running: Option<Running>,
+}
+
+/// Of a solve that goes on after the step.
+struct Running {
+    tests: Tests,
+    tried: u32,
+    elapsed_ms: f64,
+    again: bool,
+    scale: Option<Vec<f64>>,
+    ending: Option<(Termination, String)>,
+}
+
+/// A solver as a file has it, checked.
+pub struct Saved {
+    known: Known,
+    device: Vec<(u32, Vec<f64>)>,
+}
+
+/// What makes steps what they are: asked of whoever restores.
+struct Ways {
+    method: &'static str,
+    /// What else a method is told.
+    manner: String,
+    nonmonotone: u32,
+    max_inner_iterations: Option<u32>,
+    forcing: [f64; 2],
+    eliminate: Option<Vec<u32>>,
+}
+
+impl Solver {
+    fn ways(&self) -> Ways {
+        let manner = match self.settings.method {
+            Method::Dogleg(Dogleg::Traditional) => "dogleg: \"traditional\"".into(),
+            Method::Dogleg(Dogleg::Subspace) => "dogleg: \"subspace\"".into(),
+            Method::Descent(Rule::Lbfgs(pairs)) => format!("memory: {pairs}"),
+            Method::Descent(Rule::Adam(Rates { learning_rate, decays })) => format!("learningRate: {learning_rate}, decays: {decays:?}"),
+            _ => String::new(),
+        };
+        Ways {
+            method: self.settings.method.name(),
+            manner,
+            nonmonotone: self.settings.nonmonotone,
+            max_inner_iterations: self.settings.max_inner_iterations,
+            forcing: self.settings.forcing,
+            eliminate: self.settings.linear.eliminate.clone(),
+        }
+    }
+
+    /// Writes what steps are made with.
+    pub fn write_ways(&self, to: &mut Writer) {
+        let Ways { method, manner, nonmonotone, max_inner_iterations, forcing, eliminate } = self.ways();
+        to.text(method);
+        to.text(&manner);
+        to.u32(nonmonotone);
+        to.option(max_inner_iterations, Writer::u32);
+        forcing.into_iter().for_each(|eta| to.f64(eta));
+        to.option(eliminate, |to, tables| {
+            to.u32(tables.len() as u32);
+            tables.into_iter().for_each(|table| to.u32(table));
+        });
+        to.text(self.choice.linear.name());
+    }
+
+    /// Refuses steps that are made otherwise than this solver's; gives the name of the linear solver, to be
+    /// [compared](Self::compare_linear) when the problem is as it was.
+    pub fn compare_ways(&self, from: &mut Reader) -> Result<String, Error> {
+        let own = self.ways();
+        let differs = |what: &str, known: String, own: String| {
+            let message =
+                format!("its solver has {what} {known}, and this one {own}: make the solver with the options that it was made with");
+            Err(Error::Checkpoint(message))
+        };
+        let (method, manner, nonmonotone) = (from.text()?, from.text()?, from.u32()?);
+        let max_inner_iterations = from.option(Reader::u32)?;
+        let forcing = [from.f64()?, from.f64()?];
+        let eliminate = from.option(|from| {
+            let count = from.u32()?;
+            from.list(count, Reader::u32)
+        })?;
+        let linear = from.text()?;
+        let quoted = |name: &str| format!("\"{name}\"");
+        let some = |number: Option<u32>| number.map_or("unset".into(), |number| number.to_string());
+        if method != own.method {
+            return differs("method", quoted(&method), quoted(own.method));
+        }
+        if manner != own.manner {
+            return differs("its method with", manner, own.manner);
+        }
+        if nonmonotone != own.nonmonotone {
+            return differs("nonmonotone", nonmonotone.to_string(), own.nonmonotone.to_string());
+        }
+        if max_inner_iterations != own.max_inner_iterations {
+            return differs("maxInnerIterations", some(max_inner_iterations), some(own.max_inner_iterations));
+        }
+        if forcing != own.forcing {
+            return differs("forcing", format!("{forcing:?}"), format!("{:?}", own.forcing));
+        }
+        if eliminate != own.eliminate {
+            return differs("eliminate", format!("{eliminate:?}"), format!("{:?}", own.eliminate));
+        }
+        Ok(linear)
+    }
+
+    /// Refuses another linear solver.
+    pub fn compare_linear(&self, name: &str) -> Result<(), Error> {
+        let own = self.choice.linear.name();
+        if name == own {
+            return Ok(());
+        }
+        let message = format!(
+            "its linear systems were solved by \"{name}\", and here they are by \"{own}\": make the solver with linear: \"{name}\""
+        );
+        Err(Error::Checkpoint(message))
+    }
+
+    /// The parts of buffers that the next step reads: after a rejected one of a solve that goes on, the kept solution, too.
+    fn parts(&self, problem: &Problem, fresh: bool, again: bool) -> Result<Vec<Part>, Error> {
+        let work = &self.work;
+        let part = |section: u32, slice: Slice, over: Over| Part::new(problem, section, slice, over);
+        let mut parts = vec![part(section::VALUES, work.point, Over::Scalars { moving: false })];
+        if !fresh {
+            return Ok(parts);
+        }
+        parts.push(part(section::STATE, work.state, Over::State));
+        parts.push(part(section::PREVIOUS, work.previous, Over::Scalars { moving: true }));
+        if let Some(descent) = &self.descent {
+            let [history, gram] = descent.memory();
+            parts.push(part(section::DIRECTION, work.z, Over::Unknowns));
+            parts.push(part(section::GRADIENT, work.gradient, Over::Unknowns));
+            parts.push(part(section::HISTORY, history, Over::All));
+            parts.push(part(section::GRAM, gram, Over::All));
+            parts.extend(work.free().filter(|_| work.bounds().is_some()).map(|free| part(section::FREE, free, Over::Unknowns)));
+            parts.push(part(section::TRIAL, problem.arenas()?.1, Over::Scalars { moving: true }));
+            return Ok(parts);
+        }
+        parts.push(part(section::PEAK, work.peak, Over::Unknowns));
+        parts.extend(work.best.map(|best| part(section::BEST, best, Over::Scalars { moving: true })));
+        if again && self.settings.method.keeps_solution() {
+            let [newton, residual] = work.newton()?;
+            let [d, q] = work.steepest.unwrap_or([work.p, work.q]);
+            let kept = [
+                (section::SCALE, work.scale),
+                (section::NEWTON, newton),
+                (section::NEWTON_RESIDUAL, residual),
+                (section::STEEPEST, d),
+                (section::STEEPEST_PRODUCT, q),
+            ];
+            parts.extend(kept.map(|(section, slice)| part(section, slice, Over::Unknowns)));
+        }
+        Ok(parts)
+    }
+
+    /// What the host knows, as a section, and what is to be read of the device. `running`: in the midst of a solve.
+    pub fn save(&self, problem: &Problem, running: bool) -> Result<(Section<'static>, Vec<Part>), Error> {
+        let mut to = Writer::default();
+        let Knobs { damping, floor, forcing } = self.knobs;
+        [damping, floor, forcing].into_iter().for_each(|knob| to.f64(knob));
+        to.flag(self.has_moved);
+        to.flag(self.fresh_state);
+        to.flag(self.revision != problem.revision || problem.linearized_by != Some(self.id));
+        to.u32(self.iterations.len() as u32);
+        self.iterations.iter().for_each(|iteration| write_iteration(&mut to, iteration));
+        to.u32(self.first_iteration);
+        to.option(self.initial_cost, Writer::f64);
+        self.moved.into_iter().for_each(|moved| to.u32(moved));
+        to.option(self.arrival.as_ref(), write_iteration);
+        to.option(self.retreat.as_ref(), write_iteration);
+        to.u32(self.retreats);
+        to.u32(self.offenders.count);
+        to.option(self.offenders.first.as_ref(), |to, offender| {
+            to.u32(offender.iteration);
+            to.text(&offender.term);
+            to.u32(offender.instance);
+        });
+        let again = running && self.again;
+        to.option(running.then_some(()), |to, ()| {
+            self.tests.write(to);
+            to.u32(self.tried);
+            to.f64(self.started_ms.map_or(0.0, |started| now_ms() - started));
+            to.flag(again);
+            let scale = self.host.as_ref().filter(|_| again && !self.settings.method.keeps_solution()).and_then(|host| host.scale());
+            to.option(scale, Writer::numbers);
+            to.option(self.ending.as_ref(), |to, (termination, reason)| {
+                to.u32(*termination as u32);
+                to.text(reason);
+            });
+        });
+        Ok((Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) }, self.parts(problem, self.fresh_state, again)?))
+    }
+
+    /// Reads sections, and the values of all tables, which are the problem's to check.
+    pub fn read_saved(&self, problem: &Problem, sections: &[Section]) -> Result<(Saved, Vec<f64>), Error> {
+        let mut from = Reader::new(find(sections, section::HOST)?);
+        let known = Known::read(&mut from)?;
+        from.end()?;
+        let again = known.running.as_ref().is_some_and(|running| running.again);
+        let unknowns: u32 = problem.moving().map(Table::unknowns).sum();
+        if known.running.iter().filter_map(|running| running.scale.as_ref()).any(|scale| scale.len() != unknowns as usize) {
+            return Err(malformed("its damping is of another number of unknowns").into());
+        }
+        let mut parts = self.parts(problem, known.fresh_state, again)?;
+        let values = parts.remove(0).values(self.precision, sections)?;
+        let device = parts.into_iter().map(|part| Ok((part.section, part.values(self.precision, sections)?)));
+        let device: Vec<(u32, Vec<f64>)> = device.collect::<Result<_, FileError>>()?;
+        // Where no step was accepted yet, there is nothing before it.
+        let may_retreat = known.arrival.is_some() || known.retreat.is_some();
+        for (_, values) in device.iter().filter(|(section, _)| may_retreat && *section == section::PREVIOUS) {
+            problem.check_restored(values, true)?;
+        }
+        Ok((Saved { known, device }, values))
+    }
+
+    /// Becomes what was saved; gives what is to be uploaded. The problem is what it was already.
+    pub fn restore(&mut self, problem: &mut Problem, saved: Saved) -> Result<Vec<Command>, Error> {
+        let Saved { known, device } = saved;
+        let again = known.running.as_ref().is_some_and(|running| running.again);
+        // Buffers may have been made anew since the file was read.
+        let parts = self.parts(problem, known.fresh_state, again)?;
+        let values = |section: u32| device.iter().find(|(known, _)| *known == section).map(|(_, values)| &values[..]);
+        let (mut uploads, mut kept) = (Vec::new(), Vec::new());
+        for part in &parts[1..] {
+            let Some(values) = values(part.section) else { continue };
+            match part.section {
+                section::STATE => {
+                    // J is not there yet.
+                    let mut first = values.to_vec();
+                    let linearized = std::mem::take(&mut first[state::LINEARIZED as usize]);
+                    self.stale = self.descent.is_some().then_some(linearized);
+                    uploads.extend(part.uploads(&first));
+                    kept.extend(part.uploads(values));
+                }
+                section::PEAK | section::PREVIOUS | section::BEST | section::DIRECTION.. => uploads.extend(part.uploads(values)),
+                _ => kept.extend(part.uploads(values)),
+            }
+        }
+        let Known { knobs, has_moved, fresh_state, edited, running, .. } = known;
+        self.knobs = knobs;
+        (self.has_moved, self.fresh_state) = (has_moved, fresh_state);
+        self.revision = if edited { u64::MAX } else { problem.revision };
+        problem.linearized_by = Some(self.id);
+        (self.iterations, self.first_iteration, self.initial_cost) = (known.iterations, known.first_iteration, known.initial_cost);
+        self.moved = known.moved;
+        (self.arrival, self.retreat, self.retreats) = (known.arrival, known.retreat, known.retreats);
+        (self.offenders.count, self.offenders.first) = (known.non_finite, known.offender);
+        self.recordings = [None, None, None];
+        self.sets_out = edited || !fresh_state;
+        self.phase = Phase::Ready;
+        (self.stop, self.hurried, self.again, self.kept, self.resuming) = (None, false, false, None, false);
+        (self.tests, self.tried, self.started_ms, self.ending) = (Tests::default(), 0, None, None);
+        if let Some(running) = running {
+            self.resuming = true;
+            (self.tests, self.tried, self.ending) = (running.tests, running.tried, running.ending);
+            self.started_ms = Some(now_ms() - running.elapsed_ms);
+            if again {
+                self.again = true;
+                self.kept = Some(Kept { uploads: kept, scale: running.scale, knobs });
+            }
+        }
+        Ok(uploads)
+    }
+}
+
+fn write_iteration(to: &mut Writer, iteration: &Iteration) {
+    let Iteration { index, cost, cost_change, gradient_norm, step_norm, damping, radius, length, gain_ratio, .. } = *iteration;
+    to.u32(index);
+    [cost, cost_change, gradient_norm, step_norm, damping, gain_ratio, iteration.ms].into_iter().for_each(|value| to.f64(value));
+    [radius, length].into_iter().for_each(|value| to.option(value, Writer::f64));
+    to.u32(iteration.inner_iterations);
+    to.flag(iteration.accepted);
+}
+
+fn read_iteration(from: &mut Reader) -> Result<Iteration, FileError> {
+    Ok(Iteration {
+        index: from.u32()?,
+        cost: from.f64()?,
+        cost_change: from.f64()?,
+        gradient_norm: from.f64()?,
+        step_norm: from.f64()?,
+        damping: from.f64()?,
+        gain_ratio: from.f64()?,
+        ms: from.f64()?,
+        radius: from.option(Reader::f64)?,
+        length: from.option(Reader::f64)?,
+        inner_iterations: from.u32()?,
+        accepted: from.flag()?,
+    })
+}
+
+impl Known {
+    fn read(from: &mut Reader) -> Result<Self, FileError> {
+        let knobs = Knobs { damping: from.f64()?, floor: from.f64()?, forcing: from.f64()? };
+        let [has_moved, fresh_state, edited] = [from.flag()?, from.flag()?, from.flag()?];
+        let count = from.u32()?;
+        let iterations = from.list(count, read_iteration)?;
+        let known = Self {
+            knobs,
+            has_moved,
+            fresh_state,
+            edited,
+            iterations,
+            first_iteration: from.u32()?,
+            initial_cost: from.option(Reader::f64)?,
+            moved: [from.u32()?, from.u32()?],
+            arrival: from.option(read_iteration)?,
+            retreat: from.option(read_iteration)?,
+            retreats: from.u32()?,
+            non_finite: from.u32()?,
+            offender: from.option(|from| Ok(Offender { iteration: from.u32()?, term: from.text()?, instance: from.u32()? }))?,
+            running: from.option(Running::read)?,
+        };
+        let in_order = (0..).zip(&known.iterations).all(|(place, iteration)| iteration.index == place);
+        let tried = known.running.as_ref().map_or([0; 2], |running| [running.tried, running.tests.count()]);
+        // No more of anything than there were steps.
+        let counts = [known.first_iteration, known.retreats, known.non_finite].into_iter().chain(tried);
+        if !in_order || counts.max() > Some(count) {
+            return Err(malformed("its iterations make no sense"));
+        }
+        Ok(known)
+    }
+}
+
+impl Running {
+    fn read(from: &mut Reader) -> Result<Self, FileError> {
+        Ok(Self {
+            tests: Tests::read(from)?,
+            tried: from.u32()?,
+            elapsed_ms: from.f64()?,
+            again: from.flag()?,
+            scale: from.option(Reader::numbers)?,
+            ending: from.option(|from| {
+                let number = from.u32()?;
+                let known = Termination::ALL.into_iter().find(|known| *known as u32 == number);
+                Ok((known.ok_or_else(|| malformed("it ends for no reason that is known"))?, from.text()?))
+            })?,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+/** Differentiating through a solve: how a function of the solution depends on what the solution was made of. */
+import type { F64 } from "./arrays.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
+import { describe } from "./expression.js";
+import type { Unseen } from "./covariance.js";
+import type { NativeGradients } from "./native.js";
+import type { Constants, TableOf, Variables } from "./table.js";
+import { TermOf, type Term } from "./term.js";
+
+/** ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values. */
+export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number>];
+
+/** How gradients are made. */
+export interface BackwardOptions {
+  /**
+   * With respect to what cotangents are:
+   *
+   * - `"values"` (unless told): the scalars that are stored, as a formula for L over `x.read()` has it.
+   * - `"tangent"`: steps δ of x ⊕ δ, as many as an instance has degrees of freedom.
+   */
+  space?: "values" | "tangent";
+  /**
+   * What becomes of directions along which the cost stays as it is, such as moving everything together, if L changes along them:
+   *
+   * - `"error"` (unless told): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
+   * - `"least-norm"`: that part of the cotangent is left out, as if the solution never moved that way.
+   */
+  deficient?: "error" | "least-norm";
+  /** Eigenvalues of the Hessian, scaled to a diagonal of ones, that count as 0, as a part of the largest; 1e-10 unless told, 1e-5 for values in f32. */
+  rankTolerance?: number;
+  /** ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as {@link Gradients.stationary}; 1e-3 unless told. */
+  stationaryTolerance?: number;
+}
+
+/** The gradients with respect to what a term was given: its data columns as they were given, and its weight (one, or one an instance). */
+export type TermGradients<D> = { readonly [K in keyof D]: F64 } & { readonly weight: F64 };
+
+/** dL/dθ for everything that the solution depends on. */
+export interface Gradients {
+  /** Of a term: for every data column, and the weight, as many values as it has. 0 where a term is disabled. */
+  of<D>(term: Term<D>): TermGradients<D>;
+  /** Of constants: for every scalar. Of variables: for every degree of freedom the gradient with respect to where it is held, if it is fixed or at a limit; else 0. */
+  of(table: Constants<any> | Variables<any>): F64;
+  /** Whether the values are as good as stationary. Where they are not, there is no theorem: solve with smaller tolerances first. */
+  readonly stationary: boolean;
+  /** ‖H⁻¹g‖ / ‖x‖: how far the stationary point is, to first order; and max |gᵢ|, of what may move. Both at the present values. */
+  readonly distance: number;
+  readonly gradientNorm: number;
+  /** Newton's steps, in f64, from the present values to the point whose gradients these are; the variables stay as they are. None where `distance` is more than 0.01. */
+  readonly refinements: number;
+  /** Independent directions along which the cost stays as it is, and what they move. */
+  readonly deficiency: number;
+  readonly unseen: readonly Unseen[];
+  /** Degrees of freedom that are neither fixed nor held by a limit. */
+  readonly unknowns: number;
+  /** How the adjoint system was solved: by singular values, or by a sparse factor of the Hessian. */
+  readonly method: "dense" | "sparse";
+}
+
+const OPTIONS = ["space", "deficient", "rankTolerance", "stationaryTolerance"];
+
+/** Refuses options that are none. @internal */
+export function checkBackwardOptions(options: BackwardOptions): void {
+  mustBeObject(options, "backward(of, options): options");
+  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
+  if (unknown) throw new LeastwiseError("invalid-option", `backward: options have no "${unknown}" (they have: ${OPTIONS.join(", ")})`);
+  const { space, deficient, rankTolerance, stationaryTolerance } = options;
+  if (space !== undefined && space !== "values" && space !== "tangent") throw new LeastwiseError("invalid-option", `space must be "values" or "tangent", not ${describe(space)}`);
+  if (deficient !== undefined && deficient !== "error" && deficient !== "least-norm") throw new LeastwiseError("invalid-option", `deficient must be "error" or "least-norm", not ${describe(deficient)}`);
+  for (const [name, value] of [["rankTolerance", rankTolerance], ["stationaryTolerance", stationaryTolerance]] as const) {
+    if (value !== undefined && typeof value !== "number") throw new LeastwiseError("invalid-option", `${name} must be a number, not ${describe(value)}`);
+  }
+}
+
+/** Tables with the lengths of their cotangents, and these one after the other. @internal */
+export function packCotangents(of: readonly Cotangent[], own: (variables: unknown, what: string) => TableOf<unknown, boolean>): { tables: Uint32Array; values: Float64Array } {
+  if (!Array.isArray(of)) throw new LeastwiseError("invalid-option", `backward(of): a list of [variables, cotangent], not ${describe(of)}`);
+  const parts = of.map((pair: Cotangent, k) => {
+    if (!Array.isArray(pair) || pair.length !== 2) throw new LeastwiseError("invalid-option", `backward(of): of[${k}] must be [variables, cotangent], not ${describe(pair)}`);
+    const table = own(pair[0], `backward(of): of[${k}][0]`);
+    if (typeof pair[1] !== "object" || pair[1] === null || typeof pair[1].length !== "number") throw new LeastwiseError("invalid-option", `backward(of): the cotangent of "${table.name}" must be an array of numbers, not ${describe(pair[1])}`);
+    return { handle: table.handle, values: Float64Array.from(pair[1] as ArrayLike<number>) };
+  });
+  const values = new Float64Array(parts.reduce((sum, part) => sum + part.values.length, 0));
+  let next = 0;
+  for (const part of parts) { values.set(part.values, next); next += part.values.length; }
+  return { tables: Uint32Array.from(parts.flatMap((part) => [part.handle, part.values.length])), values };
+}
+
+/** @internal */
+export class GradientsOf implements Gradients {
+  readonly #terms = new Map<number, { columns: Float64Array[]; weight: Float64Array }>();
+  readonly #tables = new Map<number, Float64Array>();
+
+  constructor(private readonly made: NativeGradients, private readonly problem: object, private readonly own: (variables: unknown, what: string) => TableOf<unknown, boolean>) {
+    let next = 0;
+    const take = (length: number): Float64Array => made.values.slice(next, next += length);
+    for (const { term, columns, weight } of made.terms) this.#terms.set(term, { columns: columns.map(take), weight: take(weight) });
+    for (const { table, values } of made.tables) this.#tables.set(table, take(values));
+  }
+
+  get stationary(): boolean { return this.made.stationary; }
+  get distance(): number { return this.made.distance; }
+  get gradientNorm(): number { return this.made.gradientNorm; }
+  get refinements(): number { return this.made.refinements; }
+  get deficiency(): number { return this.made.deficiency; }
+  get unseen(): readonly Unseen[] { return this.made.unseen; }
+  get unknowns(): number { return this.made.unknowns; }
+  get method(): "dense" | "sparse" { return this.made.method; }
+
+  of<D>(term: Term<D>): TermGradients<D>;
+  of(table: Constants<any> | Variables<any>): F64;
+  of(what: unknown): unknown {
+    if (!(what instanceof TermOf)) {
+      const found = this.#tables.get(this.own(what, "gradients.of(…)").handle);
+      if (!found) throw new LeastwiseError("invalid-option", "gradients.of(table): it was made after these gradients");
+      return found;
+    }
+    const found = what.problem === this.problem ? this.#terms.get(what.handle) : undefined;
+    if (!found) throw new LeastwiseError("foreign-variable", `gradients.of(term): "${what.name}" is no term of this problem, or was made after these gradients`, { term: what.name });
+    const { columns, weight } = found;
+    return { ...Object.fromEntries(what.columnNames.map((name, k) => [name, columns[k]])), weight };
+  }
+}

@@ -1,0 +1,123 @@
+/** Outliers without a good start: graduated non-convexity. */
+import { firstNonIndex, isArrayLike, type F64, type Indices, type Mask } from "./arrays.js";
+import { LeastwiseError, mustBeObject } from "./errors.js";
+import { describe } from "./expression.js";
+import type { NativeGraduated } from "./native.js";
+import type { Report } from "./report.js";
+import type { SolveOptions } from "./solver.js";
+import { TermOf, type Term } from "./term.js";
+
+/** A term whose instances may be outliers. */
+export interface Suspect {
+  term: Term<any>;
+  /** c̄: the largest √w ‖r‖ of an inlier. With inverse variances as weights, the root of a quantile of χ² with as many degrees of freedom as r has rows. */
+  threshold: number;
+  /** Instances that are inliers, whatever their residuals: a list or a mask. */
+  knownInliers?: Indices | Mask;
+}
+
+/** How to solve, what may be outliers, and how μ moves on. */
+export interface GraduatedOptions extends SolveOptions {
+  /** Terms whose instances may be outliers; all others are trusted. */
+  suspects: readonly Suspect[];
+  /**
+   * The robust cost in the end:
+   *
+   * - `"tls"` (unless told): truncated least squares, Σ min(r², c̄²). Weights end at 0 and 1.
+   * - `"gm"`: Geman and McClure's, Σ c̄²r² / (c̄² + r²).
+   */
+  cost?: "tls" | "gm";
+  /** What μ is multiplied with (`"tls"`) or divided by (`"gm"`) from round to round; 1.4 unless told. */
+  muStep?: number;
+  /** Weighted solves after the first one; 100 unless told. */
+  maxRounds?: number;
+  /** `"tls"` ends when the weighted cost changes by this part of itself from round to round; 1e-5 unless told. */
+  roundTolerance?: number;
+}
+
+/** Why a graduated solve ended. */
+export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" | "max-rounds" | "stopped";
+
+/** What came of it. The variables are where the last solve left them; the terms' own weights are as they were. */
+export interface GraduatedReport {
+  /** Of the last solve, with its weights. */
+  readonly report: Report;
+  /**
+   * - `"all-inliers"`: no residual of the least-squares solution is beyond its threshold by so much that weights would tell it apart
+   * - `"binary"`: all weights are 0 or 1; `"settled"`: the weighted cost does not change any more
+   * - `"schedule"`: μ has come to its end (`"gm"`)
+   * - `"max-rounds"`, `"stopped"`
+   */
+  readonly ending: GraduatedEnding;
+  /** Weighted solves after the first, the steps of all solves, and the last μ (undefined where there was no round). */
+  readonly rounds: number;
+  readonly steps: number;
+  readonly mu: number | undefined;
+  /** The last factors of a term's weights, between 0 and 1, one an instance. */
+  weights(term: Term<any>): F64;
+  /** 1 for instances with a factor above ½. */
+  inliers(term: Term<any>): Uint8Array;
+}
+
+/** Terms, thresholds and known inliers as they cross; and the options that are those of a solve. @internal */
+export function packSuspects(options: GraduatedOptions, problem: object): { terms: Uint32Array; thresholds: Float64Array; known: Uint32Array; solve: SolveOptions } {
+  mustBeObject(options, "solveGraduated(options): options");
+  const { suspects, cost, muStep, maxRounds, roundTolerance, ...solve } = options;
+  if (!Array.isArray(suspects)) throw new LeastwiseError("invalid-option", `suspects must be a list of { term, threshold }, not ${describe(suspects)}`);
+  if (cost !== undefined && cost !== "tls" && cost !== "gm") throw new LeastwiseError("invalid-option", `cost must be "tls" or "gm", not ${describe(cost)}`);
+  for (const [name, value] of [["muStep", muStep], ["maxRounds", maxRounds], ["roundTolerance", roundTolerance]] as const) {
+    if (value !== undefined && typeof value !== "number") throw new LeastwiseError("invalid-option", `${name} must be a number, not ${describe(value)}`);
+  }
+  const parts = suspects.map((suspect: Suspect, k) => {
+    mustBeObject(suspect, `suspects[${k}]`);
+    const { term, threshold, knownInliers, ...rest } = suspect;
+    const unknown = Object.keys(rest)[0];
+    if (unknown !== undefined) throw new LeastwiseError("invalid-option", `suspects[${k}] has no "${unknown}" (it has: term, threshold, knownInliers)`);
+    if (!(term instanceof TermOf)) throw new LeastwiseError("invalid-option", `suspects[${k}].term must be a term of this problem, not ${describe(term)}`);
+    if (term.problem !== problem) throw new LeastwiseError("foreign-variable", `suspects[${k}].term is "${term.name}" of another problem`, { term: term.name });
+    if (typeof threshold !== "number") throw new LeastwiseError("invalid-option", `suspects[${k}].threshold must be a positive number, not ${describe(threshold)}`, { term: term.name });
+    return { handle: term.handle, threshold, known: knownOf(`suspects[${k}].knownInliers`, term.count, knownInliers) };
+  });
+  return {
+    terms: Uint32Array.from(parts.flatMap((part) => [part.handle, part.known.length])),
+    thresholds: Float64Array.from(parts, (part) => part.threshold),
+    known: Uint32Array.from(parts.flatMap((part) => part.known)),
+    solve,
+  };
+}
+
+/** Instances of a list, or of a mask. */
+function knownOf(what: string, count: number, known: Indices | Mask | undefined): number[] {
+  if (known === undefined) return [];
+  if (!isArrayLike(known)) throw new LeastwiseError("invalid-option", `${what} must be a list of instances or a mask (a Uint8Array), not ${describe(known)}`);
+  if (known instanceof Uint8Array) {
+    if (known.length !== count) throw new LeastwiseError("data-length", `${what}: the mask has ${known.length} values, but ${count} are needed (one an instance)`);
+    return Array.from(known, (flag, k) => (flag ? k : -1)).filter((k) => k >= 0);
+  }
+  const wrong = firstNonIndex(known);
+  if (wrong >= 0) throw new LeastwiseError("index-out-of-range", `${what}[${wrong}] is ${known[wrong]}, which is no index`);
+  return Array.from(known);
+}
+
+/** @internal */
+export class GraduatedReportOf implements GraduatedReport {
+  readonly #weights = new Map<number, Float64Array>();
+
+  constructor(private readonly made: NativeGraduated, readonly report: Report, terms: Uint32Array) {
+    let next = 0;
+    made.counts.forEach((count, k) => this.#weights.set(terms[2 * k]!, made.weights.slice(next, next += count)));
+  }
+
+  get ending(): GraduatedEnding { return this.made.ending as GraduatedEnding; }
+  get rounds(): number { return this.made.rounds; }
+  get steps(): number { return this.made.steps; }
+  get mu(): number | undefined { return this.made.mu ?? undefined; }
+
+  weights(term: Term<any>): F64 {
+    const found = term instanceof TermOf ? this.#weights.get(term.handle) : undefined;
+    if (!found) throw new LeastwiseError("invalid-option", "weights(term): it was none of the suspects");
+    return found.slice();
+  }
+
+  inliers(term: Term<any>): Uint8Array { return Uint8Array.from(this.weights(term), (weight) => Number(weight > 0.5)); }
+}

@@ -1,0 +1,107 @@
+/** Several starts: the best of many solves. */
+import { LeastwiseError, mustBeObject } from "./errors.js";
+import { describe } from "./expression.js";
+import type { F64 } from "./arrays.js";
+import type { Report } from "./report.js";
+import type { Solver, SolveOptions } from "./solver.js";
+import type { TableOf, Variables } from "./table.js";
+
+/** Where a solve begins: values of some variables, flat, for all of their instances. All others begin where they are now. */
+export type Start = readonly (readonly [of: Variables<any>, values: ArrayLike<number>])[];
+
+/** Starts that are drawn. */
+export interface SampledStarts {
+  count: number;
+  /** Makes the k-th start; `random()` is uniform in [0, 1), from a generator of this start's own. */
+  sample: (random: () => number, k: number) => Start;
+  /** A whole number; 0 unless told. The same one draws the same starts, whatever their number. */
+  seed?: number;
+}
+
+/** How to solve, and from where. */
+export interface MultiStartOptions extends SolveOptions {
+  /** Starts one by one (`[]` is where everything is now), or drawn ones. */
+  starts: readonly Start[] | SampledStarts;
+  /** Called when a start is done; returning `"stop"` ends it all. */
+  onStart?: (done: { index: number; report: Report | undefined; best: number }) => void | "stop";
+}
+
+/** What came of all starts. The variables are where the best one ended. */
+export interface MultiStartReport {
+  /** The first start of the lowest cost, and its report. */
+  readonly best: number;
+  readonly report: Report;
+  /** What every start ended with; infinite where it could not begin, because a residual is not finite there. Starts that were not reached any more are missing. */
+  readonly costs: F64;
+  readonly reports: readonly (Report | undefined)[];
+}
+
+/** The starts' values as tables and arrays, one start after the other. @internal */
+function* startsOf(starts: readonly Start[] | SampledStarts, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Generator<[TableOf<unknown, boolean>, ArrayLike<number>][]> {
+  const tables = (start: Start, k: number) => {
+    if (!Array.isArray(start)) throw new LeastwiseError("invalid-option", `starts: start ${k} must be a list of [variables, values], not ${describe(start)}`);
+    return start.map((pair: Start[number]): [TableOf<unknown, boolean>, ArrayLike<number>] => {
+      if (!Array.isArray(pair) || pair.length !== 2) throw new LeastwiseError("invalid-option", `starts: start ${k} must be a list of [variables, values], not of ${describe(pair)}`);
+      const table = own(pair[0], `starts: start ${k}`);
+      if (table.constant) throw new LeastwiseError("shape", `starts: "${table.name}" is a constant, which no solve moves`);
+      return [table, pair[1]];
+    });
+  };
+  if (Array.isArray(starts)) {
+    for (const [k, start] of starts.entries()) yield tables(start, k);
+    return;
+  }
+  mustBeObject(starts, "starts");
+  const { count, sample, seed = 0 } = starts as SampledStarts;
+  if (!(Number.isInteger(count) && count > 0)) throw new LeastwiseError("invalid-option", `starts.count must be a positive whole number, not ${describe(count)}`);
+  if (typeof sample !== "function") throw new LeastwiseError("invalid-option", `starts.sample must be a function, not ${describe(sample)}`);
+  if (!Number.isSafeInteger(seed)) throw new LeastwiseError("invalid-option", `starts.seed must be a whole number, not ${describe(seed)}`);
+  for (let k = 0; k < count; k++) yield tables(sample(uniform(seed, k), k), k);
+}
+
+/** A generator of its own for every start (SplitMix32: Steele, Lea & Flood 2014, with the finaliser of MurmurHash3). */
+function uniform(seed: number, start: number): () => number {
+  let state = (Math.imul(seed | 0, 0x9e3779b9) ^ Math.imul(start + 1, 0x85ebca6b)) | 0;
+  const word = () => {
+    state = (state + 0x9e3779b9) | 0;
+    let z = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+    z = Math.imul(z ^ (z >>> 13), 0xc2b2ae35);
+    return (z ^ (z >>> 16)) >>> 0;
+  };
+  return () => ((word() >>> 5) * 0x4000000 + (word() >>> 6)) / 2 ** 53;
+}
+
+/** Solves from every start, each as if it were the only one, and leaves everything where the best one ended. @internal */
+export async function solveFrom(solver: Solver, { starts, onStart, signal }: MultiStartOptions, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Promise<MultiStartReport> {
+  if (onStart !== undefined && typeof onStart !== "function") throw new LeastwiseError("invalid-option", "onStart must be a function");
+  const beginning = await solver.save();
+  const costs: number[] = [], reports: (Report | undefined)[] = [];
+  let best = -1, kept = beginning, refused: unknown;
+  try {
+    for (const values of startsOf(starts, own)) {
+      const index = costs.length;
+      solver.restore(beginning);
+      for (const [table, start] of values) table.write(start);
+      let report: Report | undefined;
+      try {
+        report = await solver.solve();
+      } catch (thrown) {
+        // Where a residual is not finite no solve begins; elsewhere it may.
+        if (!(thrown instanceof LeastwiseError && thrown.code === "non-finite")) throw thrown;
+        refused ??= thrown;
+      }
+      costs.push(report?.cost ?? Infinity);
+      reports.push(report);
+      if (report && (best < 0 || report.cost < costs[best]!)) {
+        best = index;
+        kept = await solver.save();
+      }
+      if (onStart?.({ index, report, best }) === "stop" || signal?.aborted) break;
+    }
+  } finally {
+    // Whatever a callback threw: never in the midst of a start.
+    solver.restore(kept);
+  }
+  if (best < 0) throw refused ?? new LeastwiseError("invalid-option", "starts: there must be at least one");
+  return { best, report: reports[best]!, costs: Float64Array.from(costs), reports };
+}
