@@ -219,6 +219,62 @@ fn live_steps_go_on_to_the_bit() {
     }
 }
 
+/// Methods by the gradient alone.
+const DESCENTS: [&str; 4] = ["lbfgs", "nonlinear-cg", "gradient-descent", "adam"];
+
+fn descent(method: &str) -> Options {
+    let memory = (method == "lbfgs").then_some(3.0);
+    Options { method: Some(method.into()), memory, max_iterations: Some(9.0), ..Options::default() }
+}
+
+#[test]
+fn methods_by_the_gradient_go_on_to_the_bit() {
+    let scenes = [
+        With { fixed: true, rotations: true, energy: true, ..With::default() },
+        With { bounds: true, fixed: true, rotations: true, sums: true, ..With::default() },
+    ];
+    let backends: [Backend; 4] = [
+        ("cpu f64", || cpu(Precision::F64).into()),
+        ("cpu f32", || cpu(Precision::F32).into()),
+        ("cpu, small limits", || cpu_with(Precision::F64, Limits::SMALL).into()),
+        ("webgpu", || shared_gpu(None)),
+    ];
+    for (name, fresh) in backends {
+        for method in DESCENTS {
+            for with in scenes {
+                check(&mut { fresh }, with, &descent(method), &format!("{name}, {method}, {with:?}"));
+            }
+        }
+    }
+}
+
+/// In the midst of a search, too.
+#[test]
+fn live_searches_go_on_to_the_bit() {
+    let with = With { bounds: true, rotations: true, ..With::default() };
+    let mut session = cpu(Precision::F64);
+    for method in DESCENTS {
+        let options = Options { max_iterations: Some(50.0), ..descent(method) };
+        for before in 1..8 {
+            let own = scene(&mut session, &Numbers::new(SEED), with);
+            let solver = session.solver(own.problem, &options).unwrap();
+            session.advance(solver, before, f64::INFINITY).unwrap();
+            let file = save(&mut session, solver);
+            session.advance(solver, 6, f64::INFINITY).unwrap();
+            let last = step(&mut session, solver);
+            let ended = values(&mut session, &own);
+            session.free_problem(own.problem);
+            let own = scene(&mut session, &Numbers::new(SEED), with);
+            let solver = session.solver(own.problem, &options).unwrap();
+            session.restore(solver, &file).unwrap();
+            session.advance(solver, 6, f64::INFINITY).unwrap();
+            same(&[step(&mut session, solver)], &[last], &format!("{method}, after {before}"));
+            assert_eq!(values(&mut session, &own), ended, "{method}, after {before}");
+            session.free_problem(own.problem);
+        }
+    }
+}
+
 /// Data, weights, losses, what is fixed, bounded and disabled: as they were when the file was made, also where an edit had
 /// not been felt by a step yet.
 #[test]

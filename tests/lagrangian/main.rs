@@ -8,7 +8,7 @@ use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Relation, Slot, TermSpec, Weight};
-use leastwise::session::Session;
+use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use support::classics::Writer;
 use support::*;
@@ -311,4 +311,43 @@ fn what_is_no_constraint_is_refused() {
     }
     session.free_term(scene.problem, term).unwrap();
     assert!(session.multipliers(scene.problem, term).is_err());
+}
+
+/// A file has multipliers and penalties: what a solve found is where the next begins, in another session as well.
+#[test]
+fn checkpoints_have_multipliers() {
+    let make = |session: &mut Session| {
+        let scene = Scene::new(session, &[1.5, 0.3]);
+        scene.residuals(session, "near", |w, x| vec![w.linear(&[(1.0, x[0])], -3.0), w.linear(&[(1.0, x[1])], -4.0)]);
+        let circle = scene.constrain(session, "circle", Relation::Zero, |w, x| {
+            let squares = [w.op(Square, &[x[0]]), w.op(Square, &[x[1]])];
+            vec![w.linear(&[(1.0, squares[0]), (1.0, squares[1])], -2.0)]
+        });
+        (scene, circle)
+    };
+    let mut session = cpu(Precision::F64);
+    let (scene, circle) = make(&mut session);
+    let solver = session.solver(scene.problem, &with("lm")).unwrap();
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    finish(&mut session, task, |_| {});
+    let task = session.save(solver).unwrap();
+    let Progress::Answer(Answer::Bytes(file)) = finish(&mut session, task, |_| {}) else { panic!("no file") };
+    let found = session.multipliers(scene.problem, circle).unwrap();
+    let mut other = cpu(Precision::F64);
+    let (twin, restored) = make(&mut other);
+    let solver = other.solver(twin.problem, &with("lm")).unwrap();
+    other.restore(solver, &file).unwrap();
+    assert_eq!(other.multipliers(twin.problem, restored).unwrap(), found);
+    let again = solve(&mut other, twin.problem, &with("lm"));
+    assert_feasible(&again, 1e-6, "resumed");
+    // Another kind of constraint is another problem.
+    let mut third = cpu(Precision::F64);
+    let unlike = Scene::new(&mut third, &[1.5, 0.3]);
+    unlike.residuals(&mut third, "near", |w, x| vec![w.linear(&[(1.0, x[0])], -3.0), w.linear(&[(1.0, x[1])], -4.0)]);
+    unlike.constrain(&mut third, "circle", Relation::AtMostZero, |w, x| {
+        let squares = [w.op(Square, &[x[0]]), w.op(Square, &[x[1]])];
+        vec![w.linear(&[(1.0, squares[0]), (1.0, squares[1])], -2.0)]
+    });
+    let solver = third.solver(unlike.problem, &with("lm")).unwrap();
+    assert!(matches!(third.restore(solver, &file), Err(Error::Checkpoint(_))));
 }
