@@ -1,106 +1,206 @@
-//! Twin of `shaders/project_blocks.wgsl`, in working memory of its own.
+//! Twin of `shaders/project_blocks.wgsl`, in working memory of its own: several matrices abreast, each with the arithmetic that it
+//! would have alone.
 
+use super::super::threads;
 use super::super::{Bindings, Work};
 use super::blocks::row_start;
 use crate::device::binding::{ARENA, VECTOR_IN, VECTOR_OUT};
 use crate::kernel::NEGATIVE;
 use crate::real::Real;
+use std::ops::Range;
 
 const SWEEPS: usize = 16;
+
+/// Matrices abreast: what a processor's registers hold, several times over, since square roots and quotients wait long.
+const ABREAST: usize = 8;
+
+/// One entry of each of these matrices.
+type Lanes<R> = [R; ABREAST];
+
+fn each<R: Real>(value: impl Fn(usize) -> R) -> Lanes<R> {
+    std::array::from_fn(value)
+}
+
+/// What is asked of the eigenvalues.
+#[derive(Clone, Copy)]
+struct Wanted<R> {
+    width: usize,
+    absolute: bool,
+    epsilon: R,
+    tolerance: R,
+}
+
+/// Matrices of a task.
+const TASK: usize = 256;
 
 /// Eigenvalues λ of packed symmetric matrices become max(λ, ε) or max(|λ|, ε).
 pub fn project_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [width, absolute, first, ..] = work.params.words;
     let (width, first, count) = (width as usize, first as usize, work.params.count as usize);
     let limits: &[R] = bindings.read(ARENA);
-    let (epsilon, tolerance) = (limits[0], limits[1]);
+    let wanted = Wanted { width, absolute: absolute != 0, epsilon: limits[0], tolerance: limits[1] };
     let (map, columns, blocks) = (bindings.index(), bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let packed = row_start(width);
-    let (mut given, mut block, mut vectors) = (vec![R::ZERO; packed], vec![R::ZERO; packed], vec![R::ZERO; width * width]);
-    for i in work.items() {
-        for (value, &code) in given.iter_mut().zip(map) {
-            *value = match code & !NEGATIVE {
-                0 => R::ZERO,
-                column if code & NEGATIVE != 0 => -columns[(column as usize - 1) * count + i],
-                column => columns[(column as usize - 1) * count + i],
-            };
+    let items = work.items();
+    let tasks: Vec<Range<usize>> = items.clone().step_by(TASK).map(|start| start..items.end.min(start + TASK)).collect();
+    // A matrix is worth many elements of a vector.
+    let projected = threads::map(tasks.clone(), items.len() * packed * packed, |items| {
+        let mut results = vec![R::ZERO; packed * items.len()];
+        let mut abreast = Abreast::new(width);
+        for start in items.clone().step_by(ABREAST) {
+            // Past the end, the last one again.
+            let item = |lane: usize| (start + lane).min(items.end - 1);
+            for (entry, &code) in abreast.given.iter_mut().zip(map) {
+                *entry = match code & !NEGATIVE {
+                    0 => [R::ZERO; ABREAST],
+                    column if code & NEGATIVE != 0 => each(|lane| -columns[(column as usize - 1) * count + item(lane)]),
+                    column => each(|lane| columns[(column as usize - 1) * count + item(lane)]),
+                };
+            }
+            abreast.project(wanted);
+            let lanes = ABREAST.min(items.end - start);
+            for (k, entry) in abreast.given.iter().enumerate() {
+                results[k * items.len() + start - items.start..][..lanes].copy_from_slice(&entry[..lanes]);
+            }
         }
-        block.copy_from_slice(&given);
-        let largest = given.iter().fold(R::ZERO, |largest, value| if value.abs() > largest { value.abs() } else { largest });
-        let finite = given.iter().all(|value| value.is_finite());
-        if finite && !is_semidefinite(&mut block, width, epsilon, tolerance * largest) {
-            block.copy_from_slice(&given);
-            diagonalise(&mut block, &mut vectors, width, R::from_f64(0.0625) * tolerance * largest);
-            for k in 0..width {
-                let eigenvalue = block[row_start(k) + k];
-                let kept = if absolute != 0 { eigenvalue.abs() } else { eigenvalue };
-                let lacking = (if kept > epsilon { kept } else { epsilon }) - eigenvalue;
-                for r in 0..width {
-                    for c in 0..=r {
-                        given[row_start(r) + c] += lacking * vectors[r * width + k] * vectors[c * width + k];
+        results
+    });
+    for (items, results) in tasks.into_iter().zip(projected) {
+        for k in 0..packed {
+            blocks[(first + k) * count + items.start..][..items.len()].copy_from_slice(&results[k * items.len()..][..items.len()]);
+        }
+    }
+}
+
+/// Packed matrices side by side.
+struct Abreast<R> {
+    given: Vec<Lanes<R>>,
+    block: Vec<Lanes<R>>,
+    /// Eigenvectors, row by row.
+    vectors: Vec<Lanes<R>>,
+}
+
+impl<R: Real> Abreast<R> {
+    fn new(width: usize) -> Self {
+        let packed = row_start(width);
+        let zeros = |len: usize| vec![[R::ZERO; ABREAST]; len];
+        Self { given: zeros(packed), block: zeros(packed), vectors: zeros(width * width) }
+    }
+
+    fn project(&mut self, wanted: Wanted<R>) {
+        let Wanted { width, absolute, epsilon, tolerance } = wanted;
+        let mut largest = [R::ZERO; ABREAST];
+        let mut finite = [true; ABREAST];
+        for entry in &self.given {
+            for lane in 0..ABREAST {
+                let size = entry[lane].abs();
+                largest[lane] = if size > largest[lane] { size } else { largest[lane] };
+                finite[lane] &= entry[lane].is_finite();
+            }
+        }
+        self.block.copy_from_slice(&self.given);
+        let least = each(|lane| tolerance * largest[lane]);
+        let semidefinite = are_semidefinite(&mut self.block, width, epsilon, &least);
+        let changes: [bool; ABREAST] = std::array::from_fn(|lane| finite[lane] && !semidefinite[lane]);
+        if changes == [false; ABREAST] {
+            return;
+        }
+        self.block.copy_from_slice(&self.given);
+        diagonalise(&mut self.block, &mut self.vectors, width, &each(|lane| R::from_f64(0.0625) * tolerance * largest[lane]), changes);
+        for k in 0..width {
+            let eigenvalue = self.block[row_start(k) + k];
+            let lacking = each(|lane| {
+                let kept = if absolute { eigenvalue[lane].abs() } else { eigenvalue[lane] };
+                (if kept > epsilon { kept } else { epsilon }) - eigenvalue[lane]
+            });
+            for r in 0..width {
+                for c in 0..=r {
+                    let (u, v, entry) = (&self.vectors[r * width + k], &self.vectors[c * width + k], &mut self.given[row_start(r) + c]);
+                    for lane in 0..ABREAST {
+                        let sum = entry[lane] + lacking[lane] * u[lane] * v[lane];
+                        entry[lane] = if changes[lane] { sum } else { entry[lane] };
                     }
                 }
             }
         }
-        given.iter().enumerate().for_each(|(k, value)| blocks[(first + k) * count + i] = *value);
     }
 }
 
 /// Whether a − εI has a factor L Lᵀ up to `least`; L takes the place of a.
-fn is_semidefinite<R: Real>(a: &mut [R], width: usize, epsilon: R, least: R) -> bool {
+fn are_semidefinite<R: Real>(a: &mut [Lanes<R>], width: usize, epsilon: R, least: &Lanes<R>) -> [bool; ABREAST] {
+    let mut holds = [true; ABREAST];
     for r in 0..width {
         for c in 0..=r {
             let mut value = a[row_start(r) + c];
             if r == c {
-                value -= epsilon;
+                value.iter_mut().for_each(|value| *value -= epsilon);
             }
             for k in 0..c {
-                value -= a[row_start(r) + k] * a[row_start(c) + k];
+                let (u, v) = (a[row_start(r) + k], a[row_start(c) + k]);
+                for lane in 0..ABREAST {
+                    value[lane] -= u[lane] * v[lane];
+                }
             }
             if r == c {
-                if value < -least {
-                    return false;
+                for lane in 0..ABREAST {
+                    holds[lane] &= value[lane] >= -least[lane];
+                    // What is no pivot may have any root.
+                    let root = value[lane].abs().sqrt();
+                    value[lane] = if value[lane] > least[lane] { root } else { R::ZERO };
                 }
-                value = if value > least { value.sqrt() } else { R::ZERO };
             } else {
                 let pivot = a[row_start(c) + c];
-                if pivot > R::ZERO {
-                    value = value / pivot;
-                } else if value.abs() > least {
-                    return false;
-                } else {
-                    value = R::ZERO;
+                for lane in 0..ABREAST {
+                    let is_pivot = pivot[lane] > R::ZERO;
+                    holds[lane] &= is_pivot || value[lane].abs() <= least[lane];
+                    value[lane] = if is_pivot { value[lane] / pivot[lane] } else { R::ZERO };
                 }
             }
             a[row_start(r) + c] = value;
         }
     }
-    true
+    holds
 }
 
-/// a becomes diagonal, as far as entries exceed `least`; the columns of v are its eigenvectors.
-fn diagonalise<R: Real>(a: &mut [R], v: &mut [R], width: usize, least: R) {
+/// a becomes diagonal, as far as entries exceed `least`; the columns of v are its eigenvectors. Where nothing is to change, a
+/// matrix stays: its rotations are by 0.
+fn diagonalise<R: Real>(a: &mut [Lanes<R>], v: &mut [Lanes<R>], width: usize, least: &Lanes<R>, changes: [bool; ABREAST]) {
     let at = |r: usize, c: usize| row_start(r.max(c)) + r.min(c);
-    v.iter_mut().enumerate().for_each(|(k, entry)| *entry = if k / width == k % width { R::ONE } else { R::ZERO });
+    let unit = |k: usize| if k / width == k % width { R::ONE } else { R::ZERO };
+    v.iter_mut().enumerate().for_each(|(k, entry)| *entry = [unit(k); ABREAST]);
     for _ in 0..SWEEPS {
         let mut done = true;
         for q in 1..width {
             for p in 0..q {
                 let off = a[at(q, p)];
-                if off.abs() <= least {
+                let turns: [bool; ABREAST] = std::array::from_fn(|lane| changes[lane] && off[lane].abs() > least[lane]);
+                if turns == [false; ABREAST] {
                     continue;
                 }
                 done = false;
-                let cotangent = R::from_f64(0.5) * (a[at(q, q)] - a[at(p, p)]) / off;
-                let size = R::ONE / (cotangent.abs() + (cotangent * cotangent + R::ONE).sqrt());
-                let t = if cotangent < R::ZERO { -size } else { size };
-                let c = R::ONE / (t * t + R::ONE).sqrt();
-                let s = t * c;
-                a[at(p, p)] -= t * off;
-                a[at(q, q)] += t * off;
-                a[at(q, p)] = R::ZERO;
-                let h = s / (R::ONE + c);
-                let turned = |x: R, y: R| (x - s * (y + h * x), y + s * (x - h * y));
+                let (app, aqq) = (a[at(p, p)], a[at(q, q)]);
+                let (mut s, mut h, mut shift) = ([R::ZERO; ABREAST], [R::ZERO; ABREAST], [R::ZERO; ABREAST]);
+                for lane in 0..ABREAST {
+                    // Another number than 0 is divided by where nothing is to be turned.
+                    let divisor = if turns[lane] { off[lane] } else { R::ONE };
+                    let cotangent = R::from_f64(0.5) * (aqq[lane] - app[lane]) / divisor;
+                    let size = R::ONE / (cotangent.abs() + (cotangent * cotangent + R::ONE).sqrt());
+                    let t = if cotangent < R::ZERO { -size } else { size };
+                    let c = R::ONE / (t * t + R::ONE).sqrt();
+                    let sine = t * c;
+                    s[lane] = if turns[lane] { sine } else { R::ZERO };
+                    h[lane] = if turns[lane] { sine / (R::ONE + c) } else { R::ZERO };
+                    shift[lane] = if turns[lane] { t * off[lane] } else { R::ZERO };
+                }
+                a[at(p, p)] = each(|lane| app[lane] - shift[lane]);
+                a[at(q, q)] = each(|lane| aqq[lane] + shift[lane]);
+                a[at(q, p)] = each(|lane| if turns[lane] { R::ZERO } else { off[lane] });
+                let turned = |x: Lanes<R>, y: Lanes<R>| {
+                    (
+                        each(|lane| x[lane] - s[lane] * (y[lane] + h[lane] * x[lane])),
+                        each(|lane| y[lane] + s[lane] * (x[lane] - h[lane] * y[lane])),
+                    )
+                };
                 for r in 0..width {
                     if r != p && r != q {
                         (a[at(r, p)], a[at(r, q)]) = turned(a[at(r, p)], a[at(r, q)]);
