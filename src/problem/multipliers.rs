@@ -146,6 +146,14 @@ impl Problem {
         terms.filter(|(_, term)| term.enabled).filter_map(|(number, term)| Some((number, term, term.constraint.as_ref()?)))
     }
 
+    /// Refuses constraints where what is asked for has no word for them.
+    pub fn without_constraints(&self, what: &str, why: &str) -> Result<(), Error> {
+        match self.enabled_constraints().next() {
+            None => Ok(()),
+            Some((_, term, _)) => Err(Error::InvalidOption(format!("{what}: \"{}\" is a constraint, {why}: disable it", term.name))),
+        }
+    }
+
     /// Sets a constraint's μ and s; s is what the device will have of it.
     pub fn set_multipliers(&mut self, device: &Device, term: u32, penalty: f64, mut shifts: Vec<f64>) -> Result<(), Error> {
         if device.precision() == crate::device::Precision::F32 {

@@ -177,6 +177,7 @@ impl Session {
         if !of.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
+        of.without_constraints("backward()", "whose multipliers move with what the gradient is of")?;
         if let Some(term) = of.terms().find(|term| term.enabled && term.entries.is_some()) {
             let message = "sums over rows of any length (sumOver), of which there are no second derivatives: use .rows(…), or disable it";
             return Err(Error::InvalidOption(format!("backward(): term \"{}\" {message}", term.name)));

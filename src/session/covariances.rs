@@ -60,6 +60,7 @@ impl Session {
         if !entry.problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
+        entry.problem.without_constraints("covariance()", "and what residuals say of variables has no word for it")?;
         if let Some(energy) = entry.problem.enabled_batches().find(|batch| batch.projection.is_some()) {
             let message = format!(
                 "covariance(): \"{}\" is an energy, and what residuals say of variables has no word for it: disable it",

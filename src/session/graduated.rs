@@ -103,6 +103,7 @@ impl Session {
         let settings = options.settings()?;
         let (entry, ..) = self.idle(problem)?;
         let of = &entry.problem;
+        of.without_constraints("graduated", "whose multipliers would have to follow the weights")?;
         if suspects.is_empty() {
             return Err(Error::InvalidOption("graduated: name at least one term whose instances may be outliers".into()));
         }
