@@ -1,6 +1,6 @@
 //! What a caller may ask of a solve.
 
-use super::linear::{Linear, Wanted};
+use super::linear::{Linear, Preconditioner, Wanted};
 use super::method::{Dogleg, Method};
 use crate::device::Precision;
 use crate::error::Error;
@@ -17,6 +17,8 @@ pub struct Options {
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
     /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
     pub linear: Option<String>,
+    /// `"auto"`; `"block-jacobi"` or `"two-level"`: what `"pcg"` is preconditioned by.
+    pub preconditioner: Option<String>,
     /// The tables that `"schur"` eliminates; the best unless told.
     pub eliminate: Option<Vec<u32>>,
     /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
@@ -108,6 +110,15 @@ impl Options {
             let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
             return Err(Error::InvalidOption(message.into()));
         }
+        let known = Preconditioner::ALL.map(|preconditioner| (preconditioner.name(), Some(preconditioner)));
+        let preconditioner = one_of("preconditioner", &self.preconditioner, &[&[("auto", None)], &known[..]].concat())?;
+        if let (Some(preconditioner), Some(other)) = (preconditioner, linear.filter(|linear| *linear != Linear::Pcg)) {
+            return Err(Error::InvalidOption(format!(
+                "preconditioner: \"{}\" is one of linear \"pcg\", not of \"{}\"; leave one of the two out",
+                preconditioner.name(),
+                other.name()
+            )));
+        }
         let number = |what: &str, given: Option<f64>| match given {
             Some(value) if value.is_nan() || value < 0.0 => {
                 Err(Error::InvalidOption(format!("{what} must be a number that is not negative, not {value}")))
@@ -133,7 +144,7 @@ impl Options {
         };
         Ok(Settings {
             method,
-            linear: Wanted { linear, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
+            linear: Wanted { linear, preconditioner, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
             nonmonotone: whole("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,
             forcing,

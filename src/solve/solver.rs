@@ -10,8 +10,10 @@
 mod reporting;
 mod upkeep;
 
+use super::linear::auto::{self, Made};
 use super::linear::host::{Host, Knobs};
-use super::linear::{Choice, Inner, Linear, auto};
+use super::linear::two_level::TwoLevel;
+use super::linear::{Choice, Inner, Linear};
 use super::method::FIRST_FLOOR;
 use super::offender::Offenders;
 use super::options::{Settings, Tolerances};
@@ -64,6 +66,8 @@ pub struct Solver {
     choice: Choice,
     /// The linear solver, if it is on the host.
     host: Option<Host>,
+    /// What conjugate gradients are preconditioned by besides the diagonal blocks.
+    two_level: Option<TwoLevel>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
     /// λ, φ and η of the next step, as far as the host knows.
@@ -118,7 +122,7 @@ impl Solver {
         problem.lay_out(device, registry)?;
         let started = now_ms();
         let work = Workspace::new(device, problem, needs(&settings))?;
-        let (choice, host) = match auto::make(&settings.linear, device, registry, problem) {
+        let Made { choice, host, two_level } = match auto::make(&settings.linear, device, registry, problem) {
             Ok(made) => made,
             Err(error) => {
                 work.buffers().into_iter().for_each(|buffer| device.free(buffer));
@@ -130,6 +134,7 @@ impl Solver {
             work,
             choice,
             host,
+            two_level,
             returned: (0, 0),
             knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
@@ -174,7 +179,8 @@ impl Solver {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).collect()
+        let of_two_level = self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec());
+        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).chain(of_two_level).collect()
     }
 
     /// Ends the solve after the step that is being played.
@@ -266,6 +272,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
+        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
         let again = self.again;
         match &mut self.host {
             Some(_) if again && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
@@ -340,6 +347,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
+        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
         // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
         (self.arrival, self.retreats) = (None, 0);
         self.record(problem, Kind::Live, &mut commands)?;
@@ -372,7 +380,8 @@ impl Solver {
         if !again || !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
-            self.choice.linear.append(work, problem, inner, self.settings.max_inner_iterations, &mut commands);
+            let two_level = self.two_level.as_ref();
+            self.choice.linear.append(work, problem, two_level, inner, self.settings.max_inner_iterations, &mut commands)?;
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;

@@ -29,10 +29,13 @@ pub mod schur;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;
+pub mod two_level;
 
 use super::Workspace;
 use crate::device::Command;
+use crate::error::Error;
 use crate::problem::Problem;
+use two_level::TwoLevel;
 
 /// Conjugate-gradient iterations of a live step.
 const LIVE_ITERATIONS: u32 = 24;
@@ -60,11 +63,34 @@ pub enum Linear {
     Schur,
 }
 
+/// What conjugate gradients on the device are preconditioned by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preconditioner {
+    /// The inverted diagonal blocks.
+    BlockJacobi,
+    /// The same, and the motions of patches: see [`two_level`].
+    TwoLevel,
+}
+
+impl Preconditioner {
+    pub const ALL: [Self; 2] = [Self::BlockJacobi, Self::TwoLevel];
+
+    /// The name that options and reports have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BlockJacobi => "block-jacobi",
+            Self::TwoLevel => "two-level",
+        }
+    }
+}
+
 /// What a caller asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wanted {
     /// The best for the problem where nothing was.
     pub linear: Option<Linear>,
+    /// Of conjugate gradients; the best where nothing was.
+    pub preconditioner: Option<Preconditioner>,
     /// Tables that a Schur complement eliminates; those that are found where nothing was.
     pub eliminate: Option<Vec<u32>>,
     /// Iterations of conjugate gradients in a step at most.
@@ -76,6 +102,8 @@ pub struct Wanted {
 pub struct Choice {
     pub linear: Linear,
     pub why: String,
+    /// Of conjugate gradients, and why it is that one.
+    pub preconditioner: Option<(Preconditioner, String)>,
 }
 
 impl Linear {
@@ -99,11 +127,19 @@ impl Linear {
 
     /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told. Live steps come
     /// here whatever the solver.
-    pub fn append(self, work: &Workspace, problem: &Problem, inner: Inner, most: Option<u32>, commands: &mut Vec<Command>) {
+    pub fn append(
+        self,
+        work: &Workspace,
+        problem: &Problem,
+        two_level: Option<&TwoLevel>,
+        inner: Inner,
+        most: Option<u32>,
+        commands: &mut Vec<Command>,
+    ) -> Result<(), Error> {
         let usual = match inner {
             Inner::ToTolerance => pcg::max_iterations(problem),
             Inner::Live => LIVE_ITERATIONS,
         };
-        pcg::solve(work, problem, most.unwrap_or(usual), commands);
+        pcg::solve(work, problem, two_level, most.unwrap_or(usual), commands)
     }
 }

@@ -64,6 +64,8 @@ impl Solver {
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             linear_reason: self.choice.why.clone(),
+            preconditioner: self.choice.preconditioner.as_ref().map(|(preconditioner, _)| preconditioner.name()),
+            preconditioner_reason: self.choice.preconditioner.as_ref().map(|(_, why)| why.clone()),
             gauge: problem.freedoms(),
             products: self.products(problem),
             counters: self.counters(device),

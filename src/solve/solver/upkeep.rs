@@ -1,7 +1,7 @@
 //! Keeping up with what the problem has become: its structure, its values, and other solvers of it.
 
 use super::super::linear::auto;
-use super::super::linear::host::Host;
+use super::super::linear::two_level::TwoLevel;
 use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
 use super::{Solver, first_knobs, needs};
@@ -16,27 +16,34 @@ impl Solver {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
+        if self.is_of(problem.structure) && (!self.has_lists() || self.selection == problem.selection) {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
-        let (choice, host) = auto::make(&self.settings.linear, device, registry, problem)?;
+        let made = auto::make(&self.settings.linear, device, registry, problem)?;
         let work = match Workspace::new(device, problem, needs(&self.settings)) {
             Ok(work) => work,
             Err(error) => {
-                host.iter().flat_map(Host::buffers).for_each(|buffer| device.free(buffer));
+                made.buffers().for_each(|buffer| device.free(buffer));
                 return Err(error);
             }
         };
         let old = std::mem::replace(&mut self.work, work);
         old.buffers().into_iter().for_each(|buffer| device.free(buffer));
         self.forget_host(device);
-        (self.choice, self.host) = (choice, host);
+        let old = std::mem::replace(&mut self.two_level, made.two_level);
+        old.iter().flat_map(TwoLevel::buffers).for_each(|buffer| device.free(*buffer));
+        (self.choice, self.host) = (made.choice, made.host);
         (self.structure, self.selection) = (problem.structure, problem.selection);
         self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
+    }
+
+    /// Whether something was made for the terms that are enabled.
+    fn has_lists(&self) -> bool {
+        self.host.is_some() || self.two_level.is_some()
     }
 
     /// Destroys what the linear solver on the host has on the device.

@@ -13,6 +13,7 @@ mod dogleg;
 mod gather;
 mod levenberg;
 mod mask;
+mod patches;
 mod pcg;
 mod project;
 mod reduce;
@@ -30,6 +31,10 @@ pub use dogleg::{combine, dogleg, dogleg_plane, dogleg_subspace, dogleg_sums, st
 pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial, wake};
 pub use mask::{mask, mask_blocks};
+pub use patches::{
+    coarse_diagonal, coarse_frames, coarse_pairs, couple, invert_nodes, multiply_blocks, patch_centers, patch_follow, patch_modes,
+    patch_prolong, patch_restrict, patch_spin, spectral_radius,
+};
 pub use pcg::{pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
 pub use search::{decode, estimate, pairwise, probe, shortlist};

@@ -1,0 +1,691 @@
+//! The two-level preconditioner of conjugate gradients: M⁻¹ = B⁻¹ + T C Tᵀ, where B are the diagonal blocks, the columns of T the
+//! motions of patches of some 64 variables, and C is one symmetric multigrid cycle on the patches' matrix A = Tᵀ(JᵀWJ + λD)T.
+//!
+//! Block Jacobi sees each variable by itself, so what is wrong along the whole mesh is mended from neighbour to neighbour. The
+//! coarse part moves patches as bodies, and patches of patches. Added to B⁻¹ (Dryja & Widlund 1990) it takes no further product
+//! with J. The fine motions T are not smoothed, which would; those of the levels above are (see [`hierarchy`]).
+//!
+//! With S = 8/(5ρ) D⁻¹, where D are the diagonal blocks of A and ρ the spectral radius of D⁻¹A, a cycle with one step of damped
+//! block Jacobi before and after is
+//!
+//!   C r = S̄ r + G C′ Gᵀr,  S̄ = 2S − SAS,  G = (I − SA)P,
+//!
+//! C′ being the cycle of the level above; on the coarsest it is D⁻¹. S̄ and G are made once a linearisation, so that a cycle is one dispatch
+//! a level down and one up. All is made anew for every λ on the device: nothing comes back.
+//!
+//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
+//!   [`hierarchy`]: the structure of the levels.
+
+pub mod aggregate;
+pub mod hierarchy;
+pub mod patches;
+pub mod space;
+
+use super::super::workspace::{dispatch, evaluate};
+use super::super::{Workspace, state};
+use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::{Fixed, PairPass, wgsl};
+use crate::problem::{PairKernels, Problem, Registry, Table};
+use aggregate::NONE;
+use hierarchy::{Hierarchy, Product, Rows};
+use patches::{PairList, Patches, couplings};
+use space::{Role, Space};
+
+/// Steps of the power method that finds ρ.
+const POWER_STEPS: u32 = 6;
+
+/// The preconditioner of a problem, while its structure stays.
+pub struct TwoLevel {
+    space: Space,
+    /// Patches, then the nodes of the levels above.
+    nodes: Vec<u32>,
+    kernels: Vec<KernelId>,
+    places: Places,
+    lists: Slice,
+    /// T, and the centres of patches.
+    modes: Slice,
+    centers: Slice,
+    passes: Vec<Pass>,
+    scratch: Slice,
+    levels: Vec<LevelBuffers>,
+    last: Matrix,
+    /// What the power method begins with.
+    noise: Slice,
+    uploads: Vec<Command>,
+    buffers: Vec<BufferId>,
+}
+
+/// Where the parts of the patches' lists begin.
+#[derive(Default)]
+struct Places {
+    /// The patch of every unknown.
+    unknowns: u32,
+    /// The unknowns of every patch: starts and members; the first elements of its points in the arena.
+    members: [u32; 2],
+    points: [u32; 2],
+    /// For every table of the problem the patch of each variable, and the variables of each patch.
+    tables: Vec<Option<(u32, [u32; 2])>>,
+}
+
+/// A pass of a batch's pairs over one of its chunks, and the pieces of the list that it is gathered along.
+struct Pass {
+    batch: usize,
+    chunk: usize,
+    kernel: KernelId,
+    pieces: Vec<Piece>,
+}
+
+struct Piece {
+    list: Slice,
+    rows: u32,
+    starts: u32,
+    ids: u32,
+    entries: u32,
+    bits: u32,
+}
+
+/// A matrix, the inverses of its diagonal blocks, and the vectors of its nodes: right-hand side and solution.
+struct Matrix {
+    nodes: u32,
+    values: Slice,
+    inverse: Slice,
+    right: Slice,
+    solution: Slice,
+    /// Rows of the inverse alone.
+    own: List,
+    lists: Slice,
+}
+
+/// Where a list's row starts and entries begin.
+#[derive(Clone, Copy, Default)]
+struct List {
+    starts: u32,
+    entries: u32,
+    rows: u32,
+    bases: u32,
+}
+
+/// A level with another one above it.
+struct LevelBuffers {
+    matrix: Matrix,
+    parents: u32,
+    centers: Slice,
+    /// Points of the nodes that a node above is made of: starts, and elements of the centres.
+    children: List,
+    frames: Slice,
+    moved: Slice,
+    smoothed: Slice,
+    image: Slice,
+    relaxed: Slice,
+    scaled: Slice,
+    twice: Slice,
+    radius: Slice,
+    vectors: [Slice; 4],
+    lists: LevelLists,
+}
+
+struct LevelLists {
+    whole: List,
+    moved: List,
+    smoothed: List,
+    image: List,
+    relaxed: List,
+    above: List,
+    scaled: List,
+    scaled_rows: List,
+    twice: List,
+    down: List,
+    up: List,
+}
+
+/// α and β of `shaders/multiply_blocks.wgsl`.
+const PLAIN: u32 = 0;
+const SMOOTH: u32 = 1;
+const RELAX: u32 = 2;
+const TWICE: u32 = 3;
+
+/// Words of lists, to be uploaded.
+#[derive(Default)]
+struct Words(Vec<u32>);
+
+impl Words {
+    fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
+        let first = self.0.len() as u32;
+        self.0.extend(words);
+        first
+    }
+
+    fn list(&mut self, rows: &Rows) -> List {
+        let starts = self.push(rows.starts.iter().copied());
+        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.len(), bases: 0 }
+    }
+
+    fn product(&mut self, product: &Product) -> List {
+        List { bases: self.push(product.bases.iter().copied()), ..self.list(&product.rows) }
+    }
+
+    /// Members by owner: starts, and members in their order.
+    fn by_owner(&mut self, owners: u32, members: &[(u32, u32)]) -> [u32; 2] {
+        let mut next = vec![0u32; owners as usize + 1];
+        members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
+        for owner in 0..owners as usize {
+            next[owner + 1] += next[owner];
+        }
+        let starts = self.push(next.iter().copied());
+        let first = self.push(std::iter::repeat_n(0, members.len()));
+        for &(owner, member) in members {
+            self.0[(first + next[owner as usize]) as usize] = member;
+            next[owner as usize] += 1;
+        }
+        [starts, first]
+    }
+}
+
+/// Buffers that are being made: freed again where one of them can't be.
+struct Making<'a> {
+    device: &'a mut Device,
+    buffers: Vec<BufferId>,
+    uploads: Vec<Command>,
+}
+
+impl Making<'_> {
+    fn reals(&mut self, len: u32, label: &str) -> Result<Slice, Error> {
+        self.allocate(Kind::Real, len, label)
+    }
+
+    fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<Slice, Error> {
+        let limits = self.device.limits();
+        let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };
+        if bytes > limits.binding_bytes.min(limits.buffer_bytes) {
+            return Err(Error::Limits(format!("preconditioner \"two-level\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"block-jacobi\"")));
+        }
+        let buffer = self.device.allocate(kind, len.max(1), label)?;
+        self.buffers.push(buffer);
+        Ok(Slice { buffer, offset: 0, len: len.max(1) })
+    }
+
+    fn words(&mut self, words: Words, label: &str) -> Result<Slice, Error> {
+        let slice = self.allocate(Kind::Index, words.0.len() as u32, label)?;
+        self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words.0 });
+        Ok(slice)
+    }
+}
+
+impl TwoLevel {
+    /// The preconditioner of a problem; `Error::InvalidOption` says why it has none, `Error::Limits` that it does not fit.
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Self, Error> {
+        let refused = |why: String| Error::InvalidOption(format!("preconditioner \"two-level\": {why}: use \"block-jacobi\""));
+        if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+            return Err(refused("a term sums over entries (sumOver), whose pairs of variables are never stored".into()));
+        }
+        let space = Space::new(problem).map_err(refused)?;
+        let patches = Patches::new(problem, &space);
+        if patches.count == 0 {
+            return Err(refused("every variable is in too many residuals to be in a patch".into()));
+        }
+        let (matrix, lists) = couplings(problem, &patches).map_err(refused)?;
+        let hierarchy = Hierarchy::new(matrix);
+        let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
+        match Self::make(&mut making, registry, problem, space, &patches, &lists, &hierarchy) {
+            Ok(made) => Ok(Self { uploads: making.uploads, buffers: making.buffers, ..made }),
+            Err(error) => {
+                making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
+                Err(error)
+            }
+        }
+    }
+
+    fn make(
+        making: &mut Making,
+        registry: &mut Registry,
+        problem: &Problem,
+        space: Space,
+        patches: &Patches,
+        lists: &[PairList],
+        hierarchy: &Hierarchy,
+    ) -> Result<Self, Error> {
+        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source()).collect();
+        let kernels = making.device.kernels(&sources)?;
+        let (words, places) = places(problem, &space, patches);
+        let (passes, scratch) = passes(making, registry, problem, lists)?;
+        let nodes: Vec<u32> = hierarchy.nodes().collect();
+        let centers = making.reals(patches.count * space.coordinates, "centres of patches")?;
+        let mut levels = Vec::new();
+        for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
+            let made = LevelBuffers::new(making, &space, level, above)?;
+            levels.push(made);
+        }
+        let [count, blocks] = hierarchy.last;
+        let mut own = Words::default();
+        let list = own.list(&diagonal(count));
+        let own = making.words(own, "coarsest level")?;
+        let noise = making.reals(patches.count * space.motions, "start of the power method")?;
+        // Deterministic, and no eigenvector of anything: multiples of the golden ratio, modulo 1.
+        let start = (0..u64::from(noise.len)).map(|i| ((i + 1) as f64 * 0.618_033_988_749_894_9).fract() - 0.5);
+        making.uploads.push(Command::UploadReals { buffer: noise.buffer, offset: 0, data: start.collect() });
+        Ok(Self {
+            lists: making.words(words, "patches")?,
+            modes: making.reals(problem.vector_len() * space.motions, "motions of patches")?,
+            scratch: making.reals(scratch, "columns of pairs")?,
+            last: Matrix::new(making, &space, count, blocks, list, own)?,
+            places,
+            space,
+            nodes,
+            kernels,
+            centers,
+            passes,
+            levels,
+            noise,
+            uploads: Vec::new(),
+            buffers: Vec::new(),
+        })
+    }
+
+    /// What must be uploaded before the first [`set_up`](Self::set_up).
+    pub fn take_uploads(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.uploads)
+    }
+
+    pub fn buffers(&self) -> &[BufferId] {
+        &self.buffers
+    }
+
+    /// Patches, and the nodes of every level above.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Motions of a patch, and whether they are those of points.
+    pub fn motions(&self) -> (u32, bool) {
+        (self.space.motions, self.space.coordinates > 0)
+    }
+
+    fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
+        dispatch(self.kernels[kernel as usize - Fixed::PatchCenters as usize], count, words, bindings)
+    }
+
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        self.levels.iter().map(|level| &level.matrix).chain([&self.last])
+    }
+
+    /// Appends what makes the preconditioner for the system at the current point, once `work.inverse` is there.
+    pub fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        commands.push(Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } });
+        self.set_up_modes(work, problem, commands);
+        self.assemble(work, problem, commands)?;
+        for (level, above) in self.levels.iter().zip(self.matrices().skip(1)) {
+            self.set_up_level(work, level, above, commands);
+        }
+        self.invert(work, &self.last, commands);
+        Ok(())
+    }
+
+    /// T: the motions of points, and of what follows them.
+    fn set_up_modes(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        let (motions, coordinates) = (self.space.motions, self.space.coordinates);
+        if coordinates > 0 {
+            let [starts, members] = self.places.points;
+            let bindings = [(INDEX, self.lists), (VECTOR_IN, work.point), (VECTOR_OUT, self.centers)];
+            commands.push(self.fixed(Fixed::PatchCenters, self.nodes[0] * coordinates, &[coordinates, starts, members], &bindings));
+        }
+        let free = work.free();
+        let bindings = [
+            (ARENA, work.point),
+            (DATA, self.centers),
+            (INDEX, self.lists),
+            (VECTOR_IN, free.unwrap_or(work.scale)),
+            (VECTOR_OUT, self.modes),
+        ];
+        for (table, role, owners) in self.tables(problem) {
+            let (first, of_points) = match role {
+                Role::Point => (0, coordinates),
+                Role::Constant(first) => (first, 0),
+                Role::Follower => continue,
+            };
+            let words = [table.arena, table.vector, table.tangent, motions, first, of_points, u32::from(free.is_some()), owners];
+            commands.push(self.fixed(Fixed::PatchModes, table.unknowns(), &words, &bindings));
+        }
+        if !self.tables(problem).any(|(_, role, _)| role == Role::Follower) {
+            return;
+        }
+        let vector = problem.vector_len();
+        for axis in 0..motions - coordinates {
+            commands.extend([work.p, work.q].map(|slice| Command::Clear { slice: Slice { len: vector, ..slice } }));
+            for (table, ..) in self.tables(problem).filter(|(_, role, _)| *role == Role::Point) {
+                let words = [table.arena, table.vector, table.tangent, axis];
+                commands.push(self.fixed(Fixed::PatchSpin, table.unknowns(), &words, &[(ARENA, work.point), (VECTOR_OUT, work.p)]));
+            }
+            // What is fixed does not turn.
+            work.mask(work.p, state::ALWAYS, problem, commands);
+            work.multiply(problem, commands);
+            let bindings = [(DATA, work.inverse), (INDEX, self.lists), (VECTOR_IN, work.q), (VECTOR_OUT, self.modes)];
+            for (table, _, owners) in self.tables(problem).filter(|(_, role, _)| *role == Role::Follower) {
+                let words = [table.vector, table.tangent, table.block, motions, coordinates + axis, owners];
+                commands.push(self.fixed(Fixed::PatchFollow, table.count, &words, &bindings));
+            }
+        }
+    }
+
+    /// The tables that take part, and where the patches of their variables are.
+    fn tables<'a>(&'a self, problem: &'a Problem) -> impl Iterator<Item = (&'a Table, Role, u32)> {
+        let places = problem.tables().iter().zip(&self.space.roles).zip(&self.places.tables);
+        places.filter_map(|((table, role), place)| Some((table, (*role)?, place.as_ref()?.0)))
+    }
+
+    /// The patches' matrix.
+    fn assemble(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let point = problem.arenas()?.0;
+        let (motions, first) = (self.space.motions, self.matrices().next().unwrap_or(&self.last));
+        commands.push(Command::Clear { slice: first.values });
+        let bindings = [
+            (ARENA, work.scale),
+            (DATA, self.modes),
+            (INDEX, self.lists),
+            (VECTOR_IN, work.blocks),
+            (VECTOR_OUT, first.values),
+            (STATE, work.state),
+        ];
+        for (table, place) in problem.tables().iter().zip(&self.places.tables) {
+            let Some((_, [starts, members])) = place else { continue };
+            let words = [table.vector, table.tangent, table.block, motions, *starts, *members];
+            commands.push(self.fixed(Fixed::CoarseDiagonal, first.nodes * motions * motions, &words, &bindings));
+        }
+        for pass in &self.passes {
+            let chunk = &problem.batches()[pass.batch].chunks[pass.chunk];
+            let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, self.scratch), (STATE, work.state)];
+            commands.push(evaluate(pass.kernel, chunk, &bindings));
+            for piece in &pass.pieces {
+                let words = [motions, 0, piece.starts, piece.ids, piece.entries, piece.bits, chunk.count, first.nodes];
+                let bindings = [(DATA, self.modes), (INDEX, piece.list), (VECTOR_IN, self.scratch), (VECTOR_OUT, first.values)];
+                commands.push(self.fixed(Fixed::CoarsePairs, piece.rows * motions * motions, &words, &bindings));
+            }
+        }
+        Ok(())
+    }
+
+    fn invert(&self, work: &Workspace, matrix: &Matrix, commands: &mut Vec<Command>) {
+        let bindings = [(VECTOR_IN, matrix.values), (VECTOR_OUT, matrix.inverse), (STATE, work.state)];
+        commands.push(self.fixed(Fixed::InvertNodes, matrix.nodes, &[self.space.motions], &bindings));
+    }
+
+    /// The cycle's matrices of a level, and the matrix of the one above.
+    fn set_up_level(&self, work: &Workspace, level: &LevelBuffers, above: &Matrix, commands: &mut Vec<Command>) {
+        let (size, coordinates) = (self.space.motions, self.space.coordinates);
+        let (matrix, lists, own) = (&level.matrix, &level.lists, level.matrix.lists);
+        self.invert(work, matrix, commands);
+        let below = self.levels.iter().position(|other| std::ptr::eq(other, level)).and_then(|place| place.checked_sub(1));
+        let centers = below.map_or(self.centers, |place| self.levels[place].centers);
+        if coordinates > 0 {
+            let words = [coordinates, level.children.starts, level.children.entries];
+            let bindings = [(INDEX, own), (VECTOR_IN, centers), (VECTOR_OUT, level.centers)];
+            commands.push(self.fixed(Fixed::PatchCenters, above.nodes * coordinates, &words, &bindings));
+        }
+        let bindings = [(DATA, centers), (INDEX, own), (VECTOR_IN, level.centers), (VECTOR_OUT, level.frames)];
+        commands.push(self.fixed(Fixed::CoarseFrames, matrix.nodes * size * size, &[size, coordinates, level.parents], &bindings));
+        let multiply = |list: &List, [left, right, base, to]: [Slice; 4], mode: u32| {
+            let words = [size, list.starts, list.entries, list.bases, mode];
+            let bindings =
+                [(ARENA, left), (DATA, right), (INDEX, own), (VECTOR_IN, base), (VECTOR_OUT, to), (JACOBIAN, level.radius)];
+            self.fixed(Fixed::MultiplyBlocks, list.rows * size * size, &words, &bindings)
+        };
+        let (a, inverse) = (matrix.values, matrix.inverse);
+        commands.push(multiply(&lists.scaled, [inverse, a, a, level.scaled], PLAIN));
+        commands.push(multiply(&lists.moved, [a, level.frames, a, level.moved], PLAIN));
+        self.measure(work, level, commands);
+        commands.extend([
+            multiply(&lists.smoothed, [inverse, level.moved, level.frames, level.smoothed], SMOOTH),
+            multiply(&lists.image, [a, level.smoothed, a, level.image], PLAIN),
+            multiply(&lists.relaxed, [inverse, level.image, level.smoothed, level.relaxed], RELAX),
+            multiply(&lists.twice, [level.scaled, inverse, inverse, level.twice], TWICE),
+            multiply(&lists.above, [level.smoothed, level.image, a, above.values], PLAIN),
+        ]);
+    }
+
+    /// ρ of a level, by the power method with D⁻¹A.
+    fn measure(&self, work: &Workspace, level: &LevelBuffers, commands: &mut Vec<Command>) {
+        let [first, second, before, after] = level.vectors;
+        let own = level.matrix.lists;
+        let couple = |list: &List, values: Slice, from: Slice, to: Slice| {
+            let words = [self.space.motions, state::ALWAYS, list.starts, list.entries];
+            let bindings =
+                [(ARENA, values), (DATA, from), (INDEX, own), (VECTOR_IN, values), (VECTOR_OUT, to), (JACOBIAN, from), (STATE, work.state)];
+            self.fixed(Fixed::Couple, level.matrix.nodes * self.space.motions, &words, &bindings)
+        };
+        let (mut from, mut to) = (Slice { len: first.len, ..self.noise }, first);
+        for step in 1..=POWER_STEPS {
+            if step == POWER_STEPS {
+                commands.push(couple(&level.lists.whole, level.matrix.values, from, before));
+            }
+            commands.push(couple(&level.lists.scaled_rows, level.scaled, from, to));
+            (from, to) = (to, if to == first { second } else { first });
+        }
+        commands.push(couple(&level.lists.whole, level.matrix.values, from, after));
+        let bindings = [(ARENA, from), (DATA, after), (VECTOR_IN, before), (VECTOR_OUT, level.radius)];
+        let Command::Dispatch(reduction) = self.fixed(Fixed::SpectralRadius, 1, &[first.len], &bindings) else { return };
+        commands.push(Command::Dispatch(crate::device::Dispatch { single_group: true, ..reduction }));
+    }
+
+    /// Appends z += T C Tᵀr, and what that adds to rᵀz as partial sums from `partial` on; at a start also no maxima, from `maxima` on.
+    /// Gives the number of partial sums.
+    pub fn apply(&self, work: &Workspace, problem: &Problem, partial: u32, maxima: u32, commands: &mut Vec<Command>) -> u32 {
+        let size = self.space.motions;
+        let matrices: Vec<&Matrix> = self.matrices().collect();
+        let [starts, members] = self.places.members;
+        let bindings =
+            [(DATA, self.modes), (INDEX, self.lists), (VECTOR_IN, work.residual), (VECTOR_OUT, matrices[0].right), (STATE, work.state)];
+        commands.push(self.fixed(Fixed::PatchRestrict, self.nodes[0] * size, &[size, starts, members], &bindings));
+        let mut couple = |nodes: u32, lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
+            let (list, values, from) = first;
+            let (other, others, along) = second.unwrap_or(first);
+            let words = [size, state::SOLVED, list.starts, list.entries, other.starts, other.entries, u32::from(second.is_some())];
+            let bindings =
+                [(ARENA, values), (DATA, from), (INDEX, lists), (VECTOR_IN, others), (VECTOR_OUT, to), (JACOBIAN, along), (STATE, work.state)];
+            commands.push(self.fixed(Fixed::Couple, nodes * size, &words, &bindings));
+        };
+        for (level, pair) in self.levels.iter().zip(matrices.windows(2)) {
+            let down = (level.lists.down, level.relaxed, pair[0].right);
+            couple(pair[1].nodes, pair[0].lists, down, None, pair[1].right);
+        }
+        let last = &self.last;
+        couple(last.nodes, last.lists, (last.own, last.inverse, last.right), None, last.solution);
+        for (level, pair) in self.levels.iter().zip(matrices.windows(2)).rev() {
+            let own = (level.lists.whole, level.twice, pair[0].right);
+            let up = (level.lists.up, level.relaxed, pair[1].solution);
+            couple(pair[0].nodes, pair[0].lists, own, Some(up), pair[0].solution);
+        }
+        let vector = problem.vector_len();
+        let bindings = [
+            (ARENA, work.residual),
+            (DATA, self.modes),
+            (INDEX, self.lists),
+            (VECTOR_IN, matrices[0].solution),
+            (VECTOR_OUT, work.z),
+            (STATE, work.state),
+            (PARTIALS, work.partials),
+        ];
+        let groups = work.groups(vector);
+        commands.push(self.fixed(
+            Fixed::PatchProlong,
+            groups * work.group_size(),
+            &[vector, size, partial, self.places.unknowns, maxima],
+            &bindings,
+        ));
+        groups
+    }
+}
+
+impl Matrix {
+    fn new(making: &mut Making, space: &Space, nodes: u32, blocks: u32, own: List, lists: Slice) -> Result<Self, Error> {
+        let (size, area) = (space.motions, space.motions * space.motions);
+        Ok(Self {
+            nodes,
+            values: making.reals(blocks * area, "patches' matrix")?,
+            inverse: making.reals(nodes * area, "inverses of patches")?,
+            right: making.reals(nodes * size, "residual of patches")?,
+            solution: making.reals(nodes * size, "motions of patches")?,
+            own,
+            lists,
+        })
+    }
+}
+
+impl LevelBuffers {
+    fn new(making: &mut Making, space: &Space, level: &hierarchy::Level, above: u32) -> Result<Self, Error> {
+        let mut words = Words::default();
+        let parents = words.push(level.parents.iter().copied());
+        let own = words.list(&diagonal(level.nodes));
+        let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
+        let [starts, entries] = words.by_owner(above, &points);
+        let children = List { starts, entries, rows: above, bases: 0 };
+        let whole = words.list(&level.whole);
+        // Blocks of D⁻¹A are numbered by rows.
+        let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);
+        let scaled_rows = List { entries: words.push(columns), ..whole };
+        let lists = LevelLists {
+            whole,
+            scaled_rows,
+            moved: words.list(&level.moved),
+            smoothed: words.product(&level.smoothed),
+            image: words.list(&level.image),
+            relaxed: words.product(&level.relaxed),
+            above: words.list(&level.above),
+            scaled: words.list(&level.scaled),
+            twice: words.product(&level.twice),
+            down: words.list(&level.down),
+            up: words.list(&level.up),
+        };
+        let (size, area) = (space.motions, space.motions * space.motions);
+        let words = making.words(words, "lists of a level")?;
+        let mut blocks = |list: List, label: &str| making.reals(list.rows * area, label);
+        let [moved, smoothed] = [blocks(lists.moved, "AT")?, blocks(lists.smoothed, "P")?];
+        let [image, relaxed] = [blocks(lists.image, "AP")?, blocks(lists.relaxed, "G")?];
+        let [scaled, twice] = [blocks(lists.scaled, "D⁻¹A")?, blocks(lists.twice, "smoother")?];
+        let mut vector = || making.reals(level.nodes * size, "power method");
+        let vectors = [vector()?, vector()?, vector()?, vector()?];
+        Ok(Self {
+            matrix: Matrix::new(making, space, level.nodes, level.blocks, own, words)?,
+            parents,
+            centers: making.reals(above * space.coordinates, "centres")?,
+            children,
+            frames: making.reals(level.nodes * area, "T")?,
+            radius: making.reals(1, "spectral radius")?,
+            moved,
+            smoothed,
+            image,
+            relaxed,
+            scaled,
+            twice,
+            vectors,
+            lists,
+        })
+    }
+}
+
+/// Rows of a block diagonal matrix.
+fn diagonal(nodes: u32) -> Rows {
+    Rows { starts: (0..=nodes).collect(), entries: (0..nodes).map(|node| [node, node]).collect() }
+}
+
+/// The lists of what is in which patch.
+fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Words, Places) {
+    let (mut words, mut places) = (Words::default(), Places::default());
+    let mut unknowns = vec![NONE; problem.vector_len() as usize];
+    let (mut members, mut points) = (Vec::new(), Vec::new());
+    for ((table, owners), role) in problem.tables().iter().zip(&patches.owners).zip(&space.roles) {
+        let (Some(owners), Some(role)) = (owners, role) else {
+            places.tables.push(None);
+            continue;
+        };
+        let mut variables = Vec::new();
+        for (variable, &owner) in (0..).zip(owners).filter(|(_, owner)| **owner != NONE) {
+            variables.push((owner, variable));
+            let first = table.vector + variable * table.tangent;
+            unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
+            members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
+            if *role == Role::Point {
+                points.push((owner, table.arena + variable * table.width));
+            }
+        }
+        let of_variables = words.push(owners.iter().copied());
+        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables))));
+    }
+    places.unknowns = words.push(unknowns);
+    places.members = words.by_owner(patches.count, &members);
+    places.points = words.by_owner(patches.count, &points);
+    (words, places)
+}
+
+/// The passes over pairs of slots, and the elements that their columns take.
+fn passes(making: &mut Making, registry: &mut Registry, problem: &Problem, lists: &[PairList]) -> Result<(Vec<Pass>, u32), Error> {
+    let limits = making.device.limits();
+    let bytes = limits.binding_bytes.min(limits.buffer_bytes);
+    let elements = bytes / making.device.precision().bytes();
+    let (mut passes, mut scratch) = (Vec::new(), 1);
+    for list in lists {
+        let batch = &problem.batches()[list.batch];
+        let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
+        let most = (elements / u64::from(longest)).min(1 << 16) as u32;
+        let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
+        let in_pieces = making.device.in_pieces();
+        for (pass, &kernel) in programs.passes.iter().zip(&kernels) {
+            let columns = if in_pieces { wgsl::columns(&pass.program) } else { pass.columns };
+            let needed = u64::from(columns) * u64::from(longest);
+            if needed > elements {
+                return Err(Error::Limits(format!(
+                    "preconditioner \"two-level\": the products of the columns of term \"{}\" need more than a buffer binding ({bytes} bytes): use \"block-jacobi\"",
+                    batch.name
+                )));
+            }
+            scratch = scratch.max(needed as u32);
+            let head = head(&programs.pairs, pass);
+            let mut pieces = Vec::new();
+            for (mut piece, words) in pieces_of(list, &head, (bytes / 4) as usize) {
+                piece.list = making.words(words, "pairs of patches")?;
+                pieces.push(piece);
+            }
+            passes.push(Pass { batch: list.batch, chunk: list.chunk, kernel, pieces });
+        }
+    }
+    Ok((passes, scratch))
+}
+
+/// The pairs' shapes, and the codes of their entries.
+fn head(pairs: &[crate::kernel::Pair], pass: &PairPass) -> Vec<u32> {
+    let mut words = Vec::new();
+    let mut first = 3 * pairs.len() as u32;
+    for pair in pairs {
+        words.extend([pair.rows, pair.columns, first]);
+        first += pair.rows * pair.columns;
+    }
+    words.extend(pass.maps.iter().flat_map(|map| &map.codes));
+    words
+}
+
+/// A list as index buffers of so many words at most. A row's entries may be in several: what they add is added up.
+fn pieces_of(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
+    let room = most.saturating_sub(head.len() + 1).max(5);
+    let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
+    while row < list.ids.len() {
+        let (mut ids, mut starts, first) = (Vec::new(), vec![0u32], entry);
+        // A row takes two words, an entry three.
+        while row < list.ids.len() && 2 * (ids.len() + 1) + 3 * (entry - first) + 3 <= room {
+            ids.push(list.ids[row]);
+            let end = list.starts[row + 1] as usize;
+            entry += (end - entry).min((room - 2 * ids.len()) / 3 - (entry - first));
+            starts.push((entry - first) as u32);
+            if entry < end {
+                break;
+            }
+            row += 1;
+        }
+        let mut words = Words(head.to_vec());
+        let rows = ids.len() as u32;
+        let [starts, ids] = [words.push(starts), words.push(ids)];
+        let entries = words.push(list.entries[first..entry].iter().flatten().copied());
+        let list = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
+        pieces.push((Piece { list, rows, starts, ids, entries, bits: 0 }, words));
+    }
+    pieces.iter_mut().for_each(|(piece, _)| piece.bits = list.bits);
+    pieces
+}

@@ -1,0 +1,89 @@
+//! The coarse space: which motions a patch of variables has.
+//!
+//! Where variables are *points* a patch moves as a rigid body, to first order, and what is no point — angles, scales — follows with least
+//! energy. Points are known by the structure: tables of two or three free components that residuals see as differences, so that
+//! moving all of them changes nothing. Without points a patch's motions are its degrees of freedom.
+
+use crate::problem::{Problem, Table};
+
+/// What a table's variables do when their patch moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// They are points of it.
+    Point,
+    /// They follow the points.
+    Follower,
+    /// Their degrees of freedom are motions of the patch, from this one on.
+    Constant(u32),
+}
+
+/// The motions of patches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Motions of a patch, at most [`MOST_MOTIONS`].
+    pub motions: u32,
+    /// Coordinates of a point; 0 where there are none.
+    pub coordinates: u32,
+    /// For every table of the problem; none for constants, and for what takes no part.
+    pub roles: Vec<Option<Role>>,
+}
+
+/// What shaders hold in registers.
+const MOST_MOTIONS: u32 = 6;
+
+impl Space {
+    /// The space of a problem, or why there is none.
+    pub fn new(problem: &Problem) -> Result<Self, String> {
+        let tables = problem.tables();
+        let points: Vec<bool> = (0..).zip(tables).map(|(number, table)| is_of_points(problem, number, table)).collect();
+        let dimensions = |wanted: u32| tables.iter().zip(&points).filter(|(table, point)| **point && table.width == wanted).count();
+        let coordinates = if dimensions(3) > 0 { 3 } else if dimensions(2) > 0 { 2 } else { 0 };
+        if coordinates == 0 {
+            let mut motions = 0;
+            let role = |table: &Table| {
+                table.moving.then(|| {
+                    motions += table.tangent;
+                    Role::Constant(motions - table.tangent)
+                })
+            };
+            let roles = tables.iter().map(role).collect();
+            return if motions <= MOST_MOTIONS {
+                Ok(Self { motions, coordinates, roles })
+            } else {
+                Err(format!("no variables are points, and an instance of each has {motions} degrees of freedom together, more than {MOST_MOTIONS}"))
+            };
+        }
+        let role = |(table, point): (&Table, &bool)| match (table.moving, *point && table.width == coordinates) {
+            (false, _) => None,
+            (true, true) => Some(Role::Point),
+            (true, false) => Some(Role::Follower),
+        };
+        let roles = tables.iter().zip(&points).map(role).collect();
+        Ok(Self { motions: coordinates * (coordinates + 1) / 2, coordinates, roles })
+    }
+
+    /// The tables whose variables patches are made of; the others join them.
+    pub fn leads(&self, table: u32) -> bool {
+        matches!(self.roles[table as usize], Some(Role::Point | Role::Constant(_)))
+    }
+}
+
+/// Whether all residuals that link instances of a table see no more than differences of them.
+fn is_of_points(problem: &Problem, number: u32, table: &Table) -> bool {
+    if !table.moving || table.manifold.is_some() || !matches!(table.width, 2 | 3) {
+        return false;
+    }
+    let mut is_linked = false;
+    for batch in problem.enabled_batches() {
+        let slots = || (0..batch.signature().slots.len() as u32).filter(|slot| batch.signature().slots[*slot as usize].vector.is_some());
+        let mine = slots().filter(|&slot| problem.slot_of(batch, slot).0 == number).count();
+        if mine == 0 || slots().count() == 1 {
+            continue;
+        }
+        is_linked |= mine > 1;
+        if !(0..table.width).all(|component| problem.is_unmoved(batch, number, component)) {
+            return false;
+        }
+    }
+    is_linked
+}
