@@ -31,7 +31,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let instance = list[entry] >> params.words1.y;
         let number = list[entry] & ((1u << params.words1.y) - 1u);
         let pair = params.words0.y + 3u * (number >> 1u);
-        let turned = (number & 1u) != 0u;
+        let turned = (number & 1u) != 0u && !on_diagonal;
         let a = list[entry + 1u] * size + select(row, column, turned);
         let b = list[entry + 2u] * size + select(column, row, turned);
         let across = list[entry + 1u] * size + column;

@@ -20,11 +20,25 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let columns = params.words0.x;
     let owner = i / columns;
     let column = i - owner * columns;
-    let end = list[params.words0.y + owner + 1u];
+    let end = params.words0.z + list[params.words0.y + owner + 1u];
     var sum: real = 0.0;
-    for (var m = list[params.words0.y + owner]; m < end; m++) {
-        let unknown = list[params.words0.z + m];
-        sum += modes[unknown * columns + column] * residual[unknown];
+    // Four at a time, so that their values are on their way together.
+    for (var m = params.words0.z + list[params.words0.y + owner]; m < end; m += 4u) {
+        let last = end - 1u;
+        let first = list[m];
+        let second = list[min(m + 1u, last)];
+        let third = list[min(m + 2u, last)];
+        let fourth = list[min(m + 3u, last)];
+        let values = array<real, 4>(
+            modes[first * columns + column] * residual[first],
+            modes[second * columns + column] * residual[second],
+            modes[third * columns + column] * residual[third],
+            modes[fourth * columns + column] * residual[fourth],
+        );
+        sum += values[0];
+        sum += select(real(0.0), values[1], m + 1u < end);
+        sum += select(real(0.0), values[2], m + 2u < end);
+        sum += select(real(0.0), values[3], m + 3u < end);
     }
     coarse[i] = sum;
 }

@@ -1,7 +1,7 @@
 //! `cargo bench --bench preconditioners -- MESH STEPS ETA [PRECONDITIONER …]`: as-rigid-as-possible deformation by Levenberg–Marquardt with
 //! conjugate gradients, in f64 on the CPU (`RAYON_NUM_THREADS` says on how many threads), or with `LEASTWISE_DEVICE=cuda` (feature
-//! `cuda`) on an NVIDIA GPU: iterations and milliseconds of every step, for each preconditioner. `MESH` is `icosphere:LEVEL` (10 · 4ᴸ + 2
-//! vertices) or a gzipped OFF file; `ETA` is what a step may leave of its linear system, or `auto`. It ends after so many steps, or
+//! `cuda`) on an NVIDIA GPU: iterations and milliseconds of every step, for each preconditioner. `MESH` is `sphere:F` (an icosahedron
+//! whose edges are cut in F: 10 F² + 2 vertices) or a gzipped OFF file; `ETA` is what a step may leave of its linear system, or `auto`. It ends after so many steps, or
 //! when one lowers the cost by less than a thousandth.
 
 #[path = "../schedules/armadillo.rs"]
@@ -14,6 +14,7 @@ mod support;
 use leastwise::device::Precision;
 use leastwise::session::{Session, SolveMode};
 use leastwise::solve::Options;
+use std::collections::HashMap;
 use std::time::Instant;
 use support::{Mesh, arap, cpu, finish};
 
@@ -34,10 +35,39 @@ fn open() -> Session {
 }
 
 fn mesh(name: &str) -> Mesh {
-    match name.strip_prefix("icosphere:") {
-        Some(level) => Mesh::icosphere(level.parse().expect("a level")).normalized(),
+    match name.strip_prefix("sphere:") {
+        Some(parts) => sphere(parts.parse().expect("a number of parts")).normalized(),
         None => armadillo::read_off(name).normalized(),
     }
+}
+
+/// An icosahedron whose edges are cut in so many parts, and its faces in their square, blown up to the unit sphere.
+fn sphere(parts: u32) -> Mesh {
+    let coarse = Mesh::icosphere(0);
+    let corner = |number: u32, axis: usize| coarse.positions[3 * number as usize + axis];
+    let (mut known, mut positions, mut triangles) = (HashMap::new(), Vec::new(), Vec::new());
+    for face in coarse.triangles.chunks(3) {
+        // By its parts of the corners that it is not opposite to, so that faces share what lies on their edges.
+        let mut vertex = |i: u32, j: u32| {
+            let mut weights = [(face[0], parts - i - j), (face[1], i), (face[2], j)];
+            weights.sort_by_key(|weight| (weight.1 == 0, weight.0));
+            let key = weights.map(|(corner, weight)| if weight == 0 { (0, 0) } else { (corner, weight) });
+            *known.entry(key).or_insert_with(|| {
+                let point =
+                    [0, 1, 2].map(|axis| weights.iter().map(|&(number, weight)| f64::from(weight) * corner(number, axis)).sum::<f64>());
+                let length = point.iter().map(|x| x * x).sum::<f64>().sqrt();
+                positions.extend(point.map(|x| x / length));
+                positions.len() as u32 / 3 - 1
+            })
+        };
+        for (i, j) in (0..parts).flat_map(|i| (0..parts - i).map(move |j| (i, j))) {
+            triangles.extend([vertex(i, j), vertex(i + 1, j), vertex(i, j + 1)]);
+            if i + j + 1 < parts {
+                triangles.extend([vertex(i + 1, j), vertex(i + 1, j + 1), vertex(i, j + 1)]);
+            }
+        }
+    }
+    Mesh { positions, triangles }
 }
 
 fn run(mesh: &Mesh, steps: u32, eta: &str, preconditioner: &str) {
@@ -89,7 +119,7 @@ fn main() {
     let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [name, steps, eta, preconditioners @ ..] = &given[..] else {
         // `cargo test --benches` and `cargo bench` without arguments.
-        return println!("icosphere:LEVEL|MESH.off.gz STEPS ETA|auto [PRECONDITIONER …]");
+        return println!("sphere:F|MESH.off.gz STEPS ETA|auto [PRECONDITIONER …]");
     };
     let mesh = mesh(name);
     println!("{name}: {} vertices, η = {eta}, {} threads", mesh.positions.len() / 3, leastwise::kernel::block::threads());

@@ -17,7 +17,7 @@ pub struct Options {
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
     /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
     pub linear: Option<String>,
-    /// `"auto"`; `"block-jacobi"` or `"two-level"`: what `"pcg"` is preconditioned by.
+    /// `"auto"`; `"block-jacobi"`, `"two-level"` or `"frozen-factor"`: what conjugate gradients are preconditioned by.
     pub preconditioner: Option<String>,
     /// The tables that `"schur"` eliminates; the best unless told.
     pub eliminate: Option<Vec<u32>>,
@@ -112,10 +112,14 @@ impl Options {
         }
         let known = Preconditioner::ALL.map(|preconditioner| (preconditioner.name(), Some(preconditioner)));
         let preconditioner = one_of("preconditioner", &self.preconditioner, &[&[("auto", None)], &known[..]].concat())?;
-        if let (Some(preconditioner), Some(other)) = (preconditioner, linear.filter(|linear| *linear != Linear::Pcg)) {
+        if let (Some(preconditioner), Some(other)) = (preconditioner, linear)
+            && !preconditioner.linears().contains(&other)
+        {
+            let linears: Vec<&str> = preconditioner.linears().iter().map(|linear| linear.name()).collect();
             return Err(Error::InvalidOption(format!(
-                "preconditioner: \"{}\" is one of linear \"pcg\", not of \"{}\"; leave one of the two out",
+                "preconditioner: \"{}\" is one of linear \"{}\", not of \"{}\"; leave one of the two out",
                 preconditioner.name(),
+                linears.join("\" and \""),
                 other.name()
             )));
         }

@@ -109,14 +109,21 @@ pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, probl
     let mut choice = choose(wanted, problem, device);
     if choice.linear.is_on_host() {
         match Host::new(device, registry, problem, choice.linear, wanted) {
-            Ok(host) => return Ok(Made { choice, host: Some(host), two_level: None }),
-            Err(Error::Limits(why)) if wanted.linear.is_none() => choice = Choice { linear: Linear::Pcg, why, preconditioner: None },
+            Ok(host) => {
+                let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
+                let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
+                choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
+                return Ok(Made { choice, host: Some(host), two_level: None });
+            }
+            Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
+                choice = Choice { linear: Linear::Pcg, why, preconditioner: None }
+            }
             Err(error) => return Err(error),
         }
     }
     let (preconditioner, why) = precondition(wanted, problem);
     let made = match preconditioner {
-        Preconditioner::BlockJacobi => Ok(None),
+        Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => Ok(None),
         Preconditioner::TwoLevel => TwoLevel::new(device, registry, problem).map(Some),
     };
     let (preconditioner, why, two_level) = match made {
@@ -142,9 +149,13 @@ fn precondition(wanted: &Wanted, problem: &Problem) -> (Preconditioner, String) 
         return (Preconditioner::BlockJacobi, "a term sums over entries, so there are no pairs of variables".into());
     }
     match Space::new(problem) {
-        Ok(space) if space.coordinates > 0 => {
-            (Preconditioner::TwoLevel, format!("{unknowns} unknowns, and patches of points that move as bodies in {} dimensions", space.coordinates))
+        Ok(space) if space.coordinates > 0 && !space.holds_shape => {
+            (Preconditioner::BlockJacobi, "residuals that link points know lengths alone, which hold no shape".into())
         }
+        Ok(space) if space.coordinates > 0 => (
+            Preconditioner::TwoLevel,
+            format!("{unknowns} unknowns, and patches of points that move as bodies in {} dimensions", space.coordinates),
+        ),
         Ok(_) => (Preconditioner::BlockJacobi, "no variables are points, of which residuals see differences".into()),
         Err(why) => (Preconditioner::BlockJacobi, why),
     }
@@ -162,8 +173,8 @@ pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
     if let Some(linear) = wanted.linear {
         return chosen(linear, "it was asked for".into());
     }
-    if wanted.preconditioner.is_some() {
-        return chosen(Linear::Pcg, "a preconditioner was asked for".into());
+    if let Some(preconditioner) = wanted.preconditioner {
+        return chosen(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name()));
     }
     let limits = Thresholds::default();
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();

@@ -17,6 +17,7 @@ pub mod auto;
 pub mod conjugate;
 pub mod dense;
 pub mod elimination;
+pub mod frozen;
 pub mod host;
 pub mod left_looking;
 pub mod matrix;
@@ -63,23 +64,35 @@ pub enum Linear {
     Schur,
 }
 
-/// What conjugate gradients on the device are preconditioned by.
+/// What conjugate gradients are preconditioned by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preconditioner {
     /// The inverted diagonal blocks.
     BlockJacobi,
     /// The same, and the motions of patches: see [`two_level`].
     TwoLevel,
+    /// A sparse factor of what the matrix was some steps ago: see [`frozen`].
+    FrozenFactor,
 }
 
 impl Preconditioner {
-    pub const ALL: [Self; 2] = [Self::BlockJacobi, Self::TwoLevel];
+    pub const ALL: [Self; 3] = [Self::BlockJacobi, Self::TwoLevel, Self::FrozenFactor];
 
     /// The name that options and reports have for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::BlockJacobi => "block-jacobi",
             Self::TwoLevel => "two-level",
+            Self::FrozenFactor => "frozen-factor",
+        }
+    }
+
+    /// The linear solvers that it is for, the usual one first.
+    pub fn linears(self) -> &'static [Linear] {
+        match self {
+            Self::BlockJacobi => &[Linear::Pcg, Linear::AssembledPcg],
+            Self::TwoLevel => &[Linear::Pcg],
+            Self::FrozenFactor => &[Linear::AssembledPcg],
         }
     }
 }

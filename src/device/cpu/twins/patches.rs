@@ -105,7 +105,8 @@ pub fn patch_modes<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (points, centers, owners) = (bindings.read(ARENA), bindings.read(DATA), &bindings.index()[patches..]);
     let (free, modes) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let mut modes = Pieces::new(modes);
-    let tasks = threads::cut(work.items()).map(|items| (modes.take((vector + items.start) * columns..(vector + items.end) * columns), items));
+    let tasks =
+        threads::cut(work.items()).map(|items| (modes.take((vector + items.start) * columns..(vector + items.end) * columns), items));
     threads::each(tasks.collect(), work.items().len() * columns, |(modes, items)| {
         for (i, row) in items.zip(modes.chunks_exact_mut(columns)) {
             row.fill(R::ZERO);
@@ -477,6 +478,5 @@ pub fn spectral_radius<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let along = super::reduce::strided_sum(work, count, |i| v[i] * product[i]);
     let size = super::reduce::strided_sum(work, count, |i| v[i] * u[i]);
     let known = along.is_finite() && size.is_finite() && along > R::ZERO && size > R::ZERO;
-    bindings.write(VECTOR_OUT)[0] =
-        if known { super::reduce::larger(along / size, R::ONE) } else { R::from_f64(2.0) };
+    bindings.write(VECTOR_OUT)[0] = if known { super::reduce::larger(along / size, R::ONE) } else { R::from_f64(2.0) };
 }

@@ -54,7 +54,6 @@ impl Rows {
         let range = self.range(row);
         &self.entries[range.start as usize..range.end as usize]
     }
-
 }
 
 /// The blocks below the diagonal of a symmetric matrix: columns of each row, ascending.
@@ -218,7 +217,8 @@ impl Level {
             }
         }
         let down = turned(&up, count);
-        let level = Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up };
+        let level =
+            Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up };
         Some((level, next))
     }
 }
@@ -250,7 +250,9 @@ fn normal(p: &Rows, q: &Rows, nodes: u32) -> (Rows, Lower) {
     let (mut diagonal, mut below, mut pairs) = (Rows::new(), Rows::new(), Vec::new());
     let columns = turned(p, nodes);
     for node in 0..nodes {
-        let of = |&[block, row]: &[u32; 2]| q.row(row).iter().filter(|entry| entry[1] <= node).map(move |&[other, column]| [column, block, other]);
+        let of = |&[block, row]: &[u32; 2]| {
+            q.row(row).iter().filter(|entry| entry[1] <= node).map(move |&[other, column]| [column, block, other])
+        };
         let mut row: Vec<[u32; 3]> = columns.row(node).iter().flat_map(of).collect();
         row.sort_by_key(|entry| entry[0]);
         for group in row.chunk_by(|a, b| a[0] == b[0]) {

@@ -198,7 +198,9 @@ impl Making<'_> {
         let limits = self.device.limits();
         let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };
         if bytes > limits.binding_bytes.min(limits.buffer_bytes) {
-            return Err(Error::Limits(format!("preconditioner \"two-level\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"block-jacobi\"")));
+            return Err(Error::Limits(format!(
+                "preconditioner \"two-level\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"block-jacobi\""
+            )));
         }
         let buffer = self.device.allocate(kind, len.max(1), label)?;
         self.buffers.push(buffer);
@@ -425,8 +427,7 @@ impl TwoLevel {
         commands.push(self.fixed(Fixed::CoarseFrames, matrix.nodes * size * size, &[size, coordinates, level.parents], &bindings));
         let multiply = |list: &List, [left, right, base, to]: [Slice; 4], mode: u32| {
             let words = [size, list.starts, list.entries, list.bases, mode];
-            let bindings =
-                [(ARENA, left), (DATA, right), (INDEX, own), (VECTOR_IN, base), (VECTOR_OUT, to), (JACOBIAN, level.radius)];
+            let bindings = [(ARENA, left), (DATA, right), (INDEX, own), (VECTOR_IN, base), (VECTOR_OUT, to), (JACOBIAN, level.radius)];
             self.fixed(Fixed::MultiplyBlocks, list.rows * size * size, &words, &bindings)
         };
         let (a, inverse) = (matrix.values, matrix.inverse);
@@ -479,8 +480,15 @@ impl TwoLevel {
             let (list, values, from) = first;
             let (other, others, along) = second.unwrap_or(first);
             let words = [size, state::SOLVED, list.starts, list.entries, other.starts, other.entries, u32::from(second.is_some())];
-            let bindings =
-                [(ARENA, values), (DATA, from), (INDEX, lists), (VECTOR_IN, others), (VECTOR_OUT, to), (JACOBIAN, along), (STATE, work.state)];
+            let bindings = [
+                (ARENA, values),
+                (DATA, from),
+                (INDEX, lists),
+                (VECTOR_IN, others),
+                (VECTOR_OUT, to),
+                (JACOBIAN, along),
+                (STATE, work.state),
+            ];
             commands.push(self.fixed(Fixed::Couple, nodes * size, &words, &bindings));
         };
         for (level, pair) in self.levels.iter().zip(matrices.windows(2)) {

@@ -84,9 +84,8 @@ impl Patches {
                 owners[place] = owners[leader as usize];
             }
         }
-        let of_table = |(number, table): (usize, &Table)| {
-            table.moving.then(|| owners[first[number] as usize..first[number + 1] as usize].to_vec())
-        };
+        let of_table =
+            |(number, table): (usize, &Table)| table.moving.then(|| owners[first[number] as usize..first[number + 1] as usize].to_vec());
         Self { count, owners: tables.iter().enumerate().map(of_table).collect() }
     }
 
@@ -132,7 +131,11 @@ pub struct PairList {
 
 /// The blocks of the patches' matrix, and what adds to them; or why there are none.
 pub fn couplings(problem: &Problem, patches: &Patches) -> Result<(Lower, Vec<PairList>), String> {
-    let batches: Vec<(usize, &Batch, Slots, Vec<Pair>)> = problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled)
+    let batches: Vec<(usize, &Batch, Slots, Vec<Pair>)> = problem
+        .batches()
+        .iter()
+        .enumerate()
+        .filter(|(_, batch)| batch.enabled)
         .map(|(number, batch)| (number, batch, slots(problem, batch), Pair::all(&batch.programs.inputs)))
         .collect();
     let mut linked = Vec::new();
@@ -145,7 +148,9 @@ pub fn couplings(problem: &Problem, patches: &Patches) -> Result<(Lower, Vec<Pai
         linked.sort_unstable();
         linked.dedup();
         if linked.len() > MOST_NEIGHBOURS / 2 * patches.count as usize {
-            return Err(format!("patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem"));
+            return Err(format!(
+                "patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem"
+            ));
         }
     }
     let matrix = Lower::new(patches.count, &linked);

@@ -4,7 +4,8 @@
 //! energy. Points are known by the structure: tables of two or three free components that residuals see as differences, so that
 //! moving all of them changes nothing. Without points a patch's motions are its degrees of freedom.
 
-use crate::problem::{Problem, Table};
+use crate::kernel::Entry;
+use crate::problem::{Batch, Problem, Table};
 
 /// What a table's variables do when their patch moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +25,9 @@ pub struct Space {
     pub motions: u32,
     /// Coordinates of a point; 0 where there are none.
     pub coordinates: u32,
+    /// Whether residuals hold the shape of patches: those that link points have others that follow, or are linear. What
+    /// only knows lengths, as springs do, may bend and shear, and a coarse space of rigid motions says little of that.
+    pub holds_shape: bool,
     /// For every table of the problem; none for constants, and for what takes no part.
     pub roles: Vec<Option<Role>>,
 }
@@ -37,7 +41,13 @@ impl Space {
         let tables = problem.tables();
         let points: Vec<bool> = (0..).zip(tables).map(|(number, table)| is_of_points(problem, number, table)).collect();
         let dimensions = |wanted: u32| tables.iter().zip(&points).filter(|(table, point)| **point && table.width == wanted).count();
-        let coordinates = if dimensions(3) > 0 { 3 } else if dimensions(2) > 0 { 2 } else { 0 };
+        let coordinates = if dimensions(3) > 0 {
+            3
+        } else if dimensions(2) > 0 {
+            2
+        } else {
+            0
+        };
         if coordinates == 0 {
             let mut motions = 0;
             let role = |table: &Table| {
@@ -48,9 +58,11 @@ impl Space {
             };
             let roles = tables.iter().map(role).collect();
             return if motions <= MOST_MOTIONS {
-                Ok(Self { motions, coordinates, roles })
+                Ok(Self { motions, coordinates, holds_shape: false, roles })
             } else {
-                Err(format!("no variables are points, and an instance of each has {motions} degrees of freedom together, more than {MOST_MOTIONS}"))
+                Err(format!(
+                    "no variables are points, and an instance of each has {motions} degrees of freedom together, more than {MOST_MOTIONS}"
+                ))
             };
         }
         let role = |(table, point): (&Table, &bool)| match (table.moving, *point && table.width == coordinates) {
@@ -58,14 +70,23 @@ impl Space {
             (true, true) => Some(Role::Point),
             (true, false) => Some(Role::Follower),
         };
-        let roles = tables.iter().zip(&points).map(role).collect();
-        Ok(Self { motions: coordinates * (coordinates + 1) / 2, coordinates, roles })
+        let roles: Vec<Option<Role>> = tables.iter().zip(&points).map(role).collect();
+        let holds_shape = problem.enabled_batches().all(|batch| holds_shape(problem, batch, &roles));
+        Ok(Self { motions: coordinates * (coordinates + 1) / 2, coordinates, holds_shape, roles })
     }
 
     /// The tables whose variables patches are made of; the others join them.
     pub fn leads(&self, table: u32) -> bool {
         matches!(self.roles[table as usize], Some(Role::Point | Role::Constant(_)))
     }
+}
+
+/// Whether a batch links no points, or has followers, or is linear.
+fn holds_shape(problem: &Problem, batch: &Batch, roles: &[Option<Role>]) -> bool {
+    let of_slots = (0..batch.signature().slots.len() as u32).map(|slot| roles[problem.slot_of(batch, slot).0 as usize]);
+    let of_slots: Vec<Role> = of_slots.flatten().collect();
+    let is_linear = batch.programs.entries.iter().all(|entry| !matches!(entry, Entry::Stored { .. }));
+    of_slots.iter().filter(|role| **role == Role::Point).count() < 2 || of_slots.contains(&Role::Follower) || is_linear
 }
 
 /// Whether all residuals that link instances of a table see no more than differences of them.
