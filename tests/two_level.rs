@@ -140,16 +140,12 @@ fn what_is_fixed_or_bounded_stays_within() {
 }
 
 #[test]
-fn rejected_steps_and_edits_are_followed() {
-    // The same solver through rejections, edits of data and of values, terms switched off, and live steps.
+fn edits_are_followed() {
+    // The same solver through edits of data and of values, terms switched off, and live steps.
     let mesh = Mesh::icosphere(4).normalized();
     let ends = BOTH.map(|preconditioner| {
         let mut session = cpu(Precision::F64);
         let (problem, x) = arap(&mut session, &mesh);
-        // From far away, so that steps are rejected.
-        let mut random = Random::new(3);
-        let far: Vec<f64> = mesh.positions.iter().map(|x| x + random.between(-0.5, 0.5)).collect();
-        session.write_table(problem, x, Reals::F64(&far), None).unwrap();
         let solver = session.solver(problem, &tight(preconditioner)).unwrap();
         let run = |session: &mut Session| {
             let task = session.solve(solver, SolveMode::Solve).unwrap();
@@ -157,8 +153,6 @@ fn rejected_steps_and_edits_are_followed() {
             *report
         };
         let first = run(&mut session);
-        let rejected = first.iterations.iter().filter(|step| !step.accepted).count();
-        assert!(preconditioner != "two-level" || rejected > 0, "λ never rose");
         session.write_table(problem, x, Reals::F64(&mesh.positions), None).unwrap();
         session.set_weight(problem, 1, Weight::Shared(50.0)).unwrap();
         session.advance(solver, 4, f64::INFINITY).unwrap();
@@ -171,6 +165,28 @@ fn rejected_steps_and_edits_are_followed() {
     for (jacobi, two) in ends[0].iter().zip(ends[1]) {
         assert!((jacobi - two).abs() < 1e-6 * jacobi, "{ends:?}");
     }
+}
+
+/// From far away some steps are rejected. What comes after is solved with another λ on every level.
+#[test]
+fn steps_after_rejected_ones_are_shorter() {
+    let mesh = Mesh::icosphere(3).normalized();
+    let mut rejected = 0;
+    for (seed, spread) in [(1, 0.5), (2, 1.0), (3, 2.0), (4, 4.0), (5, 8.0)] {
+        let mut session = cpu(Precision::F64);
+        let (problem, x) = arap(&mut session, &mesh);
+        let mut random = Random::new(seed);
+        let far: Vec<f64> = mesh.positions.iter().map(|x| x + random.between(-spread, spread)).collect();
+        session.write_table(problem, x, Reals::F64(&far), None).unwrap();
+        let report = solve(&mut session, problem, &Options { max_iterations: Some(300.0), ..options("two-level") });
+        assert!(report.converged, "spread {spread}: {}", report.reason);
+        for pair in report.iterations.windows(2).filter(|pair| !pair[0].accepted) {
+            rejected += 1;
+            assert!(pair[1].damping > pair[0].damping && pair[1].step_norm < pair[0].step_norm, "spread {spread}: {pair:?}");
+            assert!((1..300).contains(&pair[1].inner_iterations), "spread {spread}: {pair:?}");
+        }
+    }
+    assert!(rejected > 0, "λ never rose");
 }
 
 /// A term over instances of tables.

@@ -8,7 +8,6 @@
 #[allow(dead_code)]
 mod armadillo;
 #[path = "../../tests/support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 
 use leastwise::device::Precision;

@@ -156,7 +156,7 @@ pub fn patch_follow<R: Real>(work: &Work, mut bindings: Bindings<R>) {
             for (c, row) in rows.chunks_exact_mut(columns).enumerate() {
                 let mut value = R::ZERO;
                 for k in 0..width {
-                    value = value - inverse[row_start(c.max(k)) + c.min(k)] * q[k];
+                    value -= inverse[row_start(c.max(k)) + c.min(k)] * q[k];
                 }
                 row[column] = if owners[i] == NONE { R::ZERO } else { value };
             }
@@ -398,8 +398,8 @@ fn invert<R: Real>(block: &[R], inverse: &mut [R], size: usize, least: R) {
         let entry = block[r * size + r];
         for c in 0..=r {
             let mut value = block[r * size + c];
-            for k in 0..c {
-                value = value - l[r][k] * l[c][k];
+            for (left, right) in l[r].iter().zip(&l[c]).take(c) {
+                value -= *left * *right;
             }
             l[r][c] = if c < r {
                 value * l[c][c]
@@ -414,8 +414,8 @@ fn invert<R: Real>(block: &[R], inverse: &mut [R], size: usize, least: R) {
     for r in 0..size {
         for c in 0..r {
             let mut sum = R::ZERO;
-            for k in c..r {
-                sum += l[r][k] * l[k][c];
+            for (left, right) in l[r].iter().zip(&l).take(r).skip(c) {
+                sum += *left * right[c];
             }
             l[r][c] = -sum * l[r][r];
         }

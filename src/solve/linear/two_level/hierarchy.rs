@@ -42,7 +42,7 @@ impl Rows {
         made
     }
 
-    pub fn len(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
 
@@ -181,8 +181,8 @@ impl Level {
             for group in row.chunk_by(|a, b| a[0] == b[0]) {
                 moved.entries.extend(group.iter().map(|&[_, block, column]| [block, column]));
                 moved.end();
-                smoothed.push([node, moved.len() - 1], (group[0][0] == parent(node)).then_some(node));
-                reached.entries.push([moved.len() - 1, group[0][0]]);
+                smoothed.push([node, moved.count() - 1], (group[0][0] == parent(node)).then_some(node));
+                reached.entries.push([moved.count() - 1, group[0][0]]);
             }
             reached.end();
         }
@@ -196,8 +196,8 @@ impl Level {
                 image.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
                 image.end();
                 let base = reached.row(node).iter().find(|entry| entry[1] == group[0][0]).map(|entry| entry[0]);
-                relaxed.push([node, image.len() - 1], base);
-                up.entries.push([image.len() - 1, group[0][0]]);
+                relaxed.push([node, image.count() - 1], base);
+                up.entries.push([image.count() - 1, group[0][0]]);
             }
             up.end();
         }
@@ -239,7 +239,7 @@ impl Product {
 /// The transpose of a matrix by rows: its blocks, meant transposed, and their rows.
 fn turned(rows: &Rows, columns: u32) -> Rows {
     let mut by_column: Vec<Vec<[u32; 2]>> = vec![Vec::new(); columns as usize];
-    for row in 0..rows.len() {
+    for row in 0..rows.count() {
         rows.row(row).iter().for_each(|&[block, column]| by_column[column as usize].push([block | TURNED, row]));
     }
     Rows::of(by_column)

@@ -158,7 +158,7 @@ impl Words {
 
     fn list(&mut self, rows: &Rows) -> List {
         let starts = self.push(rows.starts.iter().copied());
-        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.len(), bases: 0 }
+        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.count(), bases: 0 }
     }
 
     fn product(&mut self, product: &Product) -> List {

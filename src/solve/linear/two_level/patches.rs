@@ -217,7 +217,7 @@ fn list(
     let mut entries = vec![[0; 3]; next[matrix.blocks() as usize] as usize];
     each_pair(patches, batch, slots, pairs, range.clone(), |instance, pair, [p, q], [a, b]| {
         let place = &mut next[matrix.block(p.max(q), p.min(q)) as usize];
-        let code = (instance - range.start) << bits | 2 * pair | u32::from(p < q);
+        let code = ((instance - range.start) << bits) | (2 * pair) | u32::from(p < q);
         entries[*place as usize] = [code, unknown(a), unknown(b)];
         *place += 1;
     });
