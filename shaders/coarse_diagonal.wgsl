@@ -5,7 +5,7 @@
 
 @group(0) @binding(1) var<storage, read> scale: array<real>;
 @group(0) @binding(2) var<storage, read> modes: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> blocks: array<real>;
 @group(0) @binding(5) var<storage, read_write> coarse: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
@@ -21,10 +21,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let owner = i / (columns * columns);
     let row = (i - owner * columns * columns) / columns;
     let column = i % columns;
-    let end = list[params.words1.x + owner + 1u];
+    let end = table[params.words1.x + owner + 1u];
     var sum: real = 0.0;
-    for (var m = list[params.words1.x + owner]; m < end; m++) {
-        let variable = list[params.words1.y + m];
+    for (var m = table[params.words1.x + owner]; m < end; m++) {
+        let variable = table[params.words1.y + m];
         let vector = params.words0.x + variable * width;
         let block = params.words0.z + variable * (width * (width + 1u) / 2u);
         for (var c = 0u; c < width; c++) {

@@ -4,7 +4,7 @@
 // words0: rows of a block, coordinates (0 for what are no points), first word of the nodes' parents
 
 @group(0) @binding(2) var<storage, read> centers: array<real>;
-@group(0) @binding(3) var<storage, read> parents: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> above: array<real>;
 @group(0) @binding(5) var<storage, read_write> frames: array<real>;
 
@@ -22,7 +22,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     var value = select(real(0.0), real(1.0), row == column);
     if (row < coordinates && column >= coordinates) {
         let center = node * coordinates;
-        let parent = parents[params.words0.z + node] * coordinates;
+        let parent = table[params.words0.z + node] * coordinates;
         if (coordinates == 2u) {
             let other = 1u - row;
             let arm = centers[center + other] - above[parent + other];

@@ -5,10 +5,10 @@
 // words1: first word of the entries (an instance and its pair, the first unknowns of a and b), bits of a pair's number, column length,
 //         blocks on the diagonal
 //
-// A pair is its rows, its columns, and where the codes of its entries begin. An odd number is the pair turned: bᵀ … a.
+// A pair is its rows, its columns, and where the codes of its entries begin behind the first pair. An odd number is the pair turned: bᵀ … a.
 
 @group(0) @binding(2) var<storage, read> modes: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> columns: array<real>;
 @group(0) @binding(5) var<storage, read_write> coarse: array<real>;
 
@@ -22,26 +22,26 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let place = i / (size * size);
     let row = (i - place * size * size) / size;
     let column = i % size;
-    let block = list[params.words0.w + place];
+    let block = table[params.words0.w + place];
     let on_diagonal = block < params.words1.w;
-    let end = list[params.words0.z + place + 1u];
+    let end = table[params.words0.z + place + 1u];
     var sum: real = 0.0;
-    for (var e = list[params.words0.z + place]; e < end; e++) {
+    for (var e = table[params.words0.z + place]; e < end; e++) {
         let entry = params.words1.x + 3u * e;
-        let instance = list[entry] >> params.words1.y;
-        let number = list[entry] & ((1u << params.words1.y) - 1u);
+        let instance = table[entry] >> params.words1.y;
+        let number = table[entry] & ((1u << params.words1.y) - 1u);
         let pair = params.words0.y + 3u * (number >> 1u);
         let turned = (number & 1u) != 0u && !on_diagonal;
-        let a = list[entry + 1u] * size + select(row, column, turned);
-        let b = list[entry + 2u] * size + select(column, row, turned);
-        let across = list[entry + 1u] * size + column;
-        let along = list[entry + 2u] * size + row;
-        let width = list[pair + 1u];
-        for (var r = 0u; r < list[pair]; r++) {
+        let a = table[entry + 1u] * size + select(row, column, turned);
+        let b = table[entry + 2u] * size + select(column, row, turned);
+        let across = table[entry + 1u] * size + column;
+        let along = table[entry + 2u] * size + row;
+        let width = table[pair + 1u];
+        for (var r = 0u; r < table[pair]; r++) {
             var value: real = 0.0;
             var transposed: real = 0.0;
             for (var c = 0u; c < width; c++) {
-                let code = list[list[pair + 2u] + r * width + c];
+                let code = table[params.words0.y + table[pair + 2u] + r * width + c];
                 if (code != 0u) {
                     let stored = columns[((code & 0x7fffffffu) - 1u) * params.words1.z + instance];
                     let known = select(stored, -stored, (code >> 31u) != 0u);

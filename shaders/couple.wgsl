@@ -6,7 +6,7 @@
 
 @group(0) @binding(1) var<storage, read> left: array<real>;
 @group(0) @binding(2) var<storage, read> x: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> right: array<real>;
 @group(0) @binding(5) var<storage, read_write> y: array<real>;
 @group(0) @binding(6) var<storage, read> z: array<real>;
@@ -25,10 +25,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let node = i / size;
     let row = i - node * size;
     var sum: real = 0.0;
-    var end = list[params.words0.z + node + 1u];
-    for (var e = list[params.words0.z + node]; e < end; e++) {
-        let block = list[params.words0.w + 2u * e];
-        let column = list[params.words0.w + 2u * e + 1u] * size;
+    var end = table[params.words0.z + node + 1u];
+    for (var e = table[params.words0.z + node]; e < end; e++) {
+        let block = table[params.words0.w + 2u * e];
+        let column = table[params.words0.w + 2u * e + 1u] * size;
         let turned = (block >> 31u) != 0u;
         let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
         let step = select(1u, size, turned);
@@ -37,10 +37,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         }
     }
     if (params.words1.z != 0u) {
-        end = list[params.words1.x + node + 1u];
-        for (var e = list[params.words1.x + node]; e < end; e++) {
-            let block = list[params.words1.y + 2u * e];
-            let column = list[params.words1.y + 2u * e + 1u] * size;
+        end = table[params.words1.x + node + 1u];
+        for (var e = table[params.words1.x + node]; e < end; e++) {
+            let block = table[params.words1.y + 2u * e];
+            let column = table[params.words1.y + 2u * e + 1u] * size;
             let turned = (block >> 31u) != 0u;
             let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
             let step = select(1u, size, turned);

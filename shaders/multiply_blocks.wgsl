@@ -6,7 +6,7 @@
 
 @group(0) @binding(1) var<storage, read> left: array<real>;
 @group(0) @binding(2) var<storage, read> right: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> base: array<real>;
 @group(0) @binding(5) var<storage, read_write> product: array<real>;
 @group(0) @binding(6) var<storage, read> radius: array<real>;
@@ -22,11 +22,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let place = i / area;
     let row = (i - place * area) / size;
     let column = i % size;
-    let end = list[params.words0.y + place + 1u];
+    let end = table[params.words0.y + place + 1u];
     var sum: real = 0.0;
-    for (var e = list[params.words0.y + place]; e < end; e++) {
-        let x = list[params.words0.z + 2u * e];
-        let y = list[params.words0.z + 2u * e + 1u];
+    for (var e = table[params.words0.y + place]; e < end; e++) {
+        let x = table[params.words0.z + 2u * e];
+        let y = table[params.words0.z + 2u * e + 1u];
         let x_turned = (x >> 31u) != 0u;
         let y_turned = (y >> 31u) != 0u;
         let x_first = (x & 0x7fffffffu) * area + select(row * size, row, x_turned);
@@ -40,7 +40,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let mode = params.words1.x;
     if (mode != 0u) {
         let step = select(real(1.6), real(4.0) / real(3.0), mode == 1u) / radius[0];
-        let origin = list[params.words0.w + place];
+        let origin = table[params.words0.w + place];
         var before: real = 0.0;
         if (origin != 0xffffffffu) {
             before = base[origin * area + (i - place * area)];

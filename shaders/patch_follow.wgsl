@@ -5,7 +5,7 @@
 // words1: column, first word of the variables' patches
 
 @group(0) @binding(2) var<storage, read> inverse: array<real>;
-@group(0) @binding(3) var<storage, read> patches: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> product: array<real>;
 @group(0) @binding(5) var<storage, read_write> modes: array<real>;
 
@@ -18,7 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let width = params.words0.y;
     let vector = params.words0.x + i * width;
     let block = params.words0.z + i * (width * (width + 1u) / 2u);
-    let takes_part = patches[params.words1.y + i] != 0xffffffffu;
+    let takes_part = table[params.words1.y + i] != 0xffffffffu;
     for (var c = 0u; c < width; c++) {
         var value: real = 0.0;
         for (var k = 0u; k < width; k++) {

@@ -6,7 +6,7 @@
 
 @group(0) @binding(1) var<storage, read> arena: array<real>;
 @group(0) @binding(2) var<storage, read> centers: array<real>;
-@group(0) @binding(3) var<storage, read> patches: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> free: array<real>;
 @group(0) @binding(5) var<storage, read_write> modes: array<real>;
 
@@ -18,7 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let variable = i / params.words0.z;
     let component = i - variable * params.words0.z;
-    let owner = patches[params.words1.w + variable];
+    let owner = table[params.words1.w + variable];
     let row = (params.words0.y + i) * params.words0.w;
     var moves = owner != 0xffffffffu;
     if (moves && params.words1.z != 0u) {

@@ -5,7 +5,7 @@
 
 @group(0) @binding(1) var<storage, read> residual: array<real>;
 @group(0) @binding(2) var<storage, read> modes: array<real>;
-@group(0) @binding(3) var<storage, read> patches: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
 @group(0) @binding(4) var<storage, read> coarse: array<real>;
 @group(0) @binding(5) var<storage, read_write> z: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
@@ -23,7 +23,7 @@ fn main(
     var rz: real = 0.0;
     let run = run_of(group, params.words0.x);
     for (var i = run.start + lane; i < run.end; i += group_size) {
-        let owner = patches[params.words0.w + i];
+        let owner = table[params.words0.w + i];
         if (owner != 0xffffffffu) {
             var value: real = 0.0;
             for (var k = 0u; k < columns; k++) {

@@ -1,5 +1,5 @@
 //! `cargo bench --bench preconditioners -- MESH STEPS ETA [PRECONDITIONER …]`: as-rigid-as-possible deformation by Levenberg–Marquardt with
-//! conjugate gradients, in f64 on the CPU (`RAYON_NUM_THREADS` says on how many threads), or with `LEASTWISE_DEVICE=cuda` (feature
+//! conjugate gradients, in f64 on the CPU (`RAYON_NUM_THREADS` says on how many threads), or with `LEASTWISE_DEVICE=cuda` or `cuda/f32` (feature
 //! `cuda`) on an NVIDIA GPU: iterations and milliseconds of every step, for each preconditioner. `MESH` is `sphere:F` (an icosahedron
 //! whose edges are cut in F: 10 F² + 2 vertices) or a gzipped OFF file; `ETA` is what a step may leave of its linear system, or `auto`. It ends after so many steps, or
 //! when one lowers the cost by less than a thousandth.
@@ -23,12 +23,13 @@ const DECREASE: f64 = 1e-3;
 fn open() -> Session {
     match std::env::var("LEASTWISE_DEVICE").as_deref() {
         #[cfg(feature = "cuda")]
-        Ok("cuda") => {
-            let device = leastwise::device::cuda::CudaDevice::open(0, Precision::F32).expect("an NVIDIA GPU");
+        Ok(name @ ("cuda" | "cuda/f32")) => {
+            let precision = if name == "cuda" { Precision::F64 } else { Precision::F32 };
+            let device = leastwise::device::cuda::CudaDevice::open(0, precision).expect("an NVIDIA GPU");
             Session::new(leastwise::device::Device::Cuda(Box::new(device)))
         }
         Ok("webgpu") => support::gpu(None),
-        Ok(other) => panic!("LEASTWISE_DEVICE is cuda (with the feature of that name) or webgpu, not {other}"),
+        Ok(other) => panic!("LEASTWISE_DEVICE is cuda or cuda/f32 (with the feature of that name), or webgpu, not {other}"),
         Err(_) => cpu(Precision::F64),
     }
 }

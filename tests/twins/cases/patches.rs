@@ -248,9 +248,7 @@ pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
         let blocks = nodes * 3 / 2 + 2;
         let on_diagonal = blocks as u32 / 3;
         let mut words = Words::new();
-        let first = words.0.len() as u32 + 6;
-        let shape_words: Vec<u32> = vec![3, 3, first, 3, 2, first + 9];
-        let shapes_at = words.push(&shape_words);
+        let shapes_at = words.push(&[3, 3, 6, 3, 2, 6 + 9]);
         codes.iter().for_each(|codes| {
             words.push(codes);
         });
@@ -364,7 +362,7 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
         }
         case
     };
-    vec![one(6, 0, random), one(6, 1, random), one(3, 2, random), one(4, 3, random), one(1, 3, random)]
+    vec![one(6, 0, random), one(6, 1, random), one(3, 2, random), one(6, 3, random), one(1, 3, random)]
 }
 
 pub fn invert(size: usize, random: &mut Random) -> Vec<Case> {
@@ -488,7 +486,7 @@ pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
         }
         case
     };
-    vec![one(6, true, random), one(3, false, random), one(2, true, random), one(5, false, random)]
+    vec![one(6, true, random), one(3, false, random), one(1, true, random), one(6, false, random)]
 }
 
 pub fn radius(size: usize, random: &mut Random) -> Vec<Case> {

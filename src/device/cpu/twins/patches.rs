@@ -18,15 +18,12 @@ const SIZE: usize = 6;
 /// The bit of a block's number that says that it is meant transposed.
 const TURNED: u32 = 1 << 31;
 
-/// Calls a function with the number of a block's rows as a constant.
+/// Calls a function with the number of a block's rows, which is 1, 3 or 6, as a constant.
 macro_rules! of_size {
     ($size:expr, $function:ident($($argument:expr),*)) => {
         match $size {
             1 => $function::<R, 1>($($argument),*),
-            2 => $function::<R, 2>($($argument),*),
             3 => $function::<R, 3>($($argument),*),
-            4 => $function::<R, 4>($($argument),*),
-            5 => $function::<R, 5>($($argument),*),
             _ => $function::<R, SIZE>($($argument),*),
         }
     };
@@ -221,7 +218,7 @@ fn pairs<R: Real, const N: usize>(work: &Work, mut bindings: Bindings<R>) {
             for (r, a) in of_a.chunks_exact(N).enumerate() {
                 let mut values = [R::ZERO; N];
                 for (c, b) in of_b.chunks_exact(N).enumerate() {
-                    let code = list[first + r * width + c];
+                    let code = list[pairs + first + r * width + c];
                     if code != 0 {
                         let stored = columns[((code & !NEGATIVE) as usize - 1) * stride + instance];
                         let known = if code & NEGATIVE == 0 { stored } else { -stored };

@@ -26,7 +26,7 @@ use super::super::{Workspace, state};
 use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, PairPass, wgsl};
-use crate::problem::{PairKernels, Problem, Registry, Table};
+use crate::problem::{Batch, PairKernels, Problem, Registry, Table};
 use aggregate::NONE;
 use hierarchy::{Hierarchy, Product, Rows};
 use patches::{PairList, Patches, couplings};
@@ -47,7 +47,8 @@ pub struct TwoLevel {
     modes: Slice,
     centers: Slice,
     passes: Vec<Pass>,
-    scratch: Slice,
+    /// Where the workspace's own is too short.
+    scratch: Option<Slice>,
     levels: Vec<LevelBuffers>,
     last: Matrix,
     /// What the power method begins with.
@@ -79,6 +80,8 @@ struct Pass {
 struct Piece {
     list: Slice,
     rows: u32,
+    /// The pairs' shapes and codes, row starts and ids, entries.
+    shapes: u32,
     starts: u32,
     ids: u32,
     entries: u32,
@@ -144,6 +147,9 @@ const PLAIN: u32 = 0;
 const SMOOTH: u32 = 1;
 const RELAX: u32 = 2;
 const TWICE: u32 = 3;
+
+/// Before a list is on the device.
+const NOWHERE: Slice = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
 
 /// Words of lists, to be uploaded.
 #[derive(Default)]
@@ -229,7 +235,7 @@ impl TwoLevel {
         let (matrix, lists) = couplings(problem, &patches).map_err(refused)?;
         let hierarchy = Hierarchy::new(matrix);
         let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
-        match Self::make(&mut making, registry, problem, space, &patches, &lists, &hierarchy) {
+        match Self::make(&mut making, registry, problem, space, &patches, lists, &hierarchy) {
             Ok(made) => Ok(Self { uploads: making.uploads, buffers: making.buffers, ..made }),
             Err(error) => {
                 making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
@@ -244,7 +250,7 @@ impl TwoLevel {
         problem: &Problem,
         space: Space,
         patches: &Patches,
-        lists: &[PairList],
+        lists: Vec<PairList>,
         hierarchy: &Hierarchy,
     ) -> Result<Self, Error> {
         let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source()).collect();
@@ -269,7 +275,7 @@ impl TwoLevel {
         Ok(Self {
             lists: making.words(words, "patches")?,
             modes: making.reals(problem.vector_len() * space.motions, "motions of patches")?,
-            scratch: making.reals(scratch, "columns of pairs")?,
+            scratch: scratch.map(|len| making.reals(len, "columns of pairs")).transpose()?,
             last: Matrix::new(making, &space, count, blocks, list, own)?,
             places,
             space,
@@ -393,13 +399,14 @@ impl TwoLevel {
             let words = [table.vector, table.tangent, table.block, motions, *starts, *members];
             commands.push(self.fixed(Fixed::CoarseDiagonal, first.nodes * motions * motions, &words, &bindings));
         }
+        let scratch = self.scratch.unwrap_or(work.scratch);
         for pass in &self.passes {
             let chunk = &problem.batches()[pass.batch].chunks[pass.chunk];
-            let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, self.scratch), (STATE, work.state)];
+            let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, scratch), (STATE, work.state)];
             commands.push(evaluate(pass.kernel, chunk, &bindings));
             for piece in &pass.pieces {
-                let words = [motions, 0, piece.starts, piece.ids, piece.entries, piece.bits, chunk.count, first.nodes];
-                let bindings = [(DATA, self.modes), (INDEX, piece.list), (VECTOR_IN, self.scratch), (VECTOR_OUT, first.values)];
+                let words = [motions, piece.shapes, piece.starts, piece.ids, piece.entries, piece.bits, chunk.count, first.nodes];
+                let bindings = [(DATA, self.modes), (INDEX, piece.list), (VECTOR_IN, scratch), (VECTOR_OUT, first.values)];
                 commands.push(self.fixed(Fixed::CoarsePairs, piece.rows * motions * motions, &words, &bindings));
             }
         }
@@ -624,19 +631,25 @@ fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Words, Places
     (words, places)
 }
 
-/// The passes over pairs of slots, and the elements that their columns take.
-fn passes(making: &mut Making, registry: &mut Registry, problem: &Problem, lists: &[PairList]) -> Result<(Vec<Pass>, u32), Error> {
+/// The passes over pairs of slots, and the elements that their columns take, if those are more than a workspace has.
+fn passes(
+    making: &mut Making,
+    registry: &mut Registry,
+    problem: &Problem,
+    lists: Vec<PairList>,
+) -> Result<(Vec<Pass>, Option<u32>), Error> {
     let limits = making.device.limits();
     let bytes = limits.binding_bytes.min(limits.buffer_bytes);
     let elements = bytes / making.device.precision().bytes();
     let (mut passes, mut scratch) = (Vec::new(), 1);
-    for list in lists {
+    for mut list in lists {
         let batch = &problem.batches()[list.batch];
         let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
         let most = (elements / u64::from(longest)).min(1 << 16) as u32;
         let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
         let in_pieces = making.device.in_pieces();
-        for (pass, &kernel) in programs.passes.iter().zip(&kernels) {
+        let (of_batch, of_chunk) = (list.batch, list.chunk);
+        for (number, (pass, &kernel)) in (1..).zip(programs.passes.iter().zip(&kernels)) {
             let columns = if in_pieces { wgsl::columns(&pass.program) } else { pass.columns };
             let needed = u64::from(columns) * u64::from(longest);
             if needed > elements {
@@ -648,14 +661,17 @@ fn passes(making: &mut Making, registry: &mut Registry, problem: &Problem, lists
             scratch = scratch.max(needed as u32);
             let head = head(&programs.pairs, pass);
             let mut pieces = Vec::new();
+            // The last pass may have the list itself.
+            let list = if number == programs.passes.len() { std::mem::take(&mut list) } else { list.clone() };
             for (mut piece, words) in pieces_of(list, &head, (bytes / 4) as usize) {
                 piece.list = making.words(words, "pairs of patches")?;
                 pieces.push(piece);
             }
-            passes.push(Pass { batch: list.batch, chunk: list.chunk, kernel, pieces });
+            passes.push(Pass { batch: of_batch, chunk: of_chunk, kernel, pieces });
         }
     }
-    Ok((passes, scratch))
+    let known = problem.batches().iter().map(Batch::longest_scratch).max().unwrap_or(0);
+    Ok((passes, (scratch > known).then_some(scratch)))
 }
 
 /// The pairs' shapes, and the codes of their entries.
@@ -663,6 +679,7 @@ fn head(pairs: &[crate::kernel::Pair], pass: &PairPass) -> Vec<u32> {
     let mut words = Vec::new();
     let mut first = 3 * pairs.len() as u32;
     for pair in pairs {
+        // Relative to the shapes.
         words.extend([pair.rows, pair.columns, first]);
         first += pair.rows * pair.columns;
     }
@@ -670,8 +687,20 @@ fn head(pairs: &[crate::kernel::Pair], pass: &PairPass) -> Vec<u32> {
     words
 }
 
-/// A list as index buffers of so many words at most. A row's entries may be in several: what they add is added up.
-fn pieces_of(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
+/// A list as index buffers of so many words at most.
+fn pieces_of(list: PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
+    let all = list.ids.len() as u32;
+    if list.entries.len() + 2 * list.ids.len() + 1 + head.len() > most {
+        return cut(&list, head, most);
+    }
+    let mut words = Words(list.entries);
+    let shapes = words.push(head.iter().copied());
+    let [starts, ids] = [words.push(list.starts), words.push(list.ids)];
+    vec![(Piece { list: NOWHERE, rows: all, shapes, starts, ids, entries: 0, bits: list.bits }, words)]
+}
+
+/// The same in pieces. A row's entries may be in several: what they add is added up.
+fn cut(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
     let room = most.saturating_sub(head.len() + 1).max(5);
     let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
     while row < list.ids.len() {
@@ -687,13 +716,10 @@ fn pieces_of(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> 
             }
             row += 1;
         }
-        let mut words = Words(head.to_vec());
-        let rows = ids.len() as u32;
+        let (mut words, rows) = (Words(list.entries[3 * first..3 * entry].to_vec()), ids.len() as u32);
+        let shapes = words.push(head.iter().copied());
         let [starts, ids] = [words.push(starts), words.push(ids)];
-        let entries = words.push(list.entries[first..entry].iter().flatten().copied());
-        let list = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
-        pieces.push((Piece { list, rows, starts, ids, entries, bits: 0 }, words));
+        pieces.push((Piece { list: NOWHERE, rows, shapes, starts, ids, entries: 0, bits: list.bits }, words));
     }
-    pieces.iter_mut().for_each(|(piece, _)| piece.bits = list.bits);
     pieces
 }

@@ -13,6 +13,8 @@ pub const VARIABLES: u32 = 64;
 const MOST_INSTANCES: u32 = 256;
 /// Of more slots than this only the first is linked with the others.
 const MOST_LINKED: usize = 8;
+/// Words of the shapes of pairs and the codes of their entries, usually.
+const ROOM: usize = 1 << 12;
 /// Patches next to one on the average, at most.
 const MOST_NEIGHBOURS: usize = 48;
 
@@ -118,6 +120,7 @@ fn followed(batches: &[Slots], leads: &[bool], all: usize, node: impl Fn(u32, u3
 }
 
 /// What the pairs of a chunk add to: rows of the list are blocks.
+#[derive(Clone, Default)]
 pub struct PairList {
     /// The batch's number, and the chunk's within it.
     pub batch: usize,
@@ -125,8 +128,9 @@ pub struct PairList {
     pub bits: u32,
     pub ids: Vec<u32>,
     pub starts: Vec<u32>,
-    /// The instance and its pair, and the first unknowns of both slots.
-    pub entries: Vec<[u32; 3]>,
+    /// Three words each: the instance and its pair, and the first unknowns of both slots. There is room for the other lists
+    /// behind them: this is most of what a preconditioner is made of.
+    pub entries: Vec<u32>,
 }
 
 /// The blocks of the patches' matrix, and what adds to them; or why there are none.
@@ -214,11 +218,13 @@ fn list(
     }
     let mut starts: Vec<u32> = ids.iter().map(|&block| next[block as usize]).collect();
     starts.push(next[matrix.blocks() as usize]);
-    let mut entries = vec![[0; 3]; next[matrix.blocks() as usize] as usize];
+    let len = 3 * next[matrix.blocks() as usize] as usize;
+    let mut entries = Vec::with_capacity(len + 2 * ids.len() + ROOM);
+    entries.resize(len, 0);
     each_pair(patches, batch, slots, pairs, range.clone(), |instance, pair, [p, q], [a, b]| {
         let place = &mut next[matrix.block(p.max(q), p.min(q)) as usize];
         let code = ((instance - range.start) << bits) | (2 * pair) | u32::from(p < q);
-        entries[*place as usize] = [code, unknown(a), unknown(b)];
+        entries[3 * *place as usize..][..3].copy_from_slice(&[code, unknown(a), unknown(b)]);
         *place += 1;
     });
     (!ids.is_empty()).then_some(PairList { batch: number, chunk, bits, ids, starts, entries })

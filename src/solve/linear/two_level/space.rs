@@ -21,7 +21,7 @@ pub enum Role {
 /// The motions of patches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// Motions of a patch, at most [`MOST_MOTIONS`].
+    /// Motions of a patch, one of [`MOTIONS`]: what there are fewer of is filled up with motions that move nothing.
     pub motions: u32,
     /// Coordinates of a point; 0 where there are none.
     pub coordinates: u32,
@@ -32,8 +32,8 @@ pub struct Space {
     pub roles: Vec<Option<Role>>,
 }
 
-/// What shaders hold in registers.
-const MOST_MOTIONS: u32 = 6;
+/// How many motions there may be: points in a plane have 3, in space 6.
+pub const MOTIONS: [u32; 3] = [1, 3, 6];
 
 impl Space {
     /// The space of a problem, or why there is none.
@@ -49,21 +49,20 @@ impl Space {
             0
         };
         if coordinates == 0 {
-            let mut motions = 0;
+            let mut wanted = 0;
             let role = |table: &Table| {
                 table.moving.then(|| {
-                    motions += table.tangent;
-                    Role::Constant(motions - table.tangent)
+                    wanted += table.tangent;
+                    Role::Constant(wanted - table.tangent)
                 })
             };
             let roles = tables.iter().map(role).collect();
-            return if motions <= MOST_MOTIONS {
-                Ok(Self { motions, coordinates, holds_shape: false, roles })
-            } else {
-                Err(format!(
-                    "no variables are points, and an instance of each has {motions} degrees of freedom together, more than {MOST_MOTIONS}"
-                ))
-            };
+            let [.., most] = MOTIONS;
+            let found = MOTIONS.into_iter().find(|&motions| wanted <= motions);
+            let refused =
+                || format!("no variables are points, and an instance of each has {wanted} degrees of freedom together, more than {most}");
+            let motions = found.ok_or_else(refused)?;
+            return Ok(Self { motions, coordinates, holds_shape: false, roles });
         }
         let role = |(table, point): (&Table, &bool)| match (table.moving, *point && table.width == coordinates) {
             (false, _) => None,
