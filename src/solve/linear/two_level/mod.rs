@@ -14,21 +14,24 @@
 //! a level down and one up. All is made anew for every λ on the device: nothing comes back.
 //!
 //! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
-//!   [`hierarchy`]: the structure of the levels.
+//!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device.
 
 pub mod aggregate;
+mod buffers;
 pub mod hierarchy;
+mod lists;
 pub mod patches;
 pub mod space;
 
 use super::super::workspace::{dispatch, evaluate};
 use super::super::{Workspace, state};
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Slice, binding::*};
 use crate::error::Error;
-use crate::kernel::{Fixed, PairPass, wgsl};
-use crate::problem::{Batch, PairKernels, Problem, Registry, Table};
-use aggregate::NONE;
-use hierarchy::{Hierarchy, Product, Rows};
+use crate::kernel::Fixed;
+use crate::problem::{Problem, Registry, Table};
+use buffers::{LevelBuffers, List, Matrix, diagonal};
+use hierarchy::Hierarchy;
+use lists::{Making, Pass, Places, Words, passes, places};
 use patches::{PairList, Patches, couplings};
 use space::{Role, Space};
 
@@ -57,168 +60,11 @@ pub struct TwoLevel {
     buffers: Vec<BufferId>,
 }
 
-/// Where the parts of the patches' lists begin.
-#[derive(Default)]
-struct Places {
-    /// The patch of every unknown.
-    unknowns: u32,
-    /// The unknowns of every patch: starts and members; the first elements of its points in the arena.
-    members: [u32; 2],
-    points: [u32; 2],
-    /// For every table of the problem the patch of each variable, and the variables of each patch.
-    tables: Vec<Option<(u32, [u32; 2])>>,
-}
-
-/// A pass of a batch's pairs over one of its chunks, and the pieces of the list that it is gathered along.
-struct Pass {
-    batch: usize,
-    chunk: usize,
-    kernel: KernelId,
-    pieces: Vec<Piece>,
-}
-
-struct Piece {
-    list: Slice,
-    rows: u32,
-    /// The pairs' shapes and codes, row starts and ids, entries.
-    shapes: u32,
-    starts: u32,
-    ids: u32,
-    entries: u32,
-    bits: u32,
-}
-
-/// A matrix, the inverses of its diagonal blocks, and the vectors of its nodes: right-hand side and solution.
-struct Matrix {
-    nodes: u32,
-    values: Slice,
-    inverse: Slice,
-    right: Slice,
-    solution: Slice,
-    /// Rows of the inverse alone.
-    own: List,
-    lists: Slice,
-}
-
-/// Where a list's row starts and entries begin.
-#[derive(Clone, Copy, Default)]
-struct List {
-    starts: u32,
-    entries: u32,
-    rows: u32,
-    bases: u32,
-}
-
-/// A level with another one above it.
-struct LevelBuffers {
-    matrix: Matrix,
-    parents: u32,
-    centers: Slice,
-    /// Points of the nodes that a node above is made of: starts, and elements of the centres.
-    children: List,
-    frames: Slice,
-    moved: Slice,
-    smoothed: Slice,
-    image: Slice,
-    relaxed: Slice,
-    scaled: Slice,
-    twice: Slice,
-    radius: Slice,
-    vectors: [Slice; 4],
-    lists: LevelLists,
-}
-
-struct LevelLists {
-    whole: List,
-    moved: List,
-    smoothed: List,
-    image: List,
-    relaxed: List,
-    above: List,
-    scaled: List,
-    scaled_rows: List,
-    twice: List,
-    down: List,
-    up: List,
-}
-
 /// α and β of `shaders/multiply_blocks.wgsl`.
 const PLAIN: u32 = 0;
 const SMOOTH: u32 = 1;
 const RELAX: u32 = 2;
 const TWICE: u32 = 3;
-
-/// Before a list is on the device.
-const NOWHERE: Slice = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
-
-/// Words of lists, to be uploaded.
-#[derive(Default)]
-struct Words(Vec<u32>);
-
-impl Words {
-    fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
-        let first = self.0.len() as u32;
-        self.0.extend(words);
-        first
-    }
-
-    fn list(&mut self, rows: &Rows) -> List {
-        let starts = self.push(rows.starts.iter().copied());
-        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.count(), bases: 0 }
-    }
-
-    fn product(&mut self, product: &Product) -> List {
-        List { bases: self.push(product.bases.iter().copied()), ..self.list(&product.rows) }
-    }
-
-    /// Members by owner: starts, and members in their order.
-    fn by_owner(&mut self, owners: u32, members: &[(u32, u32)]) -> [u32; 2] {
-        let mut next = vec![0u32; owners as usize + 1];
-        members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
-        for owner in 0..owners as usize {
-            next[owner + 1] += next[owner];
-        }
-        let starts = self.push(next.iter().copied());
-        let first = self.push(std::iter::repeat_n(0, members.len()));
-        for &(owner, member) in members {
-            self.0[(first + next[owner as usize]) as usize] = member;
-            next[owner as usize] += 1;
-        }
-        [starts, first]
-    }
-}
-
-/// Buffers that are being made: freed again where one of them can't be.
-struct Making<'a> {
-    device: &'a mut Device,
-    buffers: Vec<BufferId>,
-    uploads: Vec<Command>,
-}
-
-impl Making<'_> {
-    fn reals(&mut self, len: u32, label: &str) -> Result<Slice, Error> {
-        self.allocate(Kind::Real, len, label)
-    }
-
-    fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<Slice, Error> {
-        let limits = self.device.limits();
-        let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };
-        if bytes > limits.binding_bytes.min(limits.buffer_bytes) {
-            return Err(Error::Limits(format!(
-                "preconditioner \"two-level\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"block-jacobi\""
-            )));
-        }
-        let buffer = self.device.allocate(kind, len.max(1), label)?;
-        self.buffers.push(buffer);
-        Ok(Slice { buffer, offset: 0, len: len.max(1) })
-    }
-
-    fn words(&mut self, words: Words, label: &str) -> Result<Slice, Error> {
-        let slice = self.allocate(Kind::Index, words.0.len() as u32, label)?;
-        self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words.0 });
-        Ok(slice)
-    }
-}
 
 impl TwoLevel {
     /// The preconditioner of a problem; `Error::InvalidOption` says why it has none, `Error::Limits` that it does not fit.
@@ -471,7 +317,7 @@ impl TwoLevel {
         commands.push(couple(&level.lists.whole, level.matrix.values, from, after));
         let bindings = [(ARENA, from), (DATA, after), (VECTOR_IN, before), (VECTOR_OUT, level.radius)];
         let Command::Dispatch(reduction) = self.fixed(Fixed::SpectralRadius, 1, &[first.len], &bindings) else { return };
-        commands.push(Command::Dispatch(crate::device::Dispatch { single_group: true, ..reduction }));
+        commands.push(Command::Dispatch(Dispatch { single_group: true, ..reduction }));
     }
 
     /// Appends z += T C Tᵀr, and what that adds to rᵀz as partial sums from `partial` on; at a start also no maxima, from `maxima` on.
@@ -528,198 +374,4 @@ impl TwoLevel {
         ));
         groups
     }
-}
-
-impl Matrix {
-    fn new(making: &mut Making, space: &Space, nodes: u32, blocks: u32, own: List, lists: Slice) -> Result<Self, Error> {
-        let (size, area) = (space.motions, space.motions * space.motions);
-        Ok(Self {
-            nodes,
-            values: making.reals(blocks * area, "patches' matrix")?,
-            inverse: making.reals(nodes * area, "inverses of patches")?,
-            right: making.reals(nodes * size, "residual of patches")?,
-            solution: making.reals(nodes * size, "motions of patches")?,
-            own,
-            lists,
-        })
-    }
-}
-
-impl LevelBuffers {
-    fn new(making: &mut Making, space: &Space, level: &hierarchy::Level, above: u32) -> Result<Self, Error> {
-        let mut words = Words::default();
-        let parents = words.push(level.parents.iter().copied());
-        let own = words.list(&diagonal(level.nodes));
-        let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
-        let [starts, entries] = words.by_owner(above, &points);
-        let children = List { starts, entries, rows: above, bases: 0 };
-        let whole = words.list(&level.whole);
-        // Blocks of D⁻¹A are numbered by rows.
-        let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);
-        let scaled_rows = List { entries: words.push(columns), ..whole };
-        let lists = LevelLists {
-            whole,
-            scaled_rows,
-            moved: words.list(&level.moved),
-            smoothed: words.product(&level.smoothed),
-            image: words.list(&level.image),
-            relaxed: words.product(&level.relaxed),
-            above: words.list(&level.above),
-            scaled: words.list(&level.scaled),
-            twice: words.product(&level.twice),
-            down: words.list(&level.down),
-            up: words.list(&level.up),
-        };
-        let (size, area) = (space.motions, space.motions * space.motions);
-        let words = making.words(words, "lists of a level")?;
-        let mut blocks = |list: List, label: &str| making.reals(list.rows * area, label);
-        let [moved, smoothed] = [blocks(lists.moved, "AT")?, blocks(lists.smoothed, "P")?];
-        let [image, relaxed] = [blocks(lists.image, "AP")?, blocks(lists.relaxed, "G")?];
-        let [scaled, twice] = [blocks(lists.scaled, "D⁻¹A")?, blocks(lists.twice, "smoother")?];
-        let mut vector = || making.reals(level.nodes * size, "power method");
-        let vectors = [vector()?, vector()?, vector()?, vector()?];
-        Ok(Self {
-            matrix: Matrix::new(making, space, level.nodes, level.blocks, own, words)?,
-            parents,
-            centers: making.reals(above * space.coordinates, "centres")?,
-            children,
-            frames: making.reals(level.nodes * area, "T")?,
-            radius: making.reals(1, "spectral radius")?,
-            moved,
-            smoothed,
-            image,
-            relaxed,
-            scaled,
-            twice,
-            vectors,
-            lists,
-        })
-    }
-}
-
-/// Rows of a block diagonal matrix.
-fn diagonal(nodes: u32) -> Rows {
-    Rows { starts: (0..=nodes).collect(), entries: (0..nodes).map(|node| [node, node]).collect() }
-}
-
-/// The lists of what is in which patch.
-fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Words, Places) {
-    let (mut words, mut places) = (Words::default(), Places::default());
-    let mut unknowns = vec![NONE; problem.vector_len() as usize];
-    let (mut members, mut points) = (Vec::new(), Vec::new());
-    for ((table, owners), role) in problem.tables().iter().zip(&patches.owners).zip(&space.roles) {
-        let (Some(owners), Some(role)) = (owners, role) else {
-            places.tables.push(None);
-            continue;
-        };
-        let mut variables = Vec::new();
-        for (variable, &owner) in (0..).zip(owners).filter(|(_, owner)| **owner != NONE) {
-            variables.push((owner, variable));
-            let first = table.vector + variable * table.tangent;
-            unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
-            members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
-            if *role == Role::Point {
-                points.push((owner, table.arena + variable * table.width));
-            }
-        }
-        let of_variables = words.push(owners.iter().copied());
-        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables))));
-    }
-    places.unknowns = words.push(unknowns);
-    places.members = words.by_owner(patches.count, &members);
-    places.points = words.by_owner(patches.count, &points);
-    (words, places)
-}
-
-/// The passes over pairs of slots, and the elements that their columns take, if those are more than a workspace has.
-fn passes(
-    making: &mut Making,
-    registry: &mut Registry,
-    problem: &Problem,
-    lists: Vec<PairList>,
-) -> Result<(Vec<Pass>, Option<u32>), Error> {
-    let limits = making.device.limits();
-    let bytes = limits.binding_bytes.min(limits.buffer_bytes);
-    let elements = bytes / making.device.precision().bytes();
-    let (mut passes, mut scratch) = (Vec::new(), 1);
-    for mut list in lists {
-        let batch = &problem.batches()[list.batch];
-        let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
-        let most = (elements / u64::from(longest)).min(1 << 16) as u32;
-        let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
-        let in_pieces = making.device.in_pieces();
-        let (of_batch, of_chunk) = (list.batch, list.chunk);
-        for (number, (pass, &kernel)) in (1..).zip(programs.passes.iter().zip(&kernels)) {
-            let columns = if in_pieces { wgsl::columns(&pass.program) } else { pass.columns };
-            let needed = u64::from(columns) * u64::from(longest);
-            if needed > elements {
-                return Err(Error::Limits(format!(
-                    "preconditioner \"two-level\": the products of the columns of term \"{}\" need more than a buffer binding ({bytes} bytes): use \"block-jacobi\"",
-                    batch.name
-                )));
-            }
-            scratch = scratch.max(needed as u32);
-            let head = head(&programs.pairs, pass);
-            let mut pieces = Vec::new();
-            // The last pass may have the list itself.
-            let list = if number == programs.passes.len() { std::mem::take(&mut list) } else { list.clone() };
-            for (mut piece, words) in pieces_of(list, &head, (bytes / 4) as usize) {
-                piece.list = making.words(words, "pairs of patches")?;
-                pieces.push(piece);
-            }
-            passes.push(Pass { batch: of_batch, chunk: of_chunk, kernel, pieces });
-        }
-    }
-    let known = problem.batches().iter().map(Batch::longest_scratch).max().unwrap_or(0);
-    Ok((passes, (scratch > known).then_some(scratch)))
-}
-
-/// The pairs' shapes, and the codes of their entries.
-fn head(pairs: &[crate::kernel::Pair], pass: &PairPass) -> Vec<u32> {
-    let mut words = Vec::new();
-    let mut first = 3 * pairs.len() as u32;
-    for pair in pairs {
-        // Relative to the shapes.
-        words.extend([pair.rows, pair.columns, first]);
-        first += pair.rows * pair.columns;
-    }
-    words.extend(pass.maps.iter().flat_map(|map| &map.codes));
-    words
-}
-
-/// A list as index buffers of so many words at most.
-fn pieces_of(list: PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
-    let all = list.ids.len() as u32;
-    if list.entries.len() + 2 * list.ids.len() + 1 + head.len() > most {
-        return cut(&list, head, most);
-    }
-    let mut words = Words(list.entries);
-    let shapes = words.push(head.iter().copied());
-    let [starts, ids] = [words.push(list.starts), words.push(list.ids)];
-    vec![(Piece { list: NOWHERE, rows: all, shapes, starts, ids, entries: 0, bits: list.bits }, words)]
-}
-
-/// The same in pieces. A row's entries may be in several: what they add is added up.
-fn cut(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
-    let room = most.saturating_sub(head.len() + 1).max(5);
-    let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
-    while row < list.ids.len() {
-        let (mut ids, mut starts, first) = (Vec::new(), vec![0u32], entry);
-        // A row takes two words, an entry three.
-        while row < list.ids.len() && 2 * (ids.len() + 1) + 3 * (entry - first) + 3 <= room {
-            ids.push(list.ids[row]);
-            let end = list.starts[row + 1] as usize;
-            entry += (end - entry).min((room - 2 * ids.len()) / 3 - (entry - first));
-            starts.push((entry - first) as u32);
-            if entry < end {
-                break;
-            }
-            row += 1;
-        }
-        let (mut words, rows) = (Words(list.entries[3 * first..3 * entry].to_vec()), ids.len() as u32);
-        let shapes = words.push(head.iter().copied());
-        let [starts, ids] = [words.push(starts), words.push(ids)];
-        pieces.push((Piece { list: NOWHERE, rows, shapes, starts, ids, entries: 0, bits: list.bits }, words));
-    }
-    pieces
 }
