@@ -95,6 +95,21 @@ fn solutions_are_those_of_block_jacobi_on_every_backend() {
     assert!(costs.iter().all(|cost| (cost - costs[0]).abs() < 1e-4 * costs[0]), "{costs:?}");
 }
 
+/// What a batch's pairs add comes in chunks, whose columns begin anew.
+#[test]
+fn terms_in_several_chunks_take_the_same_steps() {
+    let mesh = Mesh::icosphere(4).normalized();
+    let steps = [cpu(Precision::F64), cpu_with(Precision::F64, Limits::SMALL)].map(|mut session| {
+        let (problem, _) = arap(&mut session, &mesh);
+        let solver = session.solver(problem, &options("two-level")).unwrap();
+        [(); 3].map(|()| step(&mut session, solver))
+    });
+    for (whole, cut) in steps[0].iter().zip(&steps[1]) {
+        assert!((whole.cost - cut.cost).abs() < 1e-6 * whole.cost, "{whole:?}, {cut:?}");
+        assert!(whole.inner_iterations.abs_diff(cut.inner_iterations) <= 1, "{whole:?}, {cut:?}");
+    }
+}
+
 fn bits(threads: usize) -> Vec<u64> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
         let mut session = cpu(Precision::F64);
