@@ -259,9 +259,11 @@ test("options that cannot be", async (t) => {
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
-    'solve options have no "maxIteration" (they have: method, dogleg, linear, eliminate, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+    'solve options have no "maxIteration" (they have: method, dogleg, linear, preconditioner, eliminate, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
   await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
   await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
+  await rejects(problem.solve({ preconditioner: "ilu" }), "invalid-option", 'preconditioner: "ilu" is not one of "auto", "block-jacobi", "two-level", "frozen-factor"');
+  await rejects(problem.solve({ linear: "dense", preconditioner: "two-level" }), "invalid-option", 'preconditioner: "two-level" is one of linear "pcg", not of "dense"; leave one of the two out');
   await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
   await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
   await rejects(problem.solver({ maxIterations: 0 }).step(), "no-step", "no step was made: maxIterations = 0 steps were tried");

@@ -34,6 +34,9 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   const fixed = problem.constants("c", { shape: 1, values: [1, 2, 3] });
   // @ts-expect-error constants are not solved for, so they can't be eliminated
   await problem.solve({ linear: "schur", eliminate: [fixed] });
+  await problem.solve({ preconditioner: "two-level" });
+  // @ts-expect-error there is no such preconditioner
+  await problem.solve({ preconditioner: "ilu" });
   // @ts-expect-error there is no such linear solver
   await problem.solve({ linear: "lu" });
   await problem.solve({ linear: "schur", eliminate: [x] });

@@ -92,6 +92,19 @@ fixed! {
     Descend = descend [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Adam = adam [ARENA: R, DATA: R, INDEX: W, VECTOR_OUT: W, STATE: R];
     ProjectBlocks = project_blocks [ARENA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W];
+    PatchCenters = patch_centers [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    PatchModes = patch_modes [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    PatchSpin = patch_spin [ARENA: R, VECTOR_OUT: W];
+    PatchFollow = patch_follow [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    CoarseDiagonal = coarse_diagonal [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    CoarsePairs = coarse_pairs [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    CoarseFrames = coarse_frames [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    MultiplyBlocks = multiply_blocks [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R];
+    InvertNodes = invert_nodes [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    SpectralRadius = spectral_radius [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W];
+    Couple = couple [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R];
+    PatchRestrict = patch_restrict [DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
+    PatchProlong = patch_prolong [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, STATE: R, PARTIALS: W];
     Assign = assign [ARENA: R, DATA: R, INDEX: W, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
     Tally = tally [INDEX: W, STATE: R];
     Spread = spread [INDEX: W, STATE: R];
@@ -130,6 +143,8 @@ impl Fixed {
     pub const OF_SOLVERS: &[Fixed] = Self::ALL.split_at(Self::Stretch as usize).0;
     /// What solvers have that solve no linear system.
     pub const OF_DESCENTS: &[Fixed] = Self::ALL.split_at(Self::ProjectBlocks as usize).0;
+    /// What the two-level preconditioner has.
+    pub const OF_PATCHES: &[Fixed] = Self::ALL.split_at(Self::Assign as usize).0.split_at(Self::PatchCenters as usize).1;
     /// What clusterings have besides `sum`.
     pub const OF_CLUSTERINGS: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).0.split_at(Self::Assign as usize).1;
     /// What searches among compressed vectors have.

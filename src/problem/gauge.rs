@@ -66,7 +66,7 @@ impl Problem {
     }
 
     /// Whether every residual of a batch stays the same where a component of all instances of a table moves by the same.
-    fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
+    pub(crate) fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
         let Some(Some(term)) = batch.members.first().map(|member| &self.terms[member.term as usize]) else { return false };
         let tables = &term.parts[batch.members[0].part as usize].tables;
         let of_entries = term.entries.as_ref().map_or(&[][..], |entries| &entries.tables);

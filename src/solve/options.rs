@@ -2,7 +2,7 @@
 
 use super::descent::{Rates, Rule};
 use super::lagrangian::OuterSettings;
-use super::linear::{Linear, Wanted};
+use super::linear::{Linear, Preconditioner, Wanted};
 use super::method::{Dogleg, Method};
 use crate::device::Precision;
 use crate::error::Error;
@@ -25,6 +25,8 @@ pub struct Options {
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
     /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
     pub linear: Option<String>,
+    /// `"auto"`; `"block-jacobi"`, `"two-level"` or `"frozen-factor"`: what conjugate gradients are preconditioned by.
+    pub preconditioner: Option<String>,
     /// The tables that `"schur"` eliminates; the best unless told.
     pub eliminate: Option<Vec<u32>>,
     /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
@@ -142,6 +144,19 @@ impl Options {
             let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
             return Err(Error::InvalidOption(message.into()));
         }
+        let known = Preconditioner::ALL.map(|preconditioner| (preconditioner.name(), Some(preconditioner)));
+        let preconditioner = one_of("preconditioner", &self.preconditioner, &[&[("auto", None)], &known[..]].concat())?;
+        if let (Some(preconditioner), Some(other)) = (preconditioner, linear)
+            && !preconditioner.linears().contains(&other)
+        {
+            let linears: Vec<&str> = preconditioner.linears().iter().map(|linear| linear.name()).collect();
+            return Err(Error::InvalidOption(format!(
+                "preconditioner: \"{}\" is one of linear \"{}\", not of \"{}\"; leave one of the two out",
+                preconditioner.name(),
+                linears.join("\" and \""),
+                other.name()
+            )));
+        }
         let number = |what: &str, given: Option<f64>| match given {
             Some(value) if value.is_nan() || value < 0.0 => {
                 Err(Error::InvalidOption(format!("{what} must be a number that is not negative, not {value}")))
@@ -179,7 +194,7 @@ impl Options {
         Ok(Settings {
             method,
             outer,
-            linear: Wanted { linear, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
+            linear: Wanted { linear, preconditioner, eliminate: self.eliminate.clone(), max_iterations: max_inner_iterations },
             nonmonotone: whole("nonmonotone", self.nonmonotone)?.unwrap_or(0.0) as u32,
             max_inner_iterations,
             forcing,
@@ -218,6 +233,7 @@ impl Options {
         let rule = method.descent();
         let of_systems = [
             ("linear", self.linear.as_deref().is_some_and(|linear| linear != "auto")),
+            ("preconditioner", self.preconditioner.as_deref().is_some_and(|preconditioner| preconditioner != "auto")),
             ("eliminate", self.eliminate.is_some()),
             ("maxInnerIterations", self.max_inner_iterations.is_some()),
             ("forcing", self.forcing.is_some()),

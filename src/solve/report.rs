@@ -113,6 +113,14 @@ pub struct Report {
     pub linear: &'static str,
     /// Why it is this linear solver.
     pub linear_reason: String,
+    /// What conjugate gradients were preconditioned by, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preconditioner: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preconditioner_reason: Option<String>,
+    /// How often a `"frozen-factor"` was made since the solver was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factorizations: Option<u64>,
     /// Unknowns that nothing holds: the linear system is singular there, and damping keeps them where they are.
     pub gauge: Vec<Freedom>,
     /// How the products of each batch are computed by `"pcg"`.

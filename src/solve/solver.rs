@@ -17,6 +17,7 @@ pub use checkpoint::{Part, Saved};
 use super::descent::Descent;
 use super::lagrangian::OuterSettings;
 use super::linear::host::{Host, Knobs};
+use super::linear::two_level::TwoLevel;
 use super::linear::{Choice, Inner, Linear};
 use super::method::FIRST_FLOOR;
 use super::offender::Offenders;
@@ -71,6 +72,8 @@ pub struct Solver {
     choice: Choice,
     /// The linear solver, if it is on the host.
     host: Option<Host>,
+    /// What conjugate gradients are preconditioned by besides the diagonal blocks.
+    two_level: Option<TwoLevel>,
     /// What a method has that solves no linear system.
     descent: Option<Descent>,
     /// Whether such a method knows nothing of the point.
@@ -136,12 +139,13 @@ impl Solver {
         let before = device.counters();
         problem.lay_out(device, registry)?;
         let started = now_ms();
-        let upkeep::Made { work, choice, host, descent } = upkeep::make(&settings, device, registry, problem)?;
+        let upkeep::Made { work, choice, host, two_level, descent } = upkeep::make(&settings, device, registry, problem)?;
         let precision = device.precision();
         Ok(Self {
             work,
             choice,
             host,
+            two_level,
             descent,
             sets_out: true,
             stale: None,
@@ -198,7 +202,9 @@ impl Solver {
 
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_descent = self.descent.iter().flat_map(Descent::buffers);
-        self.work.buffers().into_iter().chain(self.host.iter().flat_map(Host::buffers)).chain(of_descent).collect()
+        let of_two_level = self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec());
+        let of_host = self.host.iter().flat_map(Host::buffers);
+        self.work.buffers().into_iter().chain(of_host).chain(of_two_level).chain(of_descent).collect()
     }
 
     /// Ends the solve after the step that is being played.
@@ -330,6 +336,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
+        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
         let (again, restored) = (self.again, self.kept.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.host {
@@ -412,6 +419,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
+        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
         // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
         (self.arrival, self.retreats) = (None, 0);
         (self.kept, self.resuming) = (None, false);
@@ -445,7 +453,8 @@ impl Solver {
         if !again || !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
-            self.choice.linear.append(work, problem, inner, self.settings.max_inner_iterations, &mut commands);
+            let two_level = self.two_level.as_ref();
+            self.choice.linear.append(work, problem, two_level, inner, self.settings.max_inner_iterations, &mut commands)?;
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;

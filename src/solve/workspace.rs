@@ -107,7 +107,8 @@ impl Workspace {
             Some(trials) => trials.chunks.iter().map(|chunk| reduction.groups(chunk.count * table.width)).sum(),
         };
         let over_tables: u32 = problem.moving().map(over_table).sum();
-        let partial_distance = over_terms.max(over_tables).max(reduction.groups(vector));
+        // A preconditioner of two levels has partial sums over all unknowns behind those over tables.
+        let partial_distance = over_terms.max(over_tables + reduction.groups(vector));
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
         let constraints = problem.constraints();
@@ -329,6 +330,11 @@ impl Workspace {
                 to.add(tree, which, (self.scratch, distance), commands);
             }
         }
+    }
+
+    /// Workgroups of a reduction over so many elements.
+    pub fn groups(&self, elements: u32) -> u32 {
+        self.reduction.groups(elements)
     }
 
     /// Invocations of a workgroup.

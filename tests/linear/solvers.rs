@@ -2,9 +2,10 @@
 
 use crate::random::{Sampled, sample};
 use crate::support::Random;
-use leastwise::solve::linear::conjugate::{self, Inexact};
+use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_columns, by_products};
 use leastwise::solve::linear::elimination::{Linked, check, detect, work};
+use leastwise::solve::linear::frozen::Frozen;
 use leastwise::solve::linear::left_looking::LeftLooking;
 use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
 use leastwise::solve::linear::qr::Triangle;
@@ -66,6 +67,12 @@ fn sparse_solves<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given
     given.error(&x)
 }
 
+/// Conjugate gradients preconditioned by diagonal blocks.
+fn by_blocks(system: &System, inexact: Inexact) -> Result<Solution, Singular> {
+    let blocks = Blocks::new(system)?;
+    conjugate::solve(system, inexact, |r| blocks.apply(r))
+}
+
 #[test]
 fn dense_and_sparse_factors_solve() {
     let mut random = Random::new(21);
@@ -84,10 +91,10 @@ fn dense_and_sparse_factors_solve() {
             {
                 assert!(error < 1e-11, "{name}, sparse {how}: {error}");
             }
-            let solution = conjugate::solve(&given.system(), Inexact { forcing: 1e-13, max_iterations: 5000 }).unwrap();
+            let solution = by_blocks(&given.system(), Inexact { forcing: 1e-13, max_iterations: 5000 }).unwrap();
             assert!(given.error(&solution.x) < 1e-10, "{name}, conjugate gradients: {}", given.error(&solution.x));
             // What is said to be left is what is left, also when it is much.
-            let solution = conjugate::solve(&given.system(), Inexact { forcing: 0.1, max_iterations: 5000 }).unwrap();
+            let solution = by_blocks(&given.system(), Inexact { forcing: 0.1, max_iterations: 5000 }).unwrap();
             let left = solution.residual.iter().map(|r| r * r).sum::<f64>().sqrt() / given.right.iter().map(|r| r * r).sum::<f64>().sqrt();
             assert!((left - given.error(&solution.x)).abs() < 1e-12 && left > 1e-6, "{name}: {left}");
         }
@@ -194,7 +201,7 @@ fn what_has_no_solution_is_said_to_have_none() {
             assert_eq!(solved, Err(Singular), "{name}, sparse by blocks, {bad}");
             let solved = SparseCholesky::<LeftLooking>::new(&sampled.pattern).unwrap().factorize(&given.system());
             assert_eq!(solved, Err(Singular), "{name}, sparse by panels, {bad}");
-            let solved = conjugate::solve(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
+            let solved = by_blocks(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
             assert_eq!(solved.err(), Some(Singular), "{name}, conjugate gradients, {bad}");
             let tables = detect(&sampled.pattern);
             let solved = Schur::new(&sampled.pattern, &tables).unwrap().solve(&given.system(), &mut x);
@@ -263,4 +270,28 @@ fn columns_that_depend_on_others_are_left_out() {
     let mut triangle = Triangle::new(1);
     triangle.push([(0, f64::NAN)].into_iter(), 1.0);
     assert_eq!(triangle.solve(&[1.0]), None);
+}
+
+#[test]
+fn a_frozen_factor_stays_while_the_matrix_changes_little() {
+    let mut random = Random::new(21);
+    let sampled = sample(&[(40, 3)], &[(&[0, 0], 90, 90)], &mut random);
+    let mut given = Given::of(&sampled, &mut random);
+    let mut frozen = Frozen::new(&sampled.pattern).unwrap();
+    let inexact = Inexact { forcing: 1e-10, max_iterations: 200 };
+    for round in 0..4 {
+        let solution = frozen.solve(&given.system(), inexact).unwrap();
+        assert!(solution.is_solved && given.error(&solution.x) < 1e-7, "round {round}: {}", given.error(&solution.x));
+        assert_eq!(frozen.factorizations, 1, "round {round}");
+        assert!(solution.iterations <= if round == 0 { 2 } else { 24 }, "round {round}: {} iterations", solution.iterations);
+        given.damping.iter_mut().for_each(|damping| *damping *= 1.0 + random.between(0.0, 0.05));
+        given.right.iter_mut().for_each(|right| *right += random.between(-0.1, 0.1));
+    }
+    // Quite another matrix.
+    given.damping.iter_mut().enumerate().for_each(|(k, damping)| *damping *= if k % 3 == 0 { 1e6 } else { 1.0 + k as f64 });
+    let solution = frozen.solve(&given.system(), inexact).unwrap();
+    assert!(solution.is_solved && frozen.factorizations == 2, "{} factors, {} iterations", frozen.factorizations, solution.iterations);
+    // A matrix without a factor leaves none behind.
+    given.matrix.diagonal.fill(f64::NAN);
+    assert!(frozen.solve(&given.system(), inexact).is_err());
 }

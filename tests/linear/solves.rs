@@ -346,3 +346,28 @@ fn a_chain_that_leaves_most_of_itself_free_is_solved_by_orthogonal_transformatio
         assert!(report.cost < 1e-12, "seed {seed}: {:e}, {}", report.cost, report.reason);
     }
 }
+
+#[test]
+fn a_frozen_factor_follows_edits() {
+    for (name, mut session, tolerance) in backends() {
+        let mesh = Mesh::icosphere(2).normalized();
+        let (problem, _) = arap(&mut session, &mesh);
+        let frozen = Options { preconditioner: Some("frozen-factor".into()), linear: None, ..options("assembled-pcg") };
+        let solver = session.solver(problem, &frozen).unwrap();
+        let run = |session: &mut Session| {
+            let task = session.solve(solver, leastwise::session::SolveMode::Solve).unwrap();
+            let leastwise::session::Progress::Report(report) = finish(session, task, |_| {}) else { panic!("no report") };
+            *report
+        };
+        let first = run(&mut session);
+        assert_eq!((first.linear, first.preconditioner), ("assembled-pcg", Some("frozen-factor")), "{name}");
+        let made = first.factorizations.unwrap();
+        assert!((1..first.iterations.len() as u64).contains(&made), "{name}: {made} factors in {} steps", first.iterations.len());
+        // A little heavier handles: the factor stays.
+        session.set_weight(problem, 1, Weight::Shared(5.01)).unwrap();
+        let second = run(&mut session);
+        assert!(second.factorizations.unwrap() <= made + 1, "{name}: {:?} factors after {made}", second.factorizations);
+        let expected = solve(&mut session, problem, &options("sparse-cholesky"));
+        assert!((second.cost - expected.cost).abs() <= 10.0 * tolerance * expected.cost, "{name}: {} and {}", second.cost, expected.cost);
+    }
+}

@@ -36,6 +36,7 @@ export interface NativeReport {
   readonly feasibility?: NativeFeasibility; readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
   readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly idleDispatches: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
+  readonly preconditioner?: string; readonly preconditionerReason?: string; readonly factorizations?: number;
   readonly counters: NativeCounters;
 }
 
@@ -65,7 +66,7 @@ export interface NativeDescription { readonly residuals: number; readonly inputs
 export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly layouts: number; readonly compileMs: number }
 
 export interface NativeOptions {
-  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly feasibilityTolerance?: number; readonly penalty?: number; readonly maxOuterIterations?: number; readonly timeLimitMs?: number;
+  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly preconditioner?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly feasibilityTolerance?: number; readonly penalty?: number; readonly maxOuterIterations?: number; readonly timeLimitMs?: number;
   readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
 }
 

@@ -102,6 +102,11 @@ export interface Report {
   /** The linear solver, and why it is that one. */
   readonly linear: string;
   readonly linearReason: string;
+  /** What conjugate gradients were preconditioned by, and why it is that one; only where they solved. */
+  readonly preconditioner?: string;
+  readonly preconditionerReason?: string;
+  /** How often a `"frozen-factor"` was made since the solver was. */
+  readonly factorizations?: number;
   /** Since the solver was made. */
   readonly counters: Counters;
   /** Those of its dispatches that found the linear system solved already: submissions run ahead of what they have found. */
@@ -135,6 +140,9 @@ export class SolveReport implements Report {
   readonly method: string;
   readonly linear: string;
   readonly linearReason: string;
+  readonly preconditioner?: string;
+  readonly preconditionerReason?: string;
+  readonly factorizations?: number;
   readonly counters: Counters;
   readonly idleDispatches: number;
 
@@ -158,6 +166,9 @@ export class SolveReport implements Report {
     this.method = native.method;
     this.linear = native.linear;
     this.linearReason = native.linearReason;
+    if (native.preconditioner !== undefined) this.preconditioner = native.preconditioner;
+    if (native.preconditionerReason !== undefined) this.preconditionerReason = native.preconditionerReason;
+    if (native.factorizations !== undefined) this.factorizations = native.factorizations;
     this.counters = native.counters;
     this.idleDispatches = native.idleDispatches;
   }
@@ -203,8 +214,9 @@ export class SolveReport implements Report {
     const gauge = this.gauge.map((free) => (free.kind === "untouched"
       ? `Gauge: no residual touches ${free.instances} instances of "${free.variable}" (the first is ${free.first}); they stay where they are`
       : `Gauge: no residual changes when all of "${free.variable}" moves along ${free.components.map((k) => `component ${k}`).join(", ")}; damping holds it`));
+    const preconditioner = this.preconditioner !== undefined ? [`Preconditioner: ${this.preconditioner} (${this.preconditionerReason}${this.factorizations !== undefined ? `; ${this.factorizations} factors were made` : ""})`] : [];
     const products = this.products.map(({ term, schedule, reason }) => `Products: "${term}" ${schedule} (${reason})`);
-    return [...undefinedAt, ...gauge, ...products.slice(0, MOST_PRODUCTS)];
+    return [...undefinedAt, ...gauge, ...preconditioner, ...products.slice(0, MOST_PRODUCTS)];
   }
 
   toJSON(): object {

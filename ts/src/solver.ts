@@ -45,14 +45,26 @@ export interface SolveOptions {
    * - `"sparse-cholesky"`: a sparse Cholesky factor, ordered by approximate minimum degree; its structure is found once.
    * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
    *   what is left is factorised; see {@link SolveOptions.eliminate}.
-   * - `"pcg"`: matrix-free conjugate gradients on the device, preconditioned by the diagonal blocks of JᵀWJ.
-   * - `"assembled-pcg"`: the same with the assembled matrix, for many more residuals than pairs of variables that meet in one.
+   * - `"pcg"`: matrix-free conjugate gradients on the device; see {@link SolveOptions.preconditioner}.
+   * - `"assembled-pcg"`: the same with the assembled matrix, preconditioned by its diagonal blocks, for many more residuals than pairs of variables that meet in one.
    *
    * All but `"pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
    * a linearisation (`counters.matrixReadbacks`). They refuse terms made by `sumOver`, whose Jacobian is never stored.
    * `advance()` never reads back, so its steps are solved by `"pcg"` always.
    */
   linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
+  /**
+   * What conjugate gradients are preconditioned by; naming one asks for the linear solver that it is for.
+   *
+   * - `"auto"` (unless told): chosen from the problem's structure and size; `report.preconditionerReason` says why.
+   * - `"block-jacobi"`, for `"pcg"` and `"assembled-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
+   * - `"two-level"`, for `"pcg"`: the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner
+   *   iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,
+   *   patches move as rigid bodies. It refuses terms made by `sumOver`, and more than 6 degrees of freedom without points.
+   * - `"frozen-factor"`, for `"assembled-pcg"`: a sparse Cholesky factor that stays from step to step and from edit to edit, until it takes more
+   *   than 24 iterations; then a new one is made (`report.factorizations`). For `step()` after every edit of a problem that has a factor.
+   */
+  preconditioner?: "auto" | "block-jacobi" | "two-level" | "frozen-factor";
   /**
    * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Unless told, those that
    * leave the fewest unknowns.
@@ -140,7 +152,7 @@ export function nativeOptions(options: SolveOptions, tableOf: (variables: unknow
   if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
   if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
   const numbers = ["memory", "learningRate", "feasibilityTolerance", "penalty", "maxOuterIterations", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-  const known = ["method", "dogleg", "linear", "eliminate", "decays", ...numbers];
+  const known = ["method", "dogleg", "linear", "preconditioner", "eliminate", "decays", ...numbers];
   const unknown = Object.keys(rest).find((key) => !known.includes(key));
   if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
   const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;

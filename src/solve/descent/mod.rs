@@ -155,7 +155,7 @@ impl Descent {
         if self.pairs < self.rule.pairs() {
             why += &format!("; memory {} instead of {}, which is what a binding of this device holds", self.pairs, self.rule.pairs());
         }
-        Choice { linear: Linear::None, why }
+        Choice { linear: Linear::None, why, preconditioner: None }
     }
 
     /// What the next direction depends on besides the point: the pairs, and their inner products.

@@ -4,8 +4,10 @@ use super::super::assembly::structure;
 use super::elimination;
 use super::host::Host;
 use super::sparse::Ordering;
-use super::{Choice, Linear, Wanted};
-use crate::device::{Device, Profile};
+use super::two_level::TwoLevel;
+use super::two_level::space::Space;
+use super::{Choice, Linear, Preconditioner, Wanted};
+use crate::device::{BufferId, Device, Profile};
 use crate::error::Error;
 use crate::problem::{Batch, Pattern, Problem, Registry};
 
@@ -27,6 +29,8 @@ pub struct Thresholds {
     pub reduced: u32,
     pub eliminated: f64,
     pub products: f64,
+    /// Unknowns of which conjugate gradients are worth a coarse space.
+    pub two_level: u32,
     /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
     pub redundancy: f64,
 }
@@ -45,6 +49,7 @@ impl Default for Thresholds {
             reduced: 3000,
             eliminated: 0.6,
             products: 2e7,
+            two_level: 20_000,
             redundancy: 10.0,
         }
     }
@@ -83,16 +88,76 @@ pub fn eliminated(pattern: &Pattern, wanted: &Wanted) -> Result<Vec<u32>, Error>
     Ok(tables)
 }
 
-/// The problem's linear solver: where none was asked for and the best does not fit the device, the one that always does.
-pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<(Choice, Option<Host>), Error> {
-    let choice = choose(wanted, problem, device);
-    if !choice.linear.is_on_host() {
-        return Ok((choice, None));
+/// A problem's linear solver.
+pub struct Made {
+    pub choice: Choice,
+    /// Where the system is solved on the host.
+    pub host: Option<Host>,
+    /// Where conjugate gradients have two levels.
+    pub two_level: Option<TwoLevel>,
+}
+
+impl Made {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        let of_host = self.host.iter().flat_map(Host::buffers);
+        of_host.chain(self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec()))
     }
-    match Host::new(device, registry, problem, choice.linear, wanted) {
-        Ok(host) => Ok((choice, Some(host))),
-        Err(Error::Limits(why)) if wanted.linear.is_none() => Ok((Choice { linear: Linear::Pcg, why }, None)),
-        Err(error) => Err(error),
+}
+
+/// The problem's linear solver: where none was asked for and the best does not fit the device, the one that always does.
+pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
+    let mut choice = choose(wanted, problem, device);
+    if choice.linear.is_on_host() {
+        match Host::new(device, registry, problem, choice.linear, wanted) {
+            Ok(host) => {
+                let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
+                let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
+                choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
+                return Ok(Made { choice, host: Some(host), two_level: None });
+            }
+            Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
+                choice = Choice { linear: Linear::Pcg, why, preconditioner: None }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let (preconditioner, why) = precondition(wanted, problem);
+    let made = match preconditioner {
+        Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => Ok(None),
+        Preconditioner::TwoLevel => TwoLevel::new(device, registry, problem).map(Some),
+    };
+    let (preconditioner, why, two_level) = match made {
+        Ok(two_level) => (preconditioner, why, two_level),
+        Err(Error::Limits(why) | Error::InvalidOption(why)) if wanted.preconditioner.is_none() => (Preconditioner::BlockJacobi, why, None),
+        Err(error) => return Err(error),
+    };
+    choice.preconditioner = Some((preconditioner, why));
+    Ok(Made { choice, host: None, two_level })
+}
+
+/// What conjugate gradients of this problem are preconditioned by, and why.
+fn precondition(wanted: &Wanted, problem: &Problem) -> (Preconditioner, String) {
+    if let Some(preconditioner) = wanted.preconditioner {
+        return (preconditioner, "it was asked for".into());
+    }
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    let least = Thresholds::default().two_level;
+    if unknowns < least {
+        return (Preconditioner::BlockJacobi, format!("{unknowns} unknowns, fewer than {least}"));
+    }
+    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+        return (Preconditioner::BlockJacobi, "a term sums over entries, so there are no pairs of variables".into());
+    }
+    match Space::new(problem) {
+        Ok(space) if space.coordinates > 0 && !space.holds_shape => {
+            (Preconditioner::BlockJacobi, "residuals that link points know lengths alone, which hold no shape".into())
+        }
+        Ok(space) if space.coordinates > 0 => (
+            Preconditioner::TwoLevel,
+            format!("{unknowns} unknowns, and patches of points that move as bodies in {} dimensions", space.coordinates),
+        ),
+        Ok(_) => (Preconditioner::BlockJacobi, "no variables are points, of which residuals see differences".into()),
+        Err(why) => (Preconditioner::BlockJacobi, why),
     }
 }
 
@@ -104,9 +169,12 @@ fn of_jacobian(problem: &Problem) -> f64 {
 
 /// What solves this problem's systems: what was asked for, else the best for its structure and size.
 pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
-    let chosen = |linear: Linear, why: String| Choice { linear, why };
+    let chosen = |linear: Linear, why: String| Choice { linear, why, preconditioner: None };
     if let Some(linear) = wanted.linear {
         return chosen(linear, "it was asked for".into());
+    }
+    if let Some(preconditioner) = wanted.preconditioner {
+        return chosen(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name()));
     }
     let limits = Thresholds::default();
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();

@@ -1,4 +1,4 @@
-//! Conjugate gradients on the assembled matrix, preconditioned by its inverted diagonal blocks (Saad, *Iterative Methods
+//! Conjugate gradients on the assembled matrix, preconditioned by its inverted diagonal blocks or by what is given (Saad, *Iterative Methods
 //! for Sparse Linear Systems*, 2nd ed., algorithm 9.1): for problems with many more residuals than blocks, whose factor
 //! would be too large.
 
@@ -17,15 +17,16 @@ pub struct Solution {
     pub x: Vec<f64>,
     pub residual: Vec<f64>,
     pub iterations: u32,
+    /// Whether no more than η is left.
+    pub is_solved: bool,
 }
 
-/// Solves a system as well as it is asked to.
-pub fn solve(system: &System, inexact: Inexact) -> Result<Solution, Singular> {
-    let preconditioner = Preconditioner::new(system)?;
+/// Solves a system as well as it is asked to. `precondition` makes M⁻¹r of r, for a symmetric positive definite M.
+pub fn solve(system: &System, inexact: Inexact, mut precondition: impl FnMut(&mut [f64])) -> Result<Solution, Singular> {
     let n = system.right.len();
     let (mut x, mut r, mut q) = (vec![0.0; n], system.right.to_vec(), vec![0.0; n]);
     let mut z = r.clone();
-    preconditioner.apply(&mut z);
+    precondition(&mut z);
     let mut p = z.clone();
     let mut rz = dot(&r, &z);
     let target = inexact.forcing * inexact.forcing * rz;
@@ -43,14 +44,14 @@ pub fn solve(system: &System, inexact: Inexact) -> Result<Solution, Singular> {
         x.iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
         r.iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
         z.copy_from_slice(&r);
-        preconditioner.apply(&mut z);
+        precondition(&mut z);
         let next = dot(&r, &z);
         let beta = next / rz;
         p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + beta * *p);
         rz = next;
         iterations += 1;
     }
-    if rz.is_finite() { Ok(Solution { x, residual: r, iterations }) } else { Err(Singular) }
+    if rz.is_finite() { Ok(Solution { x, residual: r, iterations, is_solved: rz <= target }) } else { Err(Singular) }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -59,13 +60,13 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Cholesky factors of the diagonal blocks of H + λD, packed one after the other, with the first scalar and the width of
 /// each variable.
-struct Preconditioner {
+pub struct Blocks {
     factors: Vec<f64>,
     variables: Vec<(usize, usize)>,
 }
 
-impl Preconditioner {
-    fn new(system: &System) -> Result<Self, Singular> {
+impl Blocks {
+    pub fn new(system: &System) -> Result<Self, Singular> {
         let (mut factors, mut variables) = (Vec::new(), Vec::new());
         for table in &system.matrix.pattern.tables {
             let width = table.width as usize;
@@ -82,7 +83,7 @@ impl Preconditioner {
     }
 
     /// x becomes M⁻¹x.
-    fn apply(&self, x: &mut [f64]) {
+    pub fn apply(&self, x: &mut [f64]) {
         let mut first = 0;
         for &(at, width) in &self.variables {
             let factor = &self.factors[first..first + packed(width, 0)];

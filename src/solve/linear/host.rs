@@ -3,15 +3,16 @@
 
 use super::super::assembly::{Assembled, Assembly, structure};
 use super::super::{Workspace, state};
-use super::conjugate::{self, Inexact};
+use super::conjugate::{self, Blocks, Inexact};
 use super::dense::DenseCholesky;
 use super::elimination::Linked;
+use super::frozen::Frozen;
 use super::matrix::{BlockMatrix, Singular, System};
 use super::qr::Triangle;
 use super::rows::Rows;
 use super::schur::{Refused, Schur};
 use super::sparse::SparseCholesky;
-use super::{Linear, Wanted, pcg};
+use super::{Linear, Preconditioner, Wanted, pcg};
 use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry};
@@ -35,9 +36,10 @@ enum Factor {
     Dense,
     Sparse(Box<SparseCholesky>),
     Schur(Box<Schur>),
-    /// Conjugate gradients.
-    None {
+    /// Conjugate gradients, preconditioned by an older factor or by diagonal blocks.
+    Iterative {
         max_iterations: u32,
+        frozen: Option<Box<Frozen>>,
     },
 }
 
@@ -107,7 +109,11 @@ impl Host {
                     Factor::Schur(Box::new(schur))
                 }
                 Linear::SparseCholesky => Factor::Sparse(Box::new(SparseCholesky::new(&pattern).map_err(|_| too_large())?)),
-                Linear::AssembledPcg => Factor::None { max_iterations: most.unwrap_or_else(|| pcg::max_iterations(problem)) },
+                Linear::AssembledPcg => {
+                    let is_frozen = wanted.preconditioner == Some(Preconditioner::FrozenFactor);
+                    let frozen = is_frozen.then(|| Frozen::new(&pattern).map(Box::new)).transpose().map_err(|_| too_large())?;
+                    Factor::Iterative { max_iterations: most.unwrap_or_else(|| pcg::max_iterations(problem)), frozen }
+                }
                 Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
@@ -228,9 +234,15 @@ impl Host {
                         sparse.solve(&mut x);
                     }
                     Factor::Schur(schur) => schur.solve(&system, &mut x)?,
-                    Factor::None { max_iterations } => {
+                    Factor::Iterative { max_iterations, frozen } => {
                         let inexact = Inexact { forcing: knobs.forcing, max_iterations: *max_iterations };
-                        let solution = conjugate::solve(&system, inexact)?;
+                        let solution = match frozen {
+                            Some(frozen) => frozen.solve(&system, inexact)?,
+                            None => {
+                                let blocks = Blocks::new(&system)?;
+                                conjugate::solve(&system, inexact, |r| blocks.apply(r))?
+                            }
+                        };
                         (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
                     }
                 }
@@ -244,6 +256,14 @@ impl Host {
         let pattern = self.pattern();
         let residual = residual.map(|residual| pattern.spread(&residual));
         Ok(Step { vector: pattern.spread(&step), residual, iterations, gradient_max })
+    }
+
+    /// How often a frozen factor was made, where there is one.
+    pub fn factorizations(&self) -> Option<u64> {
+        match &self.source {
+            Source::Matrix(_, Factor::Iterative { frozen, .. }) => frozen.as_ref().map(|frozen| frozen.factorizations),
+            _ => None,
+        }
     }
 
     /// The matrix at the current point, where one was assembled.

@@ -17,6 +17,7 @@ pub mod auto;
 pub mod conjugate;
 pub mod dense;
 pub mod elimination;
+pub mod frozen;
 pub mod host;
 pub mod left_looking;
 pub mod matrix;
@@ -29,10 +30,13 @@ pub mod schur;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;
+pub mod two_level;
 
 use super::Workspace;
 use crate::device::Command;
+use crate::error::Error;
 use crate::problem::Problem;
+use two_level::TwoLevel;
 
 /// Conjugate-gradient iterations of a live step.
 const LIVE_ITERATIONS: u32 = 24;
@@ -62,11 +66,46 @@ pub enum Linear {
     None,
 }
 
+/// What conjugate gradients are preconditioned by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preconditioner {
+    /// The inverted diagonal blocks.
+    BlockJacobi,
+    /// The same, and the motions of patches: see [`two_level`].
+    TwoLevel,
+    /// A sparse factor of what the matrix was some steps ago: see [`frozen`].
+    FrozenFactor,
+}
+
+impl Preconditioner {
+    pub const ALL: [Self; 3] = [Self::BlockJacobi, Self::TwoLevel, Self::FrozenFactor];
+
+    /// The name that options and reports have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BlockJacobi => "block-jacobi",
+            Self::TwoLevel => "two-level",
+            Self::FrozenFactor => "frozen-factor",
+        }
+    }
+
+    /// The linear solvers that it is for, the usual one first.
+    pub fn linears(self) -> &'static [Linear] {
+        match self {
+            Self::BlockJacobi => &[Linear::Pcg, Linear::AssembledPcg],
+            Self::TwoLevel => &[Linear::Pcg],
+            Self::FrozenFactor => &[Linear::AssembledPcg],
+        }
+    }
+}
+
 /// What a caller asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wanted {
     /// The best for the problem where nothing was.
     pub linear: Option<Linear>,
+    /// Of conjugate gradients; the best where nothing was.
+    pub preconditioner: Option<Preconditioner>,
     /// Tables that a Schur complement eliminates; those that are found where nothing was.
     pub eliminate: Option<Vec<u32>>,
     /// Iterations of conjugate gradients in a step at most.
@@ -78,6 +117,8 @@ pub struct Wanted {
 pub struct Choice {
     pub linear: Linear,
     pub why: String,
+    /// Of conjugate gradients, and why it is that one.
+    pub preconditioner: Option<(Preconditioner, String)>,
 }
 
 impl Linear {
@@ -103,11 +144,19 @@ impl Linear {
 
     /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told. Live steps come
     /// here whatever the solver.
-    pub fn append(self, work: &Workspace, problem: &Problem, inner: Inner, most: Option<u32>, commands: &mut Vec<Command>) {
+    pub fn append(
+        self,
+        work: &Workspace,
+        problem: &Problem,
+        two_level: Option<&TwoLevel>,
+        inner: Inner,
+        most: Option<u32>,
+        commands: &mut Vec<Command>,
+    ) -> Result<(), Error> {
         let usual = match inner {
             Inner::ToTolerance => pcg::max_iterations(problem),
             Inner::Live => LIVE_ITERATIONS,
         };
-        pcg::solve(work, problem, most.unwrap_or(usual), commands);
+        pcg::solve(work, problem, two_level, most.unwrap_or(usual), commands)
     }
 }

@@ -1,11 +1,14 @@
-//! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks
+//! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks, to
+//! which [`TwoLevel`] may add the motions of patches
 //! (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
 //!
 //! How products JᵀWJ·p are computed, `product.rs` has.
 //! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
 use super::super::{Workspace, state};
+use super::two_level::TwoLevel;
 use crate::device::{Command, binding::*};
+use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Problem, Table};
 
@@ -15,10 +18,19 @@ pub fn max_iterations(problem: &Problem) -> u32 {
 }
 
 /// Appends the whole solve; the step ends up in `work.step`, the remaining residual in `work.residual`.
-pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<Command>) {
+pub fn solve(
+    work: &Workspace,
+    problem: &Problem,
+    two_level: Option<&TwoLevel>,
+    max: u32,
+    commands: &mut Vec<Command>,
+) -> Result<(), Error> {
     let bindings = [(ARENA, work.scale), (VECTOR_IN, work.blocks), (VECTOR_OUT, work.inverse), (STATE, work.state)];
     let per_variable = |table: &Table| (table.count, vec![table.vector, table.tangent, table.block]);
     work.over_tables(Fixed::InvertBlocks, problem, per_variable, &bindings, commands);
+    if let Some(two_level) = two_level {
+        two_level.set_up(work, problem, commands)?;
+    }
 
     let bindings = [
         (DATA, work.residual),
@@ -32,9 +44,13 @@ pub fn solve(work: &Workspace, problem: &Problem, max: u32, commands: &mut Vec<C
         let words = vec![table.vector, table.tangent, table.block, partial, work.partial_distance, table.count];
         (table.count, words)
     };
-    let partials = work.partial_over_tables(Fixed::PcgStart, problem, words, &bindings, commands);
+    let mut partials = work.partial_over_tables(Fixed::PcgStart, problem, words, &bindings, commands);
+    if let Some(two_level) = two_level {
+        partials += two_level.apply(work, problem, partials, work.partial_distance + partials, commands);
+    }
     commands.push(work.reduce(Fixed::PcgBegin, &[partials, work.partial_distance]));
-    commands.push(Command::Repeat { body: iteration(work, problem), max, until: (work.state.buffer, state::SOLVED) });
+    commands.push(Command::Repeat { body: iteration(work, problem, two_level), max, until: (work.state.buffer, state::SOLVED) });
+    Ok(())
 }
 
 /// q = (JᵀWJ + λD) p, where p = z + βp.
@@ -44,7 +60,7 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
     work.multiply(problem, commands);
 }
 
-fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
+fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) -> Vec<Command> {
     let mut body = Vec::new();
     product(work, problem, &mut body);
     let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.partials)];
@@ -71,6 +87,9 @@ fn iteration(work: &Workspace, problem: &Problem) -> Vec<Command> {
         let (update, more) = work.partial(Fixed::PcgUpdate, variables, &words, &bindings);
         body.push(update);
         partials += more;
+    }
+    if let Some(two_level) = two_level {
+        partials += two_level.apply(work, problem, partials, 0, &mut body);
     }
     body.push(work.reduce(Fixed::PcgBeta, &[partials, along, alongs]));
     body

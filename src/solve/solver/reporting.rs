@@ -1,6 +1,7 @@
 //! What a solve comes to: the last recording, and the report that is made of what it brings back.
 
 use super::super::linear::Linear;
+use super::super::linear::host::Host;
 use super::super::offender::Offenders;
 use super::super::{ProductReport, Report, Termination, state};
 use super::{Phase, Solver};
@@ -70,6 +71,9 @@ impl Solver {
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             linear_reason: self.choice.why.clone(),
+            preconditioner: self.choice.preconditioner.as_ref().map(|(preconditioner, _)| preconditioner.name()),
+            preconditioner_reason: self.choice.preconditioner.as_ref().map(|(_, why)| why.clone()),
+            factorizations: self.host.as_ref().and_then(Host::factorizations),
             gauge: problem.freedoms(),
             products: self.products(problem),
             counters: self.counters(device),

@@ -2,6 +2,7 @@
 
 use super::super::descent::Descent;
 use super::super::linear::host::Host;
+use super::super::linear::two_level::TwoLevel;
 use super::super::linear::{Choice, auto};
 use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
@@ -16,6 +17,7 @@ pub(super) struct Made {
     pub work: Workspace,
     pub choice: Choice,
     pub host: Option<Host>,
+    pub two_level: Option<TwoLevel>,
     pub descent: Option<Descent>,
 }
 
@@ -23,11 +25,12 @@ pub(super) struct Made {
 pub(super) fn make(settings: &Settings, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
     let work = Workspace::new(device, problem, needs(settings))?;
     let made = match settings.method.descent() {
-        None => auto::make(&settings.linear, device, registry, problem).map(|(choice, host)| (choice, host, None)),
-        Some(rule) => Descent::new(device, problem, rule, &work).map(|descent| (descent.choice(), None, Some(descent))),
+        None => auto::make(&settings.linear, device, registry, problem).map(|made| (made, None)),
+        Some(rule) => Descent::new(device, problem, rule, &work)
+            .map(|descent| (auto::Made { choice: descent.choice(), host: None, two_level: None }, Some(descent))),
     };
     match made {
-        Ok((choice, host, descent)) => Ok(Made { work, choice, host, descent }),
+        Ok((auto::Made { choice, host, two_level }, descent)) => Ok(Made { work, choice, host, two_level, descent }),
         Err(error) => {
             work.buffers().into_iter().for_each(|buffer| device.free(buffer));
             Err(error)
@@ -41,22 +44,29 @@ impl Solver {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        if self.is_of(problem.structure) && (self.host.is_none() || self.selection == problem.selection) {
+        if self.is_of(problem.structure) && (!self.has_lists() || self.selection == problem.selection) {
             return Ok(());
         }
         problem.lay_out(device, registry)?;
-        let Made { work, choice, host, descent } = make(&self.settings, device, registry, problem)?;
+        let Made { work, choice, host, two_level, descent } = make(&self.settings, device, registry, problem)?;
         let old = std::mem::replace(&mut self.work, work);
         let of_descent = std::mem::replace(&mut self.descent, descent);
         let freed = old.buffers().into_iter().chain(of_descent.iter().flat_map(Descent::buffers));
         freed.for_each(|buffer| device.free(buffer));
         self.forget_host(device);
+        let old = std::mem::replace(&mut self.two_level, two_level);
+        old.iter().flat_map(TwoLevel::buffers).for_each(|buffer| device.free(*buffer));
         (self.choice, self.host) = (choice, host);
         (self.structure, self.selection) = (problem.structure, problem.selection);
         self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
         Ok(())
+    }
+
+    /// Whether something was made for the terms that are enabled.
+    fn has_lists(&self) -> bool {
+        self.host.is_some() || self.two_level.is_some()
     }
 
     /// Destroys what the linear solver on the host has on the device.

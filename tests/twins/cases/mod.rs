@@ -11,6 +11,7 @@ mod gather;
 mod levenberg;
 mod line_search;
 mod mask;
+mod patches;
 mod pcg;
 mod project;
 mod search;
@@ -86,6 +87,19 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Descend => descent::descend(size, random),
         Fixed::Adam => descent::adam(size, random),
         Fixed::ProjectBlocks => project::project_blocks(size, random),
+        Fixed::PatchCenters => patches::centers(size, random),
+        Fixed::PatchModes => patches::modes(size, random),
+        Fixed::PatchSpin => patches::spins(size, random),
+        Fixed::PatchFollow => patches::follow(size, random),
+        Fixed::CoarseDiagonal => patches::diagonal(size, random),
+        Fixed::CoarsePairs => patches::pairs(size, random),
+        Fixed::CoarseFrames => patches::frames(size, random),
+        Fixed::MultiplyBlocks => patches::multiply(size, random),
+        Fixed::InvertNodes => patches::invert(size, random),
+        Fixed::SpectralRadius => patches::radius(size, random),
+        Fixed::Couple => patches::couple(size, random),
+        Fixed::PatchRestrict => patches::restrict(size, random),
+        Fixed::PatchProlong => patches::prolong(size, group, random),
         Fixed::Assign => clusters::assign(size, group, random),
         Fixed::Tally => clusters::tally(size, group, random),
         Fixed::Spread => vec![clusters::spread(size, random)],

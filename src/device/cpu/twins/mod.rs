@@ -15,6 +15,7 @@ mod gather;
 mod levenberg;
 mod line_search;
 mod mask;
+mod patches;
 mod pcg;
 mod project;
 mod reduce;
@@ -34,6 +35,10 @@ pub use gather::gather;
 pub use levenberg::{accept, commit, cost, model, nielsen, place, step_length, sum, trial, wake};
 pub use line_search::{line_search, two_loop};
 pub use mask::{mask, mask_blocks};
+pub use patches::{
+    coarse_diagonal, coarse_frames, coarse_pairs, couple, invert_nodes, multiply_blocks, patch_centers, patch_follow, patch_modes,
+    patch_prolong, patch_restrict, patch_spin, spectral_radius,
+};
 pub use pcg::{pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
 pub use search::{decode, estimate, pairwise, probe, shortlist};

@@ -1,0 +1,61 @@
+// What the blocks JₐᵀWJ_b of instances add to the blocks of TᵀJᵀWJT: Tₐᵀ(JₐᵀWJ_b)T_b, along lists whose rows are the latter.
+// One item is one entry of a row's block. On the diagonal the transpose is added as well.
+//
+// words0: columns of T, first word of the pairs, of the row starts, of the row ids
+// words1: first word of the entries (an instance and its pair, the first unknowns of a and b), bits of a pair's number, column length,
+//         blocks on the diagonal
+//
+// A pair is its rows, its columns, and where the codes of its entries begin behind the first pair. An odd number is the pair turned: bᵀ … a.
+
+@group(0) @binding(2) var<storage, read> modes: array<real>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
+@group(0) @binding(4) var<storage, read> columns: array<real>;
+@group(0) @binding(5) var<storage, read_write> coarse: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let size = params.words0.x;
+    let place = i / (size * size);
+    let row = (i - place * size * size) / size;
+    let column = i % size;
+    let block = table[params.words0.w + place];
+    let on_diagonal = block < params.words1.w;
+    let end = table[params.words0.z + place + 1u];
+    var sum: real = 0.0;
+    for (var e = table[params.words0.z + place]; e < end; e++) {
+        let entry = params.words1.x + 3u * e;
+        let instance = table[entry] >> params.words1.y;
+        let number = table[entry] & ((1u << params.words1.y) - 1u);
+        let pair = params.words0.y + 3u * (number >> 1u);
+        let turned = (number & 1u) != 0u && !on_diagonal;
+        let a = table[entry + 1u] * size + select(row, column, turned);
+        let b = table[entry + 2u] * size + select(column, row, turned);
+        let across = table[entry + 1u] * size + column;
+        let along = table[entry + 2u] * size + row;
+        let width = table[pair + 1u];
+        for (var r = 0u; r < table[pair]; r++) {
+            var value: real = 0.0;
+            var transposed: real = 0.0;
+            for (var c = 0u; c < width; c++) {
+                let code = table[params.words0.y + table[pair + 2u] + r * width + c];
+                if (code != 0u) {
+                    let stored = columns[((code & 0x7fffffffu) - 1u) * params.words1.z + instance];
+                    let known = select(stored, -stored, (code >> 31u) != 0u);
+                    value += known * modes[b + c * size];
+                    if (on_diagonal) {
+                        transposed += known * modes[along + c * size];
+                    }
+                }
+            }
+            sum += modes[a + r * size] * value;
+            if (on_diagonal) {
+                sum += modes[across + r * size] * transposed;
+            }
+        }
+    }
+    coarse[block * size * size + (row * size + column)] += sum;
+}

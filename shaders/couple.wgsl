@@ -1,0 +1,53 @@
+// y = Mx + Nz for sparse matrices of square blocks, along lists whose rows are nodes of y. One item is one element of y. The highest bit
+// of a block's number says that it is meant transposed.
+//
+// words0: rows of a block, state element that stops the kernel, first word of M's row starts, of its entries (block and column)
+// words1: the same two for N, whether there is N
+
+@group(0) @binding(1) var<storage, read> left: array<real>;
+@group(0) @binding(2) var<storage, read> x: array<real>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
+@group(0) @binding(4) var<storage, read> right: array<real>;
+@group(0) @binding(5) var<storage, read_write> y: array<real>;
+@group(0) @binding(6) var<storage, read> z: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (state[params.words0.y] != 0.0) {
+        return;
+    }
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let size = params.words0.x;
+    let node = i / size;
+    let row = i - node * size;
+    var sum: real = 0.0;
+    var end = table[params.words0.z + node + 1u];
+    for (var e = table[params.words0.z + node]; e < end; e++) {
+        let block = table[params.words0.w + 2u * e];
+        let column = table[params.words0.w + 2u * e + 1u] * size;
+        let turned = (block >> 31u) != 0u;
+        let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
+        let step = select(1u, size, turned);
+        for (var k = 0u; k < size; k++) {
+            sum += left[first + k * step] * x[column + k];
+        }
+    }
+    if (params.words1.z != 0u) {
+        end = table[params.words1.x + node + 1u];
+        for (var e = table[params.words1.x + node]; e < end; e++) {
+            let block = table[params.words1.y + 2u * e];
+            let column = table[params.words1.y + 2u * e + 1u] * size;
+            let turned = (block >> 31u) != 0u;
+            let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
+            let step = select(1u, size, turned);
+            for (var k = 0u; k < size; k++) {
+                sum += right[first + k * step] * z[column + k];
+            }
+        }
+    }
+    y[i] = sum;
+}

@@ -1,0 +1,41 @@
+//! A sparse Cholesky factor that stays while conjugate gradients make do with it: between two steps, or after an edit of targets and
+//! weights, JᵀWJ + λD changes little, and the factor of what it was leaves few iterations. A factor costs as much as many of them.
+
+use super::conjugate::{self, Inexact, Solution};
+use super::matrix::{Singular, System};
+use super::sparse::{SparseCholesky, TooLarge};
+use crate::problem::Pattern;
+
+/// Iterations that an old factor may take: more cost about as much as a new one.
+const MOST_ITERATIONS: u32 = 24;
+
+/// The factor, and how often it was made.
+pub struct Frozen {
+    factor: SparseCholesky,
+    is_made: bool,
+    pub factorizations: u64,
+}
+
+impl Frozen {
+    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
+        Ok(Self { factor: SparseCholesky::new(pattern)?, is_made: false, factorizations: 0 })
+    }
+
+    /// Solves a system as well as it is asked to, with a new factor where the old one is too far off.
+    pub fn solve(&mut self, system: &System, inexact: Inexact) -> Result<Solution, Singular> {
+        let mut spent = 0;
+        if self.is_made {
+            let bounded = Inexact { max_iterations: inexact.max_iterations.min(MOST_ITERATIONS), ..inexact };
+            match conjugate::solve(system, bounded, |r| self.factor.solve(r)) {
+                Ok(solution) if solution.is_solved || inexact.max_iterations <= MOST_ITERATIONS => return Ok(solution),
+                Ok(solution) => spent = solution.iterations,
+                Err(Singular) => {}
+            }
+        }
+        self.is_made = false;
+        self.factor.factorize(system)?;
+        (self.is_made, self.factorizations) = (true, self.factorizations + 1);
+        let solution = conjugate::solve(system, inexact, |r| self.factor.solve(r))?;
+        Ok(Solution { iterations: spent + solution.iterations, ..solution })
+    }
+}

@@ -1,0 +1,126 @@
+//! Patches: the nodes of a graph in groups of neighbours, grown breadth first from seeds at the edge of those before. The same graph
+//! gives the same patches.
+
+use std::collections::VecDeque;
+
+/// A graph by rows: where each node's neighbours begin, and one past the last.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub starts: Vec<u32>,
+    pub neighbours: Vec<u32>,
+}
+
+/// What is in no patch.
+pub const NONE: u32 = u32::MAX;
+
+impl Graph {
+    pub fn nodes(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub fn of(&self, node: u32) -> &[u32] {
+        &self.neighbours[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// Edges are walked twice, to count them and to place them.
+    pub fn new(nodes: usize, edges: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
+        let mut starts = vec![0u32; nodes + 1];
+        edges(&mut |a, b| {
+            starts[a as usize + 1] += 1;
+            starts[b as usize + 1] += 1;
+        });
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
+        }
+        let (mut next, mut neighbours) = (starts.clone(), vec![0; starts[nodes] as usize]);
+        edges(&mut |a, b| {
+            for (from, to) in [(a, b), (b, a)] {
+                neighbours[next[from as usize] as usize] = to;
+                next[from as usize] += 1;
+            }
+        });
+        Self { starts, neighbours }
+    }
+
+    /// The patch of every node that takes part, and how many there are: of `size` nodes, more or less.
+    pub fn patches(&self, size: u32, takes_part: impl Fn(u32) -> bool) -> (Vec<u32>, u32) {
+        let nodes = self.nodes() as u32;
+        let (mut owners, mut counts) = (vec![NONE; nodes as usize], Vec::new());
+        let mut edge = VecDeque::new();
+        // When a node was last seen, by the number of the patch.
+        let mut seen = vec![NONE; nodes as usize];
+        let mut next = 0;
+        loop {
+            let is_open = |node: u32, owners: &[u32]| owners[node as usize] == NONE && takes_part(node);
+            let mut seed = None;
+            while let Some(node) = edge.pop_front() {
+                if is_open(node, &owners) {
+                    seed = Some(node);
+                    break;
+                }
+            }
+            while seed.is_none() && next < nodes {
+                seed = is_open(next, &owners).then_some(next);
+                next += 1;
+            }
+            let Some(seed) = seed else { break };
+            let (number, mut count, mut queue) = (counts.len() as u32, 0, VecDeque::from([seed]));
+            seen[seed as usize] = number;
+            while let Some(node) = queue.pop_front() {
+                if count == size {
+                    edge.push_back(node);
+                    continue;
+                }
+                owners[node as usize] = number;
+                count += 1;
+                for &other in self.of(node) {
+                    if seen[other as usize] != number && is_open(other, &owners) {
+                        seen[other as usize] = number;
+                        queue.push_back(other);
+                    }
+                }
+            }
+            counts.push(count);
+        }
+        self.merge(&mut owners, &mut counts, size);
+        number(&mut owners, counts.len())
+    }
+
+    /// Joins what is less than half a patch to the smallest of its neighbours.
+    fn merge(&self, owners: &mut [u32], counts: &mut [u32], size: u32) {
+        let mut members: Vec<Vec<u32>> = counts.iter().map(|&count| Vec::with_capacity(count as usize)).collect();
+        for (node, &owner) in (0..).zip(&*owners) {
+            if owner != NONE {
+                members[owner as usize].push(node);
+            }
+        }
+        let mut order: Vec<u32> = (0..counts.len() as u32).filter(|&patch| 2 * counts[patch as usize] < size).collect();
+        order.sort_by_key(|&patch| counts[patch as usize]);
+        for patch in order {
+            if 2 * counts[patch as usize] >= size {
+                continue;
+            }
+            let around = members[patch as usize].iter().flat_map(|&node| self.of(node)).map(|&node| owners[node as usize]);
+            let smallest = around.filter(|&other| other != NONE && other != patch).min_by_key(|&other| (counts[other as usize], other));
+            let Some(to) = smallest else { continue };
+            let moved = std::mem::take(&mut members[patch as usize]);
+            moved.iter().for_each(|&node| owners[node as usize] = to);
+            counts[to as usize] += std::mem::take(&mut counts[patch as usize]);
+            members[to as usize].extend(moved);
+        }
+    }
+}
+
+/// Numbers patches in the order of their first nodes.
+fn number(owners: &mut [u32], patches: usize) -> (Vec<u32>, u32) {
+    let (mut numbers, mut count) = (vec![NONE; patches], 0);
+    for owner in owners.iter_mut().filter(|owner| **owner != NONE) {
+        let number = &mut numbers[*owner as usize];
+        if *number == NONE {
+            *number = count;
+            count += 1;
+        }
+        *owner = *number;
+    }
+    (owners.to_vec(), count)
+}

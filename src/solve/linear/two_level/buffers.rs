@@ -1,0 +1,133 @@
+//! The buffers of the levels: their matrices, and what a cycle takes.
+
+use super::hierarchy::{self, Rows};
+use super::lists::{Making, Words};
+use super::space::Space;
+use crate::device::Slice;
+use crate::error::Error;
+
+/// A matrix, the inverses of its diagonal blocks, and the vectors of its nodes: right-hand side and solution.
+pub(super) struct Matrix {
+    pub(super) nodes: u32,
+    pub(super) values: Slice,
+    pub(super) inverse: Slice,
+    pub(super) right: Slice,
+    pub(super) solution: Slice,
+    /// Rows of the inverse alone.
+    pub(super) own: List,
+    pub(super) lists: Slice,
+}
+
+impl Matrix {
+    pub(super) fn new(making: &mut Making, space: &Space, nodes: u32, blocks: u32, own: List, lists: Slice) -> Result<Self, Error> {
+        let (size, area) = (space.motions, space.motions * space.motions);
+        Ok(Self {
+            nodes,
+            values: making.reals(blocks * area, "patches' matrix")?,
+            inverse: making.reals(nodes * area, "inverses of patches")?,
+            right: making.reals(nodes * size, "residual of patches")?,
+            solution: making.reals(nodes * size, "motions of patches")?,
+            own,
+            lists,
+        })
+    }
+}
+
+/// Where a list's row starts and entries begin.
+#[derive(Clone, Copy, Default)]
+pub(super) struct List {
+    pub(super) starts: u32,
+    pub(super) entries: u32,
+    pub(super) rows: u32,
+    pub(super) bases: u32,
+}
+
+/// A level with another one above it.
+pub(super) struct LevelBuffers {
+    pub(super) matrix: Matrix,
+    pub(super) parents: u32,
+    pub(super) centers: Slice,
+    /// Points of the nodes that a node above is made of: starts, and elements of the centres.
+    pub(super) children: List,
+    pub(super) frames: Slice,
+    pub(super) moved: Slice,
+    pub(super) smoothed: Slice,
+    pub(super) image: Slice,
+    pub(super) relaxed: Slice,
+    pub(super) scaled: Slice,
+    pub(super) twice: Slice,
+    pub(super) radius: Slice,
+    pub(super) vectors: [Slice; 4],
+    pub(super) lists: LevelLists,
+}
+
+impl LevelBuffers {
+    pub(super) fn new(making: &mut Making, space: &Space, level: &hierarchy::Level, above: u32) -> Result<Self, Error> {
+        let mut words = Words::default();
+        let parents = words.push(level.parents.iter().copied());
+        let own = words.list(&diagonal(level.nodes));
+        let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
+        let [starts, entries] = words.by_owner(above, &points);
+        let children = List { starts, entries, rows: above, bases: 0 };
+        let whole = words.list(&level.whole);
+        // Blocks of D⁻¹A are numbered by rows.
+        let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);
+        let scaled_rows = List { entries: words.push(columns), ..whole };
+        let lists = LevelLists {
+            whole,
+            scaled_rows,
+            moved: words.list(&level.moved),
+            smoothed: words.product(&level.smoothed),
+            image: words.list(&level.image),
+            relaxed: words.product(&level.relaxed),
+            above: words.list(&level.above),
+            scaled: words.list(&level.scaled),
+            twice: words.product(&level.twice),
+            down: words.list(&level.down),
+            up: words.list(&level.up),
+        };
+        let (size, area) = (space.motions, space.motions * space.motions);
+        let words = making.words(words, "lists of a level")?;
+        let mut blocks = |list: List, label: &str| making.reals(list.rows * area, label);
+        let [moved, smoothed] = [blocks(lists.moved, "AT")?, blocks(lists.smoothed, "P")?];
+        let [image, relaxed] = [blocks(lists.image, "AP")?, blocks(lists.relaxed, "G")?];
+        let [scaled, twice] = [blocks(lists.scaled, "D⁻¹A")?, blocks(lists.twice, "smoother")?];
+        let mut vector = || making.reals(level.nodes * size, "power method");
+        let vectors = [vector()?, vector()?, vector()?, vector()?];
+        Ok(Self {
+            matrix: Matrix::new(making, space, level.nodes, level.blocks, own, words)?,
+            parents,
+            centers: making.reals(above * space.coordinates, "centres")?,
+            children,
+            frames: making.reals(level.nodes * area, "T")?,
+            radius: making.reals(1, "spectral radius")?,
+            moved,
+            smoothed,
+            image,
+            relaxed,
+            scaled,
+            twice,
+            vectors,
+            lists,
+        })
+    }
+}
+
+pub(super) struct LevelLists {
+    pub(super) whole: List,
+    pub(super) moved: List,
+    pub(super) smoothed: List,
+    pub(super) image: List,
+    pub(super) relaxed: List,
+    pub(super) above: List,
+    pub(super) scaled: List,
+    pub(super) scaled_rows: List,
+    pub(super) twice: List,
+    pub(super) down: List,
+    pub(super) up: List,
+}
+
+/// Rows of a block diagonal matrix.
+pub(super) fn diagonal(nodes: u32) -> Rows {
+    Rows { starts: (0..=nodes).collect(), entries: (0..nodes).map(|node| [node, node]).collect() }
+}

@@ -1,0 +1,271 @@
+//! The structure of the coarse matrices: which blocks there are, and of which products they are made. All in numbers of blocks;
+//! the values are the device's.
+//!
+//! A level's matrix A is symmetric and has the blocks of its diagonal first, then those below, row by row. The next level's nodes are
+//! groups of this one's. Their motions T are smoothed, P = T − 4/(3ρ) D⁻¹AT, and the matrix of the next level is PᵀAP (*smoothed
+//! aggregation*: Vaněk, Mandel & Brezina, *Algebraic multigrid by smoothed aggregation for second and fourth order elliptic problems*,
+//! Computing 56, 1996).
+
+use super::aggregate::{Graph, NONE};
+
+/// The bit of a block's number that says that it is meant transposed.
+pub const TURNED: u32 = 1 << 31;
+/// Nodes of a group.
+const GROUP: u32 = 8;
+/// So few nodes are one group.
+const FEW: u32 = 24;
+/// Levels at most; each has about an eighth of the nodes of the one before.
+const MOST_LEVELS: usize = 12;
+
+/// Rows of pairs of numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub starts: Vec<u32>,
+    pub entries: Vec<[u32; 2]>,
+}
+
+impl Rows {
+    fn new() -> Self {
+        Self { starts: vec![0], entries: Vec::new() }
+    }
+
+    fn end(&mut self) {
+        self.starts.push(self.entries.len() as u32);
+    }
+
+    fn of(rows: impl IntoIterator<Item = impl IntoIterator<Item = [u32; 2]>>) -> Self {
+        let mut made = Self::new();
+        for row in rows {
+            made.entries.extend(row);
+            made.end();
+        }
+        made
+    }
+
+    pub fn count(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    fn range(&self, row: u32) -> std::ops::Range<u32> {
+        self.starts[row as usize]..self.starts[row as usize + 1]
+    }
+
+    pub fn row(&self, row: u32) -> &[[u32; 2]] {
+        let range = self.range(row);
+        &self.entries[range.start as usize..range.end as usize]
+    }
+}
+
+/// The blocks below the diagonal of a symmetric matrix: columns of each row, ascending.
+#[derive(Clone, Debug)]
+pub struct Lower {
+    pub starts: Vec<u32>,
+    pub columns: Vec<u32>,
+}
+
+impl Lower {
+    /// Of pairs row > column, in ascending order.
+    pub fn new(nodes: u32, pairs: &[(u32, u32)]) -> Self {
+        let mut starts = vec![0u32; nodes as usize + 1];
+        pairs.iter().for_each(|&(row, _)| starts[row as usize + 1] += 1);
+        for row in 0..nodes as usize {
+            starts[row + 1] += starts[row];
+        }
+        Self { starts, columns: pairs.iter().map(|pair| pair.1).collect() }
+    }
+
+    pub fn nodes(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// Blocks, those of the diagonal included.
+    pub fn blocks(&self) -> u32 {
+        self.nodes() + self.columns.len() as u32
+    }
+
+    /// The number of the block of a row and a column ≤ row.
+    pub fn block(&self, row: u32, column: u32) -> u32 {
+        if row == column {
+            return row;
+        }
+        let range = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
+        let place = self.columns[range.clone()].partition_point(|&other| other < column);
+        self.nodes() + (range.start + place) as u32
+    }
+
+    /// All blocks of all rows, by ascending column: number and column.
+    fn whole(&self) -> Rows {
+        let mut rows: Vec<Vec<[u32; 2]>> = vec![Vec::new(); self.nodes() as usize];
+        for row in 0..self.nodes() {
+            let range = self.starts[row as usize]..self.starts[row as usize + 1];
+            rows[row as usize].extend(range.map(|place| [self.nodes() + place, self.columns[place as usize]]));
+            rows[row as usize].push([row, row]);
+        }
+        // Rows come in ascending order, so columns of what is above the diagonal do, too.
+        for row in 0..self.nodes() {
+            for place in self.starts[row as usize]..self.starts[row as usize + 1] {
+                rows[self.columns[place as usize] as usize].push([(self.nodes() + place) | TURNED, row]);
+            }
+        }
+        Rows::of(rows)
+    }
+}
+
+/// A level that has another one above it.
+pub struct Level {
+    pub nodes: u32,
+    /// Blocks of A.
+    pub blocks: u32,
+    /// The blocks of A by rows: number and column.
+    pub whole: Rows,
+    /// The node above.
+    pub parents: Vec<u32>,
+    /// What products are made of: for every block of the result the blocks of both factors.
+    pub moved: Rows,
+    pub smoothed: Product,
+    pub image: Rows,
+    pub relaxed: Product,
+    pub above: Rows,
+    pub scaled: Rows,
+    pub twice: Product,
+    /// Gᵀ by rows of the level above, and G by rows of this one: block and column.
+    pub down: Rows,
+    pub up: Rows,
+}
+
+/// A product that is subtracted from other blocks, where there are any.
+pub struct Product {
+    pub rows: Rows,
+    pub bases: Vec<u32>,
+}
+
+pub struct Hierarchy {
+    pub levels: Vec<Level>,
+    /// Nodes of the coarsest level, and blocks of its matrix.
+    pub last: [u32; 2],
+}
+
+impl Hierarchy {
+    pub fn new(mut matrix: Lower) -> Self {
+        let mut levels = Vec::new();
+        while levels.len() < MOST_LEVELS {
+            let Some((level, above)) = Level::new(&matrix) else { break };
+            levels.push(level);
+            matrix = above;
+        }
+        Self { levels, last: [matrix.nodes(), matrix.blocks()] }
+    }
+
+    /// Nodes of the levels, the finest first.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> {
+        self.levels.iter().map(|level| level.nodes).chain([self.last[0]])
+    }
+}
+
+impl Level {
+    /// The level of a matrix, and the matrix above; none where groups would be hardly fewer than nodes.
+    fn new(matrix: &Lower) -> Option<(Self, Lower)> {
+        let nodes = matrix.nodes();
+        let whole = matrix.whole();
+        let graph = Graph { starts: whole.starts.clone(), neighbours: whole.entries.iter().map(|entry| entry[1]).collect() };
+        let (parents, count) = graph.patches(if nodes <= FEW { nodes } else { GROUP }, |_| true);
+        if matrix.columns.is_empty() || 4 * count > 3 * nodes {
+            return None;
+        }
+        let parent = |node: u32| parents[node as usize];
+        // W = AT and P: the groups that a node's row reaches.
+        let (mut moved, mut smoothed, mut reached) = (Rows::new(), Product::new(), Rows::new());
+        for node in 0..nodes {
+            let mut row: Vec<[u32; 3]> = whole.row(node).iter().map(|&[block, column]| [parent(column), block, column]).collect();
+            row.sort_by_key(|entry| entry[0]);
+            for group in row.chunk_by(|a, b| a[0] == b[0]) {
+                moved.entries.extend(group.iter().map(|&[_, block, column]| [block, column]));
+                moved.end();
+                smoothed.push([node, moved.count() - 1], (group[0][0] == parent(node)).then_some(node));
+                reached.entries.push([moved.count() - 1, group[0][0]]);
+            }
+            reached.end();
+        }
+        // Q = AP and G = P − SQ.
+        let (mut image, mut relaxed, mut up) = (Rows::new(), Product::new(), Rows::new());
+        for node in 0..nodes {
+            let of = |&[block, column]: &[u32; 2]| reached.row(column).iter().map(move |&[other, above]| [above, block, other]);
+            let mut row: Vec<[u32; 3]> = whole.row(node).iter().flat_map(of).collect();
+            row.sort_by_key(|entry| entry[0]);
+            for group in row.chunk_by(|a, b| a[0] == b[0]) {
+                image.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
+                image.end();
+                let base = reached.row(node).iter().find(|entry| entry[1] == group[0][0]).map(|entry| entry[0]);
+                relaxed.push([node, image.count() - 1], base);
+                up.entries.push([image.count() - 1, group[0][0]]);
+            }
+            up.end();
+        }
+        let (above, next) = normal(&reached, &up, count);
+        let scaled = Rows::of((0..nodes).flat_map(|node| whole.row(node).iter().map(move |&[block, _]| [[node, block]])));
+        // Blocks of D⁻¹A by rows, of which S̄ takes those on and below the diagonal.
+        let mut twice = Product { rows: Rows::new(), bases: Vec::new() };
+        let number = |row: u32, column: u32| {
+            let place = whole.row(row).partition_point(|entry| entry[1] < column) as u32;
+            whole.starts[row as usize] + place
+        };
+        (0..nodes).for_each(|node| twice.push([number(node, node), node], Some(node)));
+        for row in 0..nodes {
+            for place in matrix.starts[row as usize]..matrix.starts[row as usize + 1] {
+                let column = matrix.columns[place as usize];
+                twice.push([number(row, column), column], None);
+            }
+        }
+        let down = turned(&up, count);
+        let level =
+            Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up };
+        Some((level, next))
+    }
+}
+
+impl Product {
+    fn new() -> Self {
+        Self { rows: Rows::new(), bases: Vec::new() }
+    }
+
+    /// One more block: of one product.
+    fn push(&mut self, factors: [u32; 2], base: Option<u32>) {
+        self.rows.entries.push(factors);
+        self.rows.end();
+        self.bases.push(base.unwrap_or(NONE));
+    }
+}
+
+/// The transpose of a matrix by rows: its blocks, meant transposed, and their rows.
+fn turned(rows: &Rows, columns: u32) -> Rows {
+    let mut by_column: Vec<Vec<[u32; 2]>> = vec![Vec::new(); columns as usize];
+    for row in 0..rows.count() {
+        rows.row(row).iter().for_each(|&[block, column]| by_column[column as usize].push([block | TURNED, row]));
+    }
+    Rows::of(by_column)
+}
+
+/// PᵀQ on and below the diagonal: of what each of its blocks is made, and where they are.
+fn normal(p: &Rows, q: &Rows, nodes: u32) -> (Rows, Lower) {
+    let (mut diagonal, mut below, mut pairs) = (Rows::new(), Rows::new(), Vec::new());
+    let columns = turned(p, nodes);
+    for node in 0..nodes {
+        let of = |&[block, row]: &[u32; 2]| {
+            q.row(row).iter().filter(|entry| entry[1] <= node).map(move |&[other, column]| [column, block, other])
+        };
+        let mut row: Vec<[u32; 3]> = columns.row(node).iter().flat_map(of).collect();
+        row.sort_by_key(|entry| entry[0]);
+        for group in row.chunk_by(|a, b| a[0] == b[0]) {
+            let list = if group[0][0] == node { &mut diagonal } else { &mut below };
+            list.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
+            list.end();
+            if group[0][0] != node {
+                pairs.push((node, group[0][0]));
+            }
+        }
+    }
+    let offset = diagonal.entries.len() as u32;
+    diagonal.starts.extend(below.starts[1..].iter().map(|start| start + offset));
+    diagonal.entries.append(&mut below.entries);
+    (diagonal, Lower::new(nodes, &pairs))
+}

@@ -1,0 +1,237 @@
+//! Lists in index buffers: which unknowns, points and variables are in which patch, and along which lists the blocks of pairs of slots are
+//! added up.
+
+use super::aggregate::NONE;
+use super::buffers::List;
+use super::hierarchy::{Product, Rows};
+use super::patches::{PairList, Patches};
+use super::space::{Role, Space};
+use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice};
+use crate::error::Error;
+use crate::kernel::{Pair, PairPass, wgsl};
+use crate::problem::{Batch, PairKernels, Problem, Registry};
+
+/// Words of lists, to be uploaded.
+#[derive(Default)]
+pub(super) struct Words(pub(super) Vec<u32>);
+
+impl Words {
+    pub(super) fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
+        let first = self.0.len() as u32;
+        self.0.extend(words);
+        first
+    }
+
+    pub(super) fn list(&mut self, rows: &Rows) -> List {
+        let starts = self.push(rows.starts.iter().copied());
+        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.count(), bases: 0 }
+    }
+
+    pub(super) fn product(&mut self, product: &Product) -> List {
+        List { bases: self.push(product.bases.iter().copied()), ..self.list(&product.rows) }
+    }
+
+    /// Members by owner: starts, and members in their order.
+    pub(super) fn by_owner(&mut self, owners: u32, members: &[(u32, u32)]) -> [u32; 2] {
+        let mut next = vec![0u32; owners as usize + 1];
+        members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
+        for owner in 0..owners as usize {
+            next[owner + 1] += next[owner];
+        }
+        let starts = self.push(next.iter().copied());
+        let first = self.push(std::iter::repeat_n(0, members.len()));
+        for &(owner, member) in members {
+            self.0[(first + next[owner as usize]) as usize] = member;
+            next[owner as usize] += 1;
+        }
+        [starts, first]
+    }
+}
+
+/// Buffers that are being made: freed again where one of them can't be.
+pub(super) struct Making<'a> {
+    pub(super) device: &'a mut Device,
+    pub(super) buffers: Vec<BufferId>,
+    pub(super) uploads: Vec<Command>,
+}
+
+impl Making<'_> {
+    pub(super) fn reals(&mut self, len: u32, label: &str) -> Result<Slice, Error> {
+        self.allocate(Kind::Real, len, label)
+    }
+
+    pub(super) fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<Slice, Error> {
+        let limits = self.device.limits();
+        let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };
+        if bytes > limits.binding_bytes.min(limits.buffer_bytes) {
+            return Err(Error::Limits(format!(
+                "preconditioner \"two-level\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"block-jacobi\""
+            )));
+        }
+        let buffer = self.device.allocate(kind, len.max(1), label)?;
+        self.buffers.push(buffer);
+        Ok(Slice { buffer, offset: 0, len: len.max(1) })
+    }
+
+    pub(super) fn words(&mut self, words: Words, label: &str) -> Result<Slice, Error> {
+        let slice = self.allocate(Kind::Index, words.0.len() as u32, label)?;
+        self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words.0 });
+        Ok(slice)
+    }
+}
+
+/// Where the parts of the patches' lists begin.
+#[derive(Default)]
+pub(super) struct Places {
+    /// The patch of every unknown.
+    pub(super) unknowns: u32,
+    /// The unknowns of every patch: starts and members; the first elements of its points in the arena.
+    pub(super) members: [u32; 2],
+    pub(super) points: [u32; 2],
+    /// For every table of the problem the patch of each variable, and the variables of each patch.
+    pub(super) tables: Vec<Option<(u32, [u32; 2])>>,
+}
+
+/// The lists of what is in which patch.
+pub(super) fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Words, Places) {
+    let (mut words, mut places) = (Words::default(), Places::default());
+    let mut unknowns = vec![NONE; problem.vector_len() as usize];
+    let (mut members, mut points) = (Vec::new(), Vec::new());
+    for ((table, owners), role) in problem.tables().iter().zip(&patches.owners).zip(&space.roles) {
+        let (Some(owners), Some(role)) = (owners, role) else {
+            places.tables.push(None);
+            continue;
+        };
+        let mut variables = Vec::new();
+        for (variable, &owner) in (0..).zip(owners).filter(|(_, owner)| **owner != NONE) {
+            variables.push((owner, variable));
+            let first = table.vector + variable * table.tangent;
+            unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
+            members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
+            if *role == Role::Point {
+                points.push((owner, table.arena + variable * table.width));
+            }
+        }
+        let of_variables = words.push(owners.iter().copied());
+        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables))));
+    }
+    places.unknowns = words.push(unknowns);
+    places.members = words.by_owner(patches.count, &members);
+    places.points = words.by_owner(patches.count, &points);
+    (words, places)
+}
+
+/// A pass of a batch's pairs over one of its chunks, and the pieces of the list that it is gathered along.
+pub(super) struct Pass {
+    pub(super) batch: usize,
+    pub(super) chunk: usize,
+    pub(super) kernel: KernelId,
+    pub(super) pieces: Vec<Piece>,
+}
+
+pub(super) struct Piece {
+    pub(super) list: Slice,
+    pub(super) rows: u32,
+    /// The pairs' shapes and codes, row starts and ids, entries.
+    pub(super) shapes: u32,
+    pub(super) starts: u32,
+    pub(super) ids: u32,
+    pub(super) entries: u32,
+    pub(super) bits: u32,
+}
+
+/// Before a list is on the device.
+pub(super) const NOWHERE: Slice = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
+
+/// The passes over pairs of slots, and the elements that their columns take, if those are more than a workspace has.
+pub(super) fn passes(
+    making: &mut Making,
+    registry: &mut Registry,
+    problem: &Problem,
+    lists: Vec<PairList>,
+) -> Result<(Vec<Pass>, Option<u32>), Error> {
+    let limits = making.device.limits();
+    let bytes = limits.binding_bytes.min(limits.buffer_bytes);
+    let elements = bytes / making.device.precision().bytes();
+    let (mut passes, mut scratch) = (Vec::new(), 1);
+    for mut list in lists {
+        let batch = &problem.batches()[list.batch];
+        let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
+        let most = (elements / u64::from(longest)).min(1 << 16) as u32;
+        let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
+        let in_pieces = making.device.in_pieces();
+        let (of_batch, of_chunk) = (list.batch, list.chunk);
+        for (number, (pass, &kernel)) in (1..).zip(programs.passes.iter().zip(&kernels)) {
+            let columns = if in_pieces { wgsl::columns(&pass.program) } else { pass.columns };
+            let needed = u64::from(columns) * u64::from(longest);
+            if needed > elements {
+                return Err(Error::Limits(format!(
+                    "preconditioner \"two-level\": the products of the columns of term \"{}\" need more than a buffer binding ({bytes} bytes): use \"block-jacobi\"",
+                    batch.name
+                )));
+            }
+            scratch = scratch.max(needed as u32);
+            let head = head(&programs.pairs, pass);
+            let mut pieces = Vec::new();
+            // The last pass may have the list itself.
+            let list = if number == programs.passes.len() { std::mem::take(&mut list) } else { list.clone() };
+            for (mut piece, words) in pieces_of(list, &head, (bytes / 4) as usize) {
+                piece.list = making.words(words, "pairs of patches")?;
+                pieces.push(piece);
+            }
+            passes.push(Pass { batch: of_batch, chunk: of_chunk, kernel, pieces });
+        }
+    }
+    let known = problem.batches().iter().map(Batch::longest_scratch).max().unwrap_or(0);
+    Ok((passes, (scratch > known).then_some(scratch)))
+}
+
+/// The pairs' shapes, and the codes of their entries.
+pub(super) fn head(pairs: &[Pair], pass: &PairPass) -> Vec<u32> {
+    let mut words = Vec::new();
+    let mut first = 3 * pairs.len() as u32;
+    for pair in pairs {
+        // Relative to the shapes.
+        words.extend([pair.rows, pair.columns, first]);
+        first += pair.rows * pair.columns;
+    }
+    words.extend(pass.maps.iter().flat_map(|map| &map.codes));
+    words
+}
+
+/// A list as index buffers of so many words at most.
+pub(super) fn pieces_of(list: PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
+    let all = list.ids.len() as u32;
+    if list.entries.len() + 2 * list.ids.len() + 1 + head.len() > most {
+        return cut(&list, head, most);
+    }
+    let mut words = Words(list.entries);
+    let shapes = words.push(head.iter().copied());
+    let [starts, ids] = [words.push(list.starts), words.push(list.ids)];
+    vec![(Piece { list: NOWHERE, rows: all, shapes, starts, ids, entries: 0, bits: list.bits }, words)]
+}
+
+/// The same in pieces. A row's entries may be in several: what they add is added up.
+pub(super) fn cut(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Words)> {
+    let room = most.saturating_sub(head.len() + 1).max(5);
+    let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
+    while row < list.ids.len() {
+        let (mut ids, mut starts, first) = (Vec::new(), vec![0u32], entry);
+        // A row takes two words, an entry three.
+        while row < list.ids.len() && 2 * (ids.len() + 1) + 3 * (entry - first) + 3 <= room {
+            ids.push(list.ids[row]);
+            let end = list.starts[row + 1] as usize;
+            entry += (end - entry).min((room - 2 * ids.len()) / 3 - (entry - first));
+            starts.push((entry - first) as u32);
+            if entry < end {
+                break;
+            }
+            row += 1;
+        }
+        let (mut words, rows) = (Words(list.entries[3 * first..3 * entry].to_vec()), ids.len() as u32);
+        let shapes = words.push(head.iter().copied());
+        let [starts, ids] = [words.push(starts), words.push(ids)];
+        pieces.push((Piece { list: NOWHERE, rows, shapes, starts, ids, entries: 0, bits: list.bits }, words));
+    }
+    pieces
+}

@@ -1,0 +1,377 @@
+//! The two-level preconditioner of conjugate gradients: M⁻¹ = B⁻¹ + T C Tᵀ, where B are the diagonal blocks, the columns of T the
+//! motions of patches of some 64 variables, and C is one symmetric multigrid cycle on the patches' matrix A = Tᵀ(JᵀWJ + λD)T.
+//!
+//! Block Jacobi sees each variable by itself, so what is wrong along the whole mesh is mended from neighbour to neighbour. The
+//! coarse part moves patches as bodies, and patches of patches. Added to B⁻¹ (Dryja & Widlund 1990) it takes no further product
+//! with J. The fine motions T are not smoothed, which would; those of the levels above are (see [`hierarchy`]).
+//!
+//! With S = 8/(5ρ) D⁻¹, where D are the diagonal blocks of A and ρ the spectral radius of D⁻¹A, a cycle with one step of damped
+//! block Jacobi before and after is
+//!
+//!   C r = S̄ r + G C′ Gᵀr,  S̄ = 2S − SAS,  G = (I − SA)P,
+//!
+//! C′ being the cycle of the level above; on the coarsest it is D⁻¹. S̄ and G are made once a linearisation, so that a cycle is one dispatch
+//! a level down and one up. All is made anew for every λ on the device: nothing comes back.
+//!
+//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
+//!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device.
+
+pub mod aggregate;
+mod buffers;
+pub mod hierarchy;
+mod lists;
+pub mod patches;
+pub mod space;
+
+use super::super::workspace::{dispatch, evaluate};
+use super::super::{Workspace, state};
+use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Slice, binding::*};
+use crate::error::Error;
+use crate::kernel::Fixed;
+use crate::problem::{Problem, Registry, Table};
+use buffers::{LevelBuffers, List, Matrix, diagonal};
+use hierarchy::Hierarchy;
+use lists::{Making, Pass, Places, Words, passes, places};
+use patches::{PairList, Patches, couplings};
+use space::{Role, Space};
+
+/// Steps of the power method that finds ρ.
+const POWER_STEPS: u32 = 6;
+
+/// The preconditioner of a problem, while its structure stays.
+pub struct TwoLevel {
+    space: Space,
+    /// Patches, then the nodes of the levels above.
+    nodes: Vec<u32>,
+    kernels: Vec<KernelId>,
+    places: Places,
+    lists: Slice,
+    /// T, and the centres of patches.
+    modes: Slice,
+    centers: Slice,
+    passes: Vec<Pass>,
+    /// Where the workspace's own is too short.
+    scratch: Option<Slice>,
+    levels: Vec<LevelBuffers>,
+    last: Matrix,
+    /// What the power method begins with.
+    noise: Slice,
+    uploads: Vec<Command>,
+    buffers: Vec<BufferId>,
+}
+
+/// α and β of `shaders/multiply_blocks.wgsl`.
+const PLAIN: u32 = 0;
+const SMOOTH: u32 = 1;
+const RELAX: u32 = 2;
+const TWICE: u32 = 3;
+
+impl TwoLevel {
+    /// The preconditioner of a problem; `Error::InvalidOption` says why it has none, `Error::Limits` that it does not fit.
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Self, Error> {
+        let refused = |why: String| Error::InvalidOption(format!("preconditioner \"two-level\": {why}: use \"block-jacobi\""));
+        if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+            return Err(refused("a term sums over entries (sumOver), whose pairs of variables are never stored".into()));
+        }
+        let space = Space::new(problem).map_err(refused)?;
+        let patches = Patches::new(problem, &space);
+        if patches.count == 0 {
+            return Err(refused("every variable is in too many residuals to be in a patch".into()));
+        }
+        let (matrix, lists) = couplings(problem, &patches).map_err(refused)?;
+        let hierarchy = Hierarchy::new(matrix);
+        let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
+        match Self::make(&mut making, registry, problem, space, &patches, lists, &hierarchy) {
+            Ok(made) => Ok(Self { uploads: making.uploads, buffers: making.buffers, ..made }),
+            Err(error) => {
+                making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
+                Err(error)
+            }
+        }
+    }
+
+    fn make(
+        making: &mut Making,
+        registry: &mut Registry,
+        problem: &Problem,
+        space: Space,
+        patches: &Patches,
+        lists: Vec<PairList>,
+        hierarchy: &Hierarchy,
+    ) -> Result<Self, Error> {
+        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source()).collect();
+        let kernels = making.device.kernels(&sources)?;
+        let (words, places) = places(problem, &space, patches);
+        let (passes, scratch) = passes(making, registry, problem, lists)?;
+        let nodes: Vec<u32> = hierarchy.nodes().collect();
+        let centers = making.reals(patches.count * space.coordinates, "centres of patches")?;
+        let mut levels = Vec::new();
+        for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
+            let made = LevelBuffers::new(making, &space, level, above)?;
+            levels.push(made);
+        }
+        let [count, blocks] = hierarchy.last;
+        let mut own = Words::default();
+        let list = own.list(&diagonal(count));
+        let own = making.words(own, "coarsest level")?;
+        let noise = making.reals(patches.count * space.motions, "start of the power method")?;
+        // Deterministic, and no eigenvector of anything: multiples of the golden ratio, modulo 1.
+        let start = (0..u64::from(noise.len)).map(|i| ((i + 1) as f64 * 0.618_033_988_749_894_9).fract() - 0.5);
+        making.uploads.push(Command::UploadReals { buffer: noise.buffer, offset: 0, data: start.collect() });
+        Ok(Self {
+            lists: making.words(words, "patches")?,
+            modes: making.reals(problem.vector_len() * space.motions, "motions of patches")?,
+            scratch: scratch.map(|len| making.reals(len, "columns of pairs")).transpose()?,
+            last: Matrix::new(making, &space, count, blocks, list, own)?,
+            places,
+            space,
+            nodes,
+            kernels,
+            centers,
+            passes,
+            levels,
+            noise,
+            uploads: Vec::new(),
+            buffers: Vec::new(),
+        })
+    }
+
+    /// What must be uploaded before the first [`set_up`](Self::set_up).
+    pub fn take_uploads(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.uploads)
+    }
+
+    pub fn buffers(&self) -> &[BufferId] {
+        &self.buffers
+    }
+
+    /// Patches, and the nodes of every level above.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Motions of a patch, and whether they are those of points.
+    pub fn motions(&self) -> (u32, bool) {
+        (self.space.motions, self.space.coordinates > 0)
+    }
+
+    fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
+        dispatch(self.kernels[kernel as usize - Fixed::PatchCenters as usize], count, words, bindings)
+    }
+
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        self.levels.iter().map(|level| &level.matrix).chain([&self.last])
+    }
+
+    /// Appends what makes the preconditioner for the system at the current point, once `work.inverse` is there.
+    pub fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        commands.push(Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } });
+        self.set_up_modes(work, problem, commands);
+        self.assemble(work, problem, commands)?;
+        for (level, above) in self.levels.iter().zip(self.matrices().skip(1)) {
+            self.set_up_level(work, level, above, commands);
+        }
+        self.invert(work, &self.last, commands);
+        Ok(())
+    }
+
+    /// T: the motions of points, and of what follows them.
+    fn set_up_modes(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        let (motions, coordinates) = (self.space.motions, self.space.coordinates);
+        if coordinates > 0 {
+            let [starts, members] = self.places.points;
+            let bindings = [(INDEX, self.lists), (VECTOR_IN, work.point), (VECTOR_OUT, self.centers)];
+            commands.push(self.fixed(Fixed::PatchCenters, self.nodes[0] * coordinates, &[coordinates, starts, members], &bindings));
+        }
+        let free = work.free();
+        let bindings = [
+            (ARENA, work.point),
+            (DATA, self.centers),
+            (INDEX, self.lists),
+            (VECTOR_IN, free.unwrap_or(work.scale)),
+            (VECTOR_OUT, self.modes),
+        ];
+        for (table, role, owners) in self.tables(problem) {
+            let (first, of_points) = match role {
+                Role::Point => (0, coordinates),
+                Role::Constant(first) => (first, 0),
+                Role::Follower => continue,
+            };
+            let words = [table.arena, table.vector, table.tangent, motions, first, of_points, u32::from(free.is_some()), owners];
+            commands.push(self.fixed(Fixed::PatchModes, table.unknowns(), &words, &bindings));
+        }
+        if !self.tables(problem).any(|(_, role, _)| role == Role::Follower) {
+            return;
+        }
+        let vector = problem.vector_len();
+        for axis in 0..motions - coordinates {
+            commands.extend([work.p, work.q].map(|slice| Command::Clear { slice: Slice { len: vector, ..slice } }));
+            for (table, ..) in self.tables(problem).filter(|(_, role, _)| *role == Role::Point) {
+                let words = [table.arena, table.vector, table.tangent, axis];
+                commands.push(self.fixed(Fixed::PatchSpin, table.unknowns(), &words, &[(ARENA, work.point), (VECTOR_OUT, work.p)]));
+            }
+            // What is fixed does not turn.
+            work.mask(work.p, state::ALWAYS, problem, commands);
+            work.multiply(problem, commands);
+            let bindings = [(DATA, work.inverse), (INDEX, self.lists), (VECTOR_IN, work.q), (VECTOR_OUT, self.modes)];
+            for (table, _, owners) in self.tables(problem).filter(|(_, role, _)| *role == Role::Follower) {
+                let words = [table.vector, table.tangent, table.block, motions, coordinates + axis, owners];
+                commands.push(self.fixed(Fixed::PatchFollow, table.count, &words, &bindings));
+            }
+        }
+    }
+
+    /// The tables that take part, and where the patches of their variables are.
+    fn tables<'a>(&'a self, problem: &'a Problem) -> impl Iterator<Item = (&'a Table, Role, u32)> {
+        let places = problem.tables().iter().zip(&self.space.roles).zip(&self.places.tables);
+        places.filter_map(|((table, role), place)| Some((table, (*role)?, place.as_ref()?.0)))
+    }
+
+    /// The patches' matrix.
+    fn assemble(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        let point = problem.arenas()?.0;
+        let (motions, first) = (self.space.motions, self.matrices().next().unwrap_or(&self.last));
+        commands.push(Command::Clear { slice: first.values });
+        let bindings = [
+            (ARENA, work.scale),
+            (DATA, self.modes),
+            (INDEX, self.lists),
+            (VECTOR_IN, work.blocks),
+            (VECTOR_OUT, first.values),
+            (STATE, work.state),
+        ];
+        for (table, place) in problem.tables().iter().zip(&self.places.tables) {
+            let Some((_, [starts, members])) = place else { continue };
+            let words = [table.vector, table.tangent, table.block, motions, *starts, *members];
+            commands.push(self.fixed(Fixed::CoarseDiagonal, first.nodes * motions * motions, &words, &bindings));
+        }
+        let scratch = self.scratch.unwrap_or(work.scratch);
+        for pass in &self.passes {
+            let chunk = &problem.batches()[pass.batch].chunks[pass.chunk];
+            let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, scratch), (STATE, work.state)];
+            commands.push(evaluate(pass.kernel, chunk, &bindings));
+            for piece in &pass.pieces {
+                let words = [motions, piece.shapes, piece.starts, piece.ids, piece.entries, piece.bits, chunk.count, first.nodes];
+                let bindings = [(DATA, self.modes), (INDEX, piece.list), (VECTOR_IN, scratch), (VECTOR_OUT, first.values)];
+                commands.push(self.fixed(Fixed::CoarsePairs, piece.rows * motions * motions, &words, &bindings));
+            }
+        }
+        Ok(())
+    }
+
+    fn invert(&self, work: &Workspace, matrix: &Matrix, commands: &mut Vec<Command>) {
+        let bindings = [(VECTOR_IN, matrix.values), (VECTOR_OUT, matrix.inverse), (STATE, work.state)];
+        commands.push(self.fixed(Fixed::InvertNodes, matrix.nodes, &[self.space.motions], &bindings));
+    }
+
+    /// The cycle's matrices of a level, and the matrix of the one above.
+    fn set_up_level(&self, work: &Workspace, level: &LevelBuffers, above: &Matrix, commands: &mut Vec<Command>) {
+        let (size, coordinates) = (self.space.motions, self.space.coordinates);
+        let (matrix, lists, own) = (&level.matrix, &level.lists, level.matrix.lists);
+        self.invert(work, matrix, commands);
+        let below = self.levels.iter().position(|other| std::ptr::eq(other, level)).and_then(|place| place.checked_sub(1));
+        let centers = below.map_or(self.centers, |place| self.levels[place].centers);
+        if coordinates > 0 {
+            let words = [coordinates, level.children.starts, level.children.entries];
+            let bindings = [(INDEX, own), (VECTOR_IN, centers), (VECTOR_OUT, level.centers)];
+            commands.push(self.fixed(Fixed::PatchCenters, above.nodes * coordinates, &words, &bindings));
+        }
+        let bindings = [(DATA, centers), (INDEX, own), (VECTOR_IN, level.centers), (VECTOR_OUT, level.frames)];
+        commands.push(self.fixed(Fixed::CoarseFrames, matrix.nodes * size * size, &[size, coordinates, level.parents], &bindings));
+        let multiply = |list: &List, [left, right, base, to]: [Slice; 4], mode: u32| {
+            let words = [size, list.starts, list.entries, list.bases, mode];
+            let bindings = [(ARENA, left), (DATA, right), (INDEX, own), (VECTOR_IN, base), (VECTOR_OUT, to), (JACOBIAN, level.radius)];
+            self.fixed(Fixed::MultiplyBlocks, list.rows * size * size, &words, &bindings)
+        };
+        let (a, inverse) = (matrix.values, matrix.inverse);
+        commands.push(multiply(&lists.scaled, [inverse, a, a, level.scaled], PLAIN));
+        commands.push(multiply(&lists.moved, [a, level.frames, a, level.moved], PLAIN));
+        self.measure(work, level, commands);
+        commands.extend([
+            multiply(&lists.smoothed, [inverse, level.moved, level.frames, level.smoothed], SMOOTH),
+            multiply(&lists.image, [a, level.smoothed, a, level.image], PLAIN),
+            multiply(&lists.relaxed, [inverse, level.image, level.smoothed, level.relaxed], RELAX),
+            multiply(&lists.twice, [level.scaled, inverse, inverse, level.twice], TWICE),
+            multiply(&lists.above, [level.smoothed, level.image, a, above.values], PLAIN),
+        ]);
+    }
+
+    /// ρ of a level, by the power method with D⁻¹A.
+    fn measure(&self, work: &Workspace, level: &LevelBuffers, commands: &mut Vec<Command>) {
+        let [first, second, before, after] = level.vectors;
+        let own = level.matrix.lists;
+        let couple = |list: &List, values: Slice, from: Slice, to: Slice| {
+            let words = [self.space.motions, state::ALWAYS, list.starts, list.entries];
+            let bindings =
+                [(ARENA, values), (DATA, from), (INDEX, own), (VECTOR_IN, values), (VECTOR_OUT, to), (JACOBIAN, from), (STATE, work.state)];
+            self.fixed(Fixed::Couple, level.matrix.nodes * self.space.motions, &words, &bindings)
+        };
+        let (mut from, mut to) = (Slice { len: first.len, ..self.noise }, first);
+        for step in 1..=POWER_STEPS {
+            if step == POWER_STEPS {
+                commands.push(couple(&level.lists.whole, level.matrix.values, from, before));
+            }
+            commands.push(couple(&level.lists.scaled_rows, level.scaled, from, to));
+            (from, to) = (to, if to == first { second } else { first });
+        }
+        commands.push(couple(&level.lists.whole, level.matrix.values, from, after));
+        let bindings = [(ARENA, from), (DATA, after), (VECTOR_IN, before), (VECTOR_OUT, level.radius)];
+        let Command::Dispatch(reduction) = self.fixed(Fixed::SpectralRadius, 1, &[first.len], &bindings) else { return };
+        commands.push(Command::Dispatch(Dispatch { single_group: true, ..reduction }));
+    }
+
+    /// Appends z += T C Tᵀr, and what that adds to rᵀz as partial sums from `partial` on; at a start also no maxima, from `maxima` on.
+    /// Gives the number of partial sums.
+    pub fn apply(&self, work: &Workspace, problem: &Problem, partial: u32, maxima: u32, commands: &mut Vec<Command>) -> u32 {
+        let size = self.space.motions;
+        let matrices: Vec<&Matrix> = self.matrices().collect();
+        let [starts, members] = self.places.members;
+        let bindings =
+            [(DATA, self.modes), (INDEX, self.lists), (VECTOR_IN, work.residual), (VECTOR_OUT, matrices[0].right), (STATE, work.state)];
+        commands.push(self.fixed(Fixed::PatchRestrict, self.nodes[0] * size, &[size, starts, members], &bindings));
+        let mut couple = |nodes: u32, lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
+            let (list, values, from) = first;
+            let (other, others, along) = second.unwrap_or(first);
+            let words = [size, state::SOLVED, list.starts, list.entries, other.starts, other.entries, u32::from(second.is_some())];
+            let bindings = [
+                (ARENA, values),
+                (DATA, from),
+                (INDEX, lists),
+                (VECTOR_IN, others),
+                (VECTOR_OUT, to),
+                (JACOBIAN, along),
+                (STATE, work.state),
+            ];
+            commands.push(self.fixed(Fixed::Couple, nodes * size, &words, &bindings));
+        };
+        for (level, pair) in self.levels.iter().zip(matrices.windows(2)) {
+            let down = (level.lists.down, level.relaxed, pair[0].right);
+            couple(pair[1].nodes, pair[0].lists, down, None, pair[1].right);
+        }
+        let last = &self.last;
+        couple(last.nodes, last.lists, (last.own, last.inverse, last.right), None, last.solution);
+        for (level, pair) in self.levels.iter().zip(matrices.windows(2)).rev() {
+            let own = (level.lists.whole, level.twice, pair[0].right);
+            let up = (level.lists.up, level.relaxed, pair[1].solution);
+            couple(pair[0].nodes, pair[0].lists, own, Some(up), pair[0].solution);
+        }
+        let vector = problem.vector_len();
+        let bindings = [
+            (ARENA, work.residual),
+            (DATA, self.modes),
+            (INDEX, self.lists),
+            (VECTOR_IN, matrices[0].solution),
+            (VECTOR_OUT, work.z),
+            (STATE, work.state),
+            (PARTIALS, work.partials),
+        ];
+        let groups = work.groups(vector);
+        commands.push(self.fixed(
+            Fixed::PatchProlong,
+            groups * work.group_size(),
+            &[vector, size, partial, self.places.unknowns, maxima],
+            &bindings,
+        ));
+        groups
+    }
+}
