@@ -56,6 +56,7 @@ impl Session {
         let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(solver as usize) else {
             return Err(Error::Disposed("solver"));
         };
+        method.may_save()?;
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         let of = &mut owner.problem;
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];

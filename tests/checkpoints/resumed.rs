@@ -219,6 +219,23 @@ fn live_steps_go_on_to_the_bit() {
     }
 }
 
+/// Two levels are made anew for every λ; a factor of an earlier step is not in a file.
+#[test]
+fn preconditioners_go_on_to_the_bit_or_say_that_they_cannot() {
+    let with = With { fixed: true, ..With::default() };
+    let wanted = |preconditioner: &str, linear: &str| Options { preconditioner: Some(preconditioner.into()), ..options("lm", linear) };
+    let rejected = check(&mut || cpu(Precision::F64).into(), with, &wanted("two-level", "pcg"), "two levels");
+    assert!(rejected > 0);
+    let mut session = cpu(Precision::F64);
+    let own = scene(&mut session, &Numbers::new(SEED), with);
+    let solver = session.solver(own.problem, &wanted("frozen-factor", "assembled-pcg")).unwrap();
+    step(&mut session, solver);
+    match session.save(solver) {
+        Err(leastwise::Error::InvalidOption(said)) => assert!(said.contains("a factor of an earlier step"), "{said}"),
+        _ => panic!("saved"),
+    }
+}
+
 /// Methods by the gradient alone.
 const DESCENTS: [&str; 4] = ["lbfgs", "nonlinear-cg", "gradient-descent", "adam"];
 

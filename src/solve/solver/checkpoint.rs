@@ -17,6 +17,7 @@ use crate::clock::now_ms;
 use crate::device::{Command, Precision, Slice};
 use crate::error::Error;
 use crate::problem::{Problem, Table};
+use crate::solve::linear::Preconditioner;
 use crate::solve::linear::host::Knobs;
 use std::borrow::Cow;
 
@@ -161,6 +162,24 @@ impl Solver {
         }
     }
 
+    /// What solves its linear systems, in the words of options.
+    fn linear_solver(&self) -> String {
+        let linear = format!("linear: \"{}\"", self.choice.linear.name());
+        match &self.choice.preconditioner {
+            Some((preconditioner, _)) => format!("{linear}, preconditioner: \"{}\"", preconditioner.name()),
+            None => linear,
+        }
+    }
+
+    /// Refuses to save what a file does not have: a factor of an earlier step, with which the next one is solved.
+    pub fn may_save(&self) -> Result<(), Error> {
+        if !matches!(self.choice.preconditioner, Some((Preconditioner::FrozenFactor, _))) {
+            return Ok(());
+        }
+        let message = "preconditioner \"frozen-factor\" keeps a factor of an earlier step, which a checkpoint does not have: save a solver with another one";
+        Err(Error::InvalidOption(message.into()))
+    }
+
     /// Writes what steps are made with.
     pub fn write_ways(&self, to: &mut Writer) {
         let Ways { method, manner, nonmonotone, max_inner_iterations, forcing, eliminate } = self.ways();
@@ -173,7 +192,7 @@ impl Solver {
             to.u32(tables.len() as u32);
             tables.into_iter().for_each(|table| to.u32(table));
         });
-        to.text(self.choice.linear.name());
+        to.text(&self.linear_solver());
     }
 
     /// Refuses steps that are made otherwise than this solver's; gives the name of the linear solver, to be
@@ -218,13 +237,11 @@ impl Solver {
 
     /// Refuses another linear solver.
     pub fn compare_linear(&self, name: &str) -> Result<(), Error> {
-        let own = self.choice.linear.name();
+        let own = self.linear_solver();
         if name == own {
             return Ok(());
         }
-        let message = format!(
-            "its linear systems were solved by \"{name}\", and here they are by \"{own}\": make the solver with linear: \"{name}\""
-        );
+        let message = format!("its linear systems were solved by {name}, and here they are by {own}: make the solver with {name}");
         Err(Error::Checkpoint(message))
     }
 
