@@ -29,12 +29,15 @@ async function missed(t, list, make, options, minima = (entry) => entry.minima) 
 
 // What 1000 iterations do not bring to four digits: of 41 L-BFGS misses Watson's function of 12 unknowns alone; gradient descent and
 // Adam are what they are, and have fewer iterations here than they would take.
-for (const [method, most, options] of [["lbfgs", 2, {}], ["nonlinear-cg", 4, {}], ["gradient-descent", 20, { maxIterations: 1000 }], ["adam", 32, { maxIterations: 1000, learningRate: 0.02 }]]) {
+for (const [method, most, options] of [["lbfgs", 2, {}], ["nonlinear-cg", 4, {}], ["gradient-descent", 24, { maxIterations: 1000 }], ["adam", 30, { maxIterations: 1000, learningRate: 0.02 }]]) {
   test(`${method} from the standard starts of all functions`, async (t) => {
     const found = await missed(t, MORE_GARBOW_HILLSTROM, (lw, entry) => moreGarbowHillstrom(lw, entry), { method, ...options });
     assert.ok(found.length <= most, found.join("\n"));
-    assert.ok(!found.some((name) => /^(2 |5 |9 |30 |31 |32 )/.test(name)), found.join("\n"));
-    if (method !== "adam") assert.ok(!found.some((name) => name.startsWith("1 Rosenbrock")) || method === "gradient-descent", found.join("\n"));
+  });
+
+  test(`${method} from Rosenbrock's start`, async (t) => {
+    const found = await missed(t, MORE_GARBOW_HILLSTROM.slice(0, 1), (lw, entry) => moreGarbowHillstrom(lw, entry), { method, ...options, maxIterations: 10_000 });
+    assert.deepEqual(found, []);
   });
 }
 
