@@ -7,7 +7,6 @@
 #[path = "../../tests/energies/patch.rs"]
 mod patch;
 #[path = "../../tests/support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 
 use leastwise::device::Precision;

@@ -96,7 +96,8 @@ impl Lagrangian {
         for (place, (r, s)) in residuals.iter().zip(&constraint.shifts).enumerate() {
             let left = (r - s).abs();
             // A NaN is as far as can be.
-            if constraint.weight.at(place / rows) > 0.0 && !(left <= worst.0) {
+            let is_worse = left > worst.0 || left.is_nan();
+            if constraint.weight.at(place / rows) > 0.0 && is_worse {
                 worst = (left, place);
             }
         }
