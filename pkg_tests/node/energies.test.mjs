@@ -1,8 +1,8 @@
 // Energies: scalars that are minimised as they are, beside residuals, on every backend.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { column, exp, log } from "leastwise";
-import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
+import { angleBetween, column, eigenSymmetric, exp, log, mat3, sum } from "leastwise";
+import { BACKENDS, closeTo, icosphere, open, refuses, rejects } from "./support.mjs";
 
 const SIDE = 15;
 
@@ -106,4 +106,47 @@ test("what is no energy is refused", async (t) => {
   refuses(() => problem.energy("lossy", { of: [x], loss: {} }, ([p]) => p.x), "invalid-option", 'term "lossy": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy', { term: "lossy" });
   refuses(() => problem.energy("none", { of: [x] }, 3), "no-residual", 'term "none": the energy must be a function, not a number', { term: "none" });
   refuses(() => problem.energy("plain", { of: [x] }, () => 0), "no-residual", /plain/, { term: "plain" });
+});
+
+/** The ring of every vertex of a closed mesh, in order: neighbour k + 1 follows k counter-clockwise. */
+function rings(triangles, vertices) {
+  const next = Array.from({ length: vertices }, () => new Map());
+  for (let k = 0; k < triangles.length; k += 3) {
+    for (const turn of [0, 1, 2]) next[triangles[k + turn]].set(triangles[k + (turn + 1) % 3], triangles[k + (turn + 2) % 3]);
+  }
+  const offsets = [0], indices = [];
+  for (const ring of next) {
+    let at = ring.keys().next().value;
+    for (let k = 0; k < ring.size; k++) { indices.push(at); at = ring.get(at); }
+    offsets.push(indices.length);
+  }
+  return { offsets, indices };
+}
+
+// Stein, Grinspun & Crane, "Developability of Triangle Meshes", ACM Trans. Graph. 37 (2018), section 4.1: the smallest eigenvalue of
+// Σ θ n nᵀ over the triangles at a vertex is 0 where its normals lie in a plane.
+test("a sphere becomes developable in pieces", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const { positions, cells } = icosphere(2);
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 3, values: positions.flat().map((value, k) => value + 0.08 * Math.sin(12.9898 * k * k)) });   // where two eigenvalues are equal there is no gradient
+  const ring = rings(cells.flat(), positions.length);
+  const term = problem.energy("developability", { of: [x, x.rows(ring)] }, ([centre, around]) => {
+    const spokes = around.map((p) => p.sub(centre));
+    const columns = spokes.map((a, k) => {
+      const b = spokes[(k + 1) % spokes.length];
+      const n = a.cross(b).normalize();
+      return { n, weighted: n.mul(angleBetween(a, b)) };
+    });
+    const column = (c) => sum(columns.map(({ n, weighted }) => weighted.mul(n.at(c))));
+    return eigenSymmetric(mat3(column(0), column(1), column(2))).values.x;
+  });
+  // A tetrahedron's worth of points stays, or the whole would shrink to nothing for want of anything else.
+  x.fix([0, 1, 2, 3]);
+  const { error } = await term.checkGradients();
+  assert.ok(error < 1e-3, `gradients differ from differences by ${error}`);
+  const { cost: before } = await problem.solve({ method: "lbfgs", maxIterations: 0 });
+  const report = await problem.solve({ method: "lbfgs", maxIterations: 300 });
+  assert.ok(report.cost < 0.1 * before, `${before} became ${report.cost}: ${report.reason}`);
+  assert.ok(report.cost >= 0, `${report.cost}: the matrices are semidefinite`);
 });
