@@ -170,7 +170,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if (!bounded && length != 0.0) {
         initial = promised / length;
     }
-    let usable = state[LINEARIZED] == 0.0 && is_finite(slope) && is_finite(promised);
+    let usable = state[LINEARIZED] == 0.0 && is_finite(slope) && is_finite(promised) && is_finite(squared);
     if (usable && promised < 0.0) {
         state[GAIN] = clamp(change / promised, real(-10.0), real(10.0));
     }

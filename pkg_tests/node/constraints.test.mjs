@@ -75,6 +75,71 @@ test("what can't be met is told, with where", async (t) => {
   assert.ok(report.feasibility.violation > 1.5);
 });
 
+test("slow is not impossible: far starts, small constraints, and solves that were stopped", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  for (const method of ["lm", "dogleg", "lbfgs"]) {
+    for (const start of [[3, 0.1], [10, 1]]) {
+      const problem = lw.problem();
+      const x = problem.variables("x", { shape: 2, values: start });
+      problem.energy("downhill", { of: [x] }, ([a]) => a.x.add(a.y));
+      problem.constrain("disc", { of: [x], to: "<=0" }, ([a]) => a.normSq().sub(2));
+      const report = await problem.solve({ method, maxIterations: 500 });
+      const values = await x.read();
+      assert.ok(report.converged || report.termination === "precision", `${method} from ${start}: ${report.reason}`);
+      for (const value of values) assert.ok(Math.abs(value + 1) < 1e-4, `${method} from ${start}: ${values}`);
+    }
+  }
+  for (const factor of [1e-4, 1e-6]) {
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 1, values: [0] });
+    problem.residuals("five", { of: [x] }, ([a]) => a.sub(5));
+    problem.constrain("two", { of: [x], to: "=0" }, ([a]) => a.sub(2).mul(factor));
+    const report = await problem.solve();
+    assert.ok(report.converged, `${factor}: ${report.reason}`);
+    closeTo((await x.read())[0], 2, 1e-2, `${factor}`);
+  }
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1000] });
+  problem.residuals("zero", { of: [x] }, ([a]) => a);
+  const four = problem.constrain("four", { of: [x], to: "=0" }, ([a]) => a.square().sub(4));
+  for (let k = 0; k < 3; k++) await problem.solve({ timeLimitMs: 0 });
+  assert.deepEqual([...await four.multipliers()], [0], "what made no step leaves no multiplier");
+  const report = await problem.solve();
+  assert.ok(report.converged, report.reason);
+  closeTo(Math.abs((await x.read())[0]), 2, 1e-6, "after stops");
+});
+
+test("what could not be met does not haunt the next solve", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [0] });
+  const above = problem.constrain("above", { of: [x], data: { b: 2 }, to: ">=0" }, ([a], { b }) => a.sub(b));
+  problem.constrain("below", { of: [x], to: "<=0" }, ([a]) => a.sub(1));
+  assert.equal((await problem.solve()).termination, "infeasible");
+  above.set({ b: 0.5 });
+  const report = await problem.solve();
+  assert.ok(report.converged, report.reason);
+  const solver = problem.solver({ onIteration: () => { solver.save().catch((error) => { said = error.message; }); } });
+  let said;
+  x.write([50]);
+  await solver.solve();
+  assert.match(said, /not saved in its midst/);
+  problem.energy("down", { of: [x] }, ([a]) => a.mul(a).mul(a).neg());
+  const unbounded = await problem.solve({ method: "lbfgs" });
+  assert.ok(["no-progress", "max-iterations", "infeasible", "converged", "precision"].includes(unbounded.termination), unbounded.reason);
+});
+
+test("the best of several starts meets its constraints", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [0] });
+  problem.residuals("small", { of: [x] }, ([a]) => a);
+  problem.constrain("three", { of: [x], to: "=0" }, ([a]) => a.mul(a).mul(a).sub(a.mul(3)).sub(18));
+  const { best, report } = await problem.multiStart({ starts: [[[x, [-1.2]]], [[x, [4]]]] });
+  assert.ok(report.converged, report.reason);
+  closeTo((await x.read())[0], 3, 1e-6, `start ${best}`);
+});
+
 test("wrong constraints are refused", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const problem = lw.problem();

@@ -145,6 +145,52 @@ test("dragging keeps what holds", async (t) => {
   assert.ok(apart(hand, { x: 1.2, y: 0.9 }) < 0.5, "the hand is near where it was dragged");
 });
 
+test("points in one place or on one line, fixed ones, and radii", async (t) => {
+  let s = await fresh(t);
+  let [a, b, c] = [s.point(0, 0), s.point(0, 0), s.point(0, 0)];
+  s.fix(a);
+  s.distance(a, b, 3); s.distance(b, c, 4); s.distance(a, c, 5);
+  await solved(s, 1, "a triangle out of one place");
+  s = await fresh(t);
+  [a, b, c] = [s.point(0, 0), s.point(1, 0), s.point(2, 0)];
+  s.distance(a, b, 3); s.distance(b, c, 4); s.distance(a, c, 5);
+  await solved(s, 3, "a triangle out of a line");
+
+  s = await fresh(t);
+  [a, b] = [s.point(0, 0), s.point(1, 0)];
+  s.fix(a); s.fix(b);
+  s.distance(a, b, 5, { name: "five" });
+  const result = await s.solve();
+  assert.deepEqual([result.solved, result.residual, result.worst, names(result.conflicting)], [false, 4, "five", ["five"]]);
+
+  s = await fresh(t);
+  const [p, q] = [s.point(0, 0), s.point(10, 0)];
+  s.fix(p); s.fix(q);
+  const [large, small] = [s.circle(p, 1), s.circle(q, 1)];
+  s.radius(large, 12, { name: "large" });
+  s.tangent(large, small, { name: "touching" });
+  assert.equal((await s.solve()).solved, false, "no circle has a negative radius");
+  assert.ok(small.radius >= 0);
+
+  s = await fresh(t);
+  const [base, turned] = [s.line(s.point(0, 0), s.point(1, 0)), s.line(s.point(0, 1), s.point(0, 2))];
+  s.fix(base.from); s.fix(base.to);
+  s.parallel(base, turned);
+  await s.solve();
+  assert.ok(length(turned) > 0.5, "lines turn, and do not shrink");
+});
+
+test("a sketch that is being solved is busy", async (t) => {
+  const s = await fresh(t);
+  const [a, b] = [s.point(0, 0), s.point(1, 1)];
+  s.fix(a);
+  const distance = s.distance(a, b, 5);
+  const solving = s.solve();
+  refuses(() => s.point(3, 3), "busy", "this sketch is being solved: change it when that has ended");
+  refuses(() => { distance.value = 3; }, "busy", "this sketch is being solved: change it when that has ended");
+  assert.ok((await solving).solved);
+});
+
 test("wrong sketches are refused", async (t) => {
   const s = await fresh(t), other = await fresh(t);
   const [a, b] = [s.point(0, 0), s.point(1, 0)];
@@ -156,6 +202,9 @@ test("wrong sketches are refused", async (t) => {
   s.distance(a, b, 1, { name: "d" });
   refuses(() => s.distance(a, b, 2, { name: "d" }), "invalid-option", 'distance: the sketch has a constraint "d" already, and diagnoses tell them apart by it');
   refuses(() => s.distance(a, b, -1), "invalid-option", /a finite number that is not negative, not -1/);
+  refuses(() => s.distance(a, b, undefined), "invalid-option", /a finite number that is not negative, not undefined/);
+  refuses(() => s.coincident(a, b, { nam: "x" }), "invalid-option", /coincident: options have no "nam"/);
+  await assert.rejects(s.solve({ tolerence: 1 }), { code: "invalid-option" });
   s.dispose();
   await assert.rejects(s.solve(), { code: "disposed" });
 });

@@ -50,6 +50,10 @@ impl Session {
         let running = running.and_then(|task| self.tasks.get(&task));
         let solves = |task: &Task| matches!(task, Task::Solve { mode: SolveMode::Solve, .. }) && task.solver() == Some(solver);
         let within = running.is_some_and(|task| task.is_between_steps() && solves(task));
+        if let Some(Task::Constrained(_)) = running {
+            let message = "a solve with constraints is not saved in its midst, where a file would lack what it knows of them: save when it has ended, or between steps";
+            return Err(Error::InvalidOption(message.into()));
+        }
         if !within {
             self.prepare(solver)?;
         }

@@ -6,7 +6,7 @@ use super::inspect::{Inspection, Wanted};
 use super::task::{Progress, SolveMode, Task};
 use crate::device::{Play, Precision};
 use crate::error::Error;
-use crate::solve::{Iteration, Lagrangian, Report};
+use crate::solve::{Iteration, Lagrangian, Report, Termination};
 
 /// A constrained solve on its way.
 pub(super) struct Constrained {
@@ -131,14 +131,23 @@ impl Session {
     fn go_on(&mut self, task: &mut Constrained) -> Result<Option<Box<Report>>, Error> {
         let Some(mut report) = task.ended.take() else { return Err(Error::Disposed("task")) };
         let is_exact = !self.solver_entry(task.solver)?.solver.is_loosened();
-        let ending = task.lagrangian.judge(&report, is_exact);
+        let mut ending = task.lagrangian.judge(&report, is_exact);
+        if task.residuals.iter().any(|(_, residuals)| task.lagrangian.is_unbounded(residuals)) {
+            let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
+            ending = Some((Termination::NoProgress, reason.into()));
+        }
         let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         for (number, residuals) in task.residuals.drain(..) {
             let term = owner.problem.term(number)?;
-            if let Some(constraint) = &term.constraint {
-                let shifts = task.lagrangian.shifts(constraint, &residuals);
-                owner.problem.set_multipliers(&self.device, number, task.lagrangian.penalty, shifts)?;
-            }
+            let Some(constraint) = &term.constraint else { continue };
+            let shifts = match ending.as_ref().map(|ending| ending.0) {
+                // What was cut short says nothing of λ.
+                Some(Termination::Stopped | Termination::TimeLimit | Termination::Singular) => continue,
+                // λ grew with what can't be met: the next solve is not to begin with it.
+                Some(Termination::Infeasible | Termination::NoProgress) => vec![0.0; residuals.len()],
+                _ => task.lagrangian.shifts(constraint, &residuals),
+            };
+            owner.problem.set_multipliers(&self.device, number, task.lagrangian.penalty, shifts)?;
         }
         let Some((termination, reason)) = ending else {
             let entry = self.solver_entry(task.solver)?;
@@ -146,7 +155,7 @@ impl Session {
             *task.inner = Task::solve(task.problem, task.solver, SolveMode::Solve);
             return Ok(None);
         };
-        report.converged = termination == crate::solve::Termination::Converged;
+        report.converged = termination == Termination::Converged;
         (report.termination, report.reason) = (termination, reason);
         report.iterations = std::mem::take(&mut task.iterations);
         report.initial_cost = task.initial_cost.unwrap_or(report.initial_cost);

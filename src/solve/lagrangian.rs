@@ -30,8 +30,10 @@ const GROWTH: f64 = 10.0;
 const ENOUGH: f64 = 0.25;
 /// μ at most: beyond it the penalty hides all else from the arithmetic.
 const MOST_PENALTY: [f64; 2] = [1e12, 1e6];
-/// Outer iterations in a row that may bring the constraints no nearer, while μ grows.
-const PATIENCE: u32 = 5;
+/// Outer iterations in a row that may bring the constraints no nearer, once μ grows no more.
+const PATIENCE: u32 = 2;
+/// s at most: what is larger tells of a minimisation without end.
+const MOST_SHIFT: f64 = 1e30;
 /// Of what it was: less than this is no nearer.
 const NEARER: f64 = 0.9;
 /// The first minimisations need not be exact.
@@ -84,9 +86,9 @@ impl Lagrangian {
         Self { settings, feasibility, is_single, penalty, least: f64::INFINITY, stuck: 0, iterations: 0, found: Vec::new() }
     }
 
-    /// The least cost tolerance of the minimisation under way: the last ones alone are to be exact.
+    /// The least cost tolerance of the minimisation under way: once constraints are met, all is to be exact.
     pub fn slack(&self) -> f64 {
-        FIRST_SLACK * 0.1f64.powi(self.iterations.min(300) as i32)
+        if self.least <= self.feasibility { 0.0 } else { FIRST_SLACK * 0.1f64.powi(self.iterations.min(300) as i32) }
     }
 
     /// Looks at a constraint's rows r.
@@ -136,10 +138,11 @@ impl Lagrangian {
             return Some((Termination::NoProgress, format!("a constraint is not finite: {place}")));
         }
         let is_nearer = violation <= NEARER * self.least;
-        self.stuck = if is_nearer || violation <= self.feasibility { 0 } else { self.stuck + 1 };
         let is_met = violation <= self.feasibility;
         let most = MOST_PENALTY[usize::from(self.is_single)];
-        if self.stuck > PATIENCE || (self.penalty >= most && !is_nearer && !is_met) {
+        // Being slow is not being impossible: only where μ can't grow any more, nothing but distance is minimised.
+        self.stuck = if is_nearer || is_met || self.penalty < most { 0 } else { self.stuck + 1 };
+        if self.stuck > PATIENCE {
             let reason = format!(
                 "the constraints can't be met from here: what is left, {violation:.3e} at {place}, stays although its penalty grew to {:.0e}",
                 self.penalty
@@ -147,7 +150,12 @@ impl Lagrangian {
             return Some((Termination::Infeasible, reason));
         }
         if self.iterations >= self.settings.max_iterations {
-            let reason = format!("maxOuterIterations = {} are over; {violation:.3e} is left of {place}", self.settings.max_iterations);
+            let left = if is_met {
+                "constraints are met, but the last minimisation was not as exact as it is to be".into()
+            } else {
+                format!("{violation:.3e} is left of {place}")
+            };
+            let reason = format!("maxOuterIterations = {} are over; {left}", self.settings.max_iterations);
             return Some((Termination::MaxIterations, reason));
         }
         if !is_met && violation > ENOUGH * self.least {
@@ -156,6 +164,11 @@ impl Lagrangian {
         self.least = self.least.min(violation);
         self.found.clear();
         None
+    }
+
+    /// Whether what was looked at tells of a minimisation without end: then λ would be none.
+    pub fn is_unbounded(&self, residuals: &[f64]) -> bool {
+        !residuals.iter().all(|r| r.abs() <= MOST_SHIFT)
     }
 
     /// s of the next minimisation, from r of the last, for a penalty that was that.

@@ -182,14 +182,24 @@ impl Options {
         };
         let usual = OuterSettings::default();
         let outer = OuterSettings {
-            feasibility: number("feasibilityTolerance", self.feasibility_tolerance)?,
+            feasibility: match self.feasibility_tolerance {
+                Some(tolerance) if !(tolerance > 0.0) => {
+                    return Err(Error::InvalidOption(format!("feasibilityTolerance must be a positive number, not {tolerance}")));
+                }
+                tolerance => tolerance,
+            },
             penalty: match self.penalty {
                 Some(penalty) if !(penalty > 0.0 && penalty.is_finite()) => {
                     return Err(Error::InvalidOption(format!("penalty must be a positive number, not {penalty}")));
                 }
                 penalty => penalty.unwrap_or(usual.penalty),
             },
-            max_iterations: whole("maxOuterIterations", self.max_outer_iterations)?.map_or(usual.max_iterations, |most| most as u32),
+            max_iterations: match whole("maxOuterIterations", self.max_outer_iterations)? {
+                Some(most) if most < 1.0 => {
+                    return Err(Error::InvalidOption(format!("maxOuterIterations must be at least 1, not {most}")));
+                }
+                most => most.map_or(usual.max_iterations, |most| most as u32),
+            },
         };
         Ok(Settings {
             method,

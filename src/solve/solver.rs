@@ -23,7 +23,7 @@ use super::method::FIRST_FLOOR;
 use super::offender::Offenders;
 use super::options::{Settings, Tolerances};
 use super::term_costs::TermCosts;
-use super::termination::{Scale, Tests};
+use super::termination::{SLIGHT_DAMPING, Scale, Tests};
 use super::waste::Waste;
 use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
@@ -291,7 +291,8 @@ impl Solver {
                 }
                 // A step whose inner iterations were cut short says nothing when it is small.
                 if !std::mem::take(&mut self.hurried) {
-                    self.ending = self.tests.judge(self.settings.method, &self.tolerances(), &iteration, &scale);
+                    let tolerances = self.tolerances_of(&iteration);
+                    self.ending = self.tests.judge(self.settings.method, &tolerances, &iteration, &scale);
                 }
                 self.iterations.push(iteration);
                 if !iteration.cost_change.is_finite() && self.offenders.count(iteration.index) {
@@ -508,6 +509,15 @@ impl Solver {
     fn tolerances(&self) -> Tolerances {
         let tolerances = self.settings.tolerances(self.choice.linear, self.precision);
         Tolerances { cost: tolerances.cost.max(self.slack), ..tolerances }
+    }
+
+    /// Those that a step is judged by: of one that damping or a trust region made short, little says nothing, however loose the
+    /// solve is to be.
+    fn tolerances_of(&self, step: &Iteration) -> Tolerances {
+        let tolerances = self.tolerances();
+        let asked = self.settings.tolerances(self.choice.linear, self.precision);
+        let is_whole = step.damping <= SLIGHT_DAMPING && step.radius.is_none();
+        if is_whole { tolerances } else { asked }
     }
 
     /// What the arithmetic resolves of 1.

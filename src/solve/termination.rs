@@ -34,7 +34,7 @@ pub struct Tests {
 }
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
-const SLIGHT_DAMPING: f64 = 1e-2;
+pub(super) const SLIGHT_DAMPING: f64 = 1e-2;
 /// Roundings that a change of the cost is made of.
 const ROUNDINGS: f64 = 16.0;
 /// The part of a cost that nobody misses, and the part of the first cost that is as good as none.

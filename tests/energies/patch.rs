@@ -67,10 +67,9 @@ impl Patch {
         let squared = tape.op(Add, &squares);
         let determinant = tape.op(Cross, &columns);
         // 1/det², where det is positive: ‖F⁻¹‖² = ‖F‖²/det² of 2×2 matrices.
-        let logarithm = tape.op(Log, &[determinant]);
-        let minus_two = tape.literal(-2.0);
-        let exponent = tape.op(Mul, &[minus_two, logarithm]);
-        let inverse_squared = tape.op(Exp, &[exponent]);
+        let root = tape.op(Rsqrt, &[determinant]);
+        let inverse = tape.op(Square, &[root]);
+        let inverse_squared = tape.op(Square, &[inverse]);
         let one = tape.literal(1.0);
         let factor = tape.op(Add, &[one, inverse_squared]);
         let outputs = [tape.op(Mul, &[squared, factor])];

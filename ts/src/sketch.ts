@@ -4,6 +4,7 @@ import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Problem } from "./problem.js";
 import type { Report } from "./report.js";
+import { mustHaveOnly } from "./settings.js";
 import { dependencies, type Row } from "./sketch/dependencies.js";
 import { KINDS, type Kind } from "./sketch/kinds.js";
 import type { Variables } from "./table.js";
@@ -44,8 +45,9 @@ export interface SketchResult {
 export interface SketchConstraint {
   readonly name: string;
   readonly kind: string;
-  /** The distance, radius or angle that it asks for, if it asks for one. */
-  value: number | undefined;
+  /** The distance, radius or angle that it asks for; `undefined`, and not to be set, if it asks for none. */
+  get value(): number | undefined;
+  set value(value: number);
   remove(): void;
 }
 
@@ -69,6 +71,8 @@ export interface Sketch extends Disposable {
   free(point: SketchPoint): void;
   /** Moves a point by hand, as in dragging. */
   move(point: SketchPoint, x: number, y: number): void;
+  /** Frees what solving it took. */
+  dispose(): void;
   coincident(a: SketchPoint, b: SketchPoint, options?: Named): SketchConstraint;
   midpoint(point: SketchPoint, line: SketchLine, options?: Named): SketchConstraint;
   /** Two lines on one line. */
@@ -92,7 +96,8 @@ export interface Sketch extends Disposable {
   horizontal(line: SketchLine, options?: Named): SketchConstraint;
   vertical(line: SketchLine, options?: Named): SketchConstraint;
   /**
-   * Finds where everything goes, near where it is, by Levenberg–Marquardt on the constraints' residuals; then looks at these
+   * Finds where everything goes, near where it is, by Levenberg–Marquardt on the constraints' residuals, and a second time from places
+   * nearby where that leaves something, since points in one place or on one line may have no way to go. Then it looks at these
    * residuals' Jacobian: rows that are combinations of others tell redundant constraints, and conflicting ones where the residuals
    * are not the same combination.
    */
@@ -125,11 +130,17 @@ class SketchOf implements Sketch {
   #unknowns: { points: Variables<Vec2>; radii: Variables<Scalar> | undefined } | undefined;
   #count = 0;
   #disposed = false;
+  #solving = false;
 
   constructor(private readonly lw: Engine) {}
 
-  #changed(): void {
+  #alive(): void {
     if (this.#disposed) throw new LeastwiseError("disposed", "this sketch was disposed: it can't be used any more");
+    if (this.#solving) throw new LeastwiseError("busy", "this sketch is being solved: change it when that has ended");
+  }
+
+  #changed(): void {
+    this.#alive();
     this.#problem?.dispose();
     this.#problem = undefined;
     this.#terms = [];
@@ -163,6 +174,7 @@ class SketchOf implements Sketch {
 
   move(point: SketchPoint, x: number, y: number): void {
     if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `move(point, ${x}, ${y}): two finite numbers`);
+    this.#alive();
     Object.assign(this.#point("move", point), { x, y });
   }
 
@@ -185,14 +197,19 @@ class SketchOf implements Sketch {
 
   #is(given: unknown): boolean { return typeof given === "object" && given !== null && this.#lines.has(given); }
 
-  #add(kind: Kind, { name }: Named, points: readonly PointOf[], circles: readonly CircleOf[] = [], value?: number, side = 1): SketchConstraint {
+  #add(kind: Kind, options: Named, points: readonly PointOf[], circles: readonly CircleOf[] = [], value?: number, side = 1): SketchConstraint {
     this.#changed();
-    const made: Made = { name: name ?? `${kind.name} ${++this.#count}`, kind, points: points.map((point) => point.index), radii: circles.map((circle) => circle.index), value, side };
+    mustHaveOnly(options, ["name"], kind.name);
+    const { name } = options;
+    const isTaken = (other: string): boolean => this.#constraints.some((made) => made.name === other);
+    let free: string;
+    do free = `${kind.name} ${++this.#count}`; while (isTaken(free));
+    const made: Made = { name: name ?? free, kind, points: points.map((point) => point.index), radii: circles.map((circle) => circle.index), value, side };
     if (typeof made.name !== "string" || made.name === "") throw new LeastwiseError("invalid-option", `${kind.name}: the name must be a string that is not empty, not ${describe(name)}`);
-    if (this.#constraints.some((other) => other.name === made.name)) throw new LeastwiseError("invalid-option", `${kind.name}: the sketch has a constraint "${made.name}" already, and diagnoses tell them apart by it`);
+    if (isTaken(made.name)) throw new LeastwiseError("invalid-option", `${kind.name}: the sketch has a constraint "${made.name}" already, and diagnoses tell them apart by it`);
     const check = (next: unknown): void => {
-      if (value === undefined ? next !== undefined : !(typeof next === "number" && Number.isFinite(next) && (kind.signed || next >= 0))) {
-        throw new LeastwiseError("invalid-option", `"${made.name}": ${value === undefined ? `${kind.name} asks for no value` : `a finite number${kind.signed ? "" : " that is not negative"}, not ${typeof next === "number" ? next : describe(next)}`}`);
+      if (!kind.asks ? next !== undefined : !(typeof next === "number" && Number.isFinite(next) && (kind.signed || next >= 0))) {
+        throw new LeastwiseError("invalid-option", `"${made.name}": ${!kind.asks ? `${kind.name} asks for no value` : `a finite number${kind.signed ? "" : " that is not negative"}, not ${typeof next === "number" ? next : describe(next)}`}`);
       }
     };
     check(value);
@@ -268,6 +285,7 @@ class SketchOf implements Sketch {
     const fixed = this.#points.filter((point) => point.fixed).map((point) => point.index);
     if (fixed.length) points.fix(fixed);
     const radii = this.#circles.length ? problem.variables("radii", { shape: 1, values: this.#circles.map((circle) => circle.radius) }) : undefined;
+    radii?.bound({ lower: 0 });
     this.#unknowns = { points, radii };
     for (const kind of Object.values(KINDS)) {
       const of = this.#constraints.filter((made) => made.kind === kind);
@@ -276,43 +294,96 @@ class SketchOf implements Sketch {
       const over = new Uint32Array(columns * of.length);
       of.forEach((made, i) => over.set([...made.points, ...made.radii], columns * i));
       const slots = Array.from({ length: columns }, (_, column) => (column < kind.points ? points : radii!).at(column));
-      const data = { value: Float64Array.from(of, (made) => made.value ?? 0), side: Float64Array.from(of, (made) => made.side) };
-      const term = problem.residuals(kind.name, { over, of: slots as never, data }, ((all: readonly (Vec2 | Scalar)[], row: { value: Scalar; side: Scalar }) =>
+      const data = { value: Float64Array.from(of, (made) => made.value ?? 0), side: Float64Array.from(of, (made) => made.side), length: Float64Array.from(of, (made) => this.#lengthOf(made)) };
+      const term = problem.residuals(kind.name, { over, of: slots as never, data }, ((all: readonly (Vec2 | Scalar)[], row: { value: Scalar; side: Scalar; length: Scalar }) =>
         kind.residual(all.slice(0, kind.points) as Vec2[], all.slice(kind.points) as Scalar[], row)) as never);
       this.#terms.push({ term: term as unknown as Term<object>, kind, of });
     }
     return problem;
   }
 
+  /** Of a kind about two lines, how long the second one is. */
+  #lengthOf({ kind, points }: Made): number {
+    if (kind.points !== 4) return 1;
+    const [a, b] = [this.#points[points[2]!]!, this.#points[points[3]!]!];
+    return Math.hypot(b.x - a.x, b.y - a.y);
+  }
+
   async solve(options: { tolerance?: number; maxIterations?: number } = {}): Promise<SketchResult> {
-    if (this.#disposed) throw new LeastwiseError("disposed", "this sketch was disposed: it can't be used any more");
+    this.#alive();
+    mustHaveOnly(options, ["tolerance", "maxIterations"], "solve");
+    const { tolerance = 1e-6, maxIterations = 500 } = options;
+    if (!(typeof tolerance === "number" && tolerance > 0)) throw new LeastwiseError("invalid-option", `solve: tolerance must be a positive number, not ${typeof tolerance === "number" ? tolerance : describe(tolerance)}`);
+    this.#solving = true;
+    try {
+      return await this.#solve(tolerance, maxIterations);
+    } finally {
+      this.#solving = false;
+    }
+  }
+
+  async #solve(tolerance: number, maxIterations: number): Promise<SketchResult> {
     const unknowns = 2 * this.#points.filter((point) => !point.fixed).length + this.#circles.length;
-    if (unknowns === 0 || this.#constraints.length === 0) {
+    if (this.#constraints.length === 0) {
       return { solved: true, residual: 0, worst: undefined, degreesOfFreedom: unknowns, redundant: [], conflicting: [], report: undefined };
     }
     const problem = (this.#problem ??= this.#build());
     const { points, radii } = this.#unknowns!;
-    points.write(this.#points.flatMap(({ x, y }) => [x, y]));
-    radii?.write(this.#circles.map((circle) => circle.radius));
-    const { tolerance = 1e-6, maxIterations = 500 } = options;
-    const report = await problem.solve({ maxIterations });
+    let report: Report | undefined;
+    let rows: Row[] = [];
+    for (const isAgain of [false, true]) {
+      // Points in one place, or on one line, may have nowhere to go: a thousandth of the sketch's size besides they have.
+      if (isAgain) this.#shake();
+      points.write(this.#points.flatMap(({ x, y }) => [x, y]));
+      radii?.write(this.#circles.map((circle) => circle.radius));
+      if (unknowns > 0) report = await this.#named(() => problem.solve({ maxIterations }));
+      await this.#take(points, radii);
+      rows = await this.#named(() => this.#rows());
+      if (unknowns === 0 || rows.every((row) => Math.abs(row.residual) <= tolerance)) break;
+    }
+    const found = dependencies(rows, 2 * this.#points.length + this.#circles.length, tolerance);
+    const worst = rows.reduce<Row | undefined>((most, row) => (most && Math.abs(most.residual) >= Math.abs(row.residual) ? most : row), undefined);
+    const residual = Math.abs(worst?.residual ?? 0);
+    const solved = residual <= tolerance;
+    return {
+      solved,
+      residual,
+      worst: solved ? undefined : worst!.name,
+      degreesOfFreedom: unknowns - found.rank,
+      redundant: solved ? [...found.redundant, ...found.conflicting] : found.redundant,
+      conflicting: solved ? [] : found.conflicting,
+      report,
+    };
+  }
+
+  /** Moves what may move a little, the same way every time. */
+  #shake(): void {
+    const size = Math.max(1e-3, ...this.#points.flatMap(({ x, y }) => [Math.abs(x), Math.abs(y)]));
+    for (const point of this.#points) {
+      if (point.fixed) continue;
+      const turn = 2.399963 * (point.index + 1);       // the golden angle: no two in one direction
+      point.x += 1e-3 * size * Math.cos(turn);
+      point.y += 1e-3 * size * Math.sin(turn);
+    }
+  }
+
+  /** What is not finite is a line or a distance without a direction: said of the constraint, not of the term that it is in. */
+  async #named<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const of = error instanceof LeastwiseError && error.code === "non-finite" ? this.#terms.find(({ kind }) => kind.name === error.term)?.of : undefined;
+      const made = of?.[(error as LeastwiseError).instance ?? -1];
+      if (!made) throw error;
+      throw new LeastwiseError("non-finite", `"${made.name}": one of its lines has no length, so it has no direction: move one of its points`);
+    }
+  }
+
+  async #take(points: Variables<Vec2>, radii: Variables<Scalar> | undefined): Promise<void> {
     const places = await points.read(new Float64Array(2 * this.#points.length));
     this.#points.forEach((point) => { [point.x, point.y] = [places[2 * point.index]!, places[2 * point.index + 1]!]; });
     const sizes = radii && await radii.read(new Float64Array(this.#circles.length));
     if (sizes) this.#circles.forEach((circle) => { circle.radius = sizes[circle.index]!; });
-    const rows = await this.#rows();
-    const found = dependencies(rows, 2 * this.#points.length + this.#circles.length, tolerance);
-    const worst = rows.reduce<Row | undefined>((most, row) => (most && Math.abs(most.residual) >= Math.abs(row.residual) ? most : row), undefined);
-    const residual = Math.abs(worst?.residual ?? 0);
-    return {
-      solved: residual <= tolerance,
-      residual,
-      worst: residual <= tolerance ? undefined : worst!.name,
-      degreesOfFreedom: unknowns - found.rank,
-      redundant: found.redundant,
-      conflicting: found.conflicting,
-      report,
-    };
   }
 
   /** The constraints' rows at the solution, in the order in which they were made. */

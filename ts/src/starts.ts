@@ -92,7 +92,7 @@ export async function solveFrom(solver: Solver, { starts, onStart, signal }: Mul
       }
       costs.push(report?.cost ?? Infinity);
       reports.push(report);
-      if (report && (best < 0 || report.cost < costs[best]!)) {
+      if (report && (best < 0 || isBetter(report, reports[best]!))) {
         best = index;
         kept = await solver.save();
       }
@@ -104,4 +104,11 @@ export async function solveFrom(solver: Solver, { starts, onStart, signal }: Mul
   }
   if (best < 0) throw refused ?? new LeastwiseError("invalid-option", "starts: there must be at least one");
   return { best, report: reports[best]!, costs: Float64Array.from(costs), reports };
+}
+
+/** Whether a report is the better of two: one whose constraints are met, else the one that leaves less of them, then the lesser cost. */
+function isBetter(report: Report, other: Report): boolean {
+  const violation = ({ termination, feasibility }: Report): number => (termination === "infeasible" ? feasibility!.violation : 0);
+  const [left, right] = [violation(report), violation(other)];
+  return left === right ? report.cost < other.cost || !Number.isFinite(other.cost) : left < right;
 }

@@ -107,6 +107,7 @@ export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
  * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c where c ≥ 0 is asked for).
  */
 export interface Constraint<D> extends Term<D> {
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;
   /**
    * λ as the last solve left it: `count × rows`, instance by instance. At the solution ∇f + Σ λ∇c = 0 for c = 0 and c ≤ 0, and
    * ∇f − Σ λ∇c = 0 for c ≥ 0, where f is the cost of all other terms; of inequalities λ ≥ 0, and 0 where they do not hold anything.

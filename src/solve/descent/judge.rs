@@ -34,6 +34,11 @@ pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Ar
         let reason = "the residual is finite, but its derivative is not: guard the expression with select()";
         return Some((Termination::NoProgress, reason.into()));
     }
+    // Lengths whose squares overflow soon.
+    let far = if arrival.epsilon < 1e-10 { 1e100 } else { 1e17 };
+    if !(step.step_norm.max(arrival.point_norm) < far) {
+        return Some((Termination::NoProgress, "the cost seems to be unbounded below: bound the variables, or add what holds them".into()));
+    }
     if arrival.gradient_norm <= tolerances.gradient {
         let gradient = arrival.gradient_norm;
         return converged(format!("gradient: max |gᵢ| = {gradient:.3e} ≤ gradientTolerance = {:e}", tolerances.gradient));

@@ -43,6 +43,8 @@ export function dependencies(rows: readonly Row[], unknowns: number, tolerance: 
         }
       }
     }
+    // Nothing that may move changes it here, as at the kink of a distance between two points in one place: that is no combination.
+    if (length === 0 && row.entries.length > 0) continue;
     const left = length > 0 ? norm(vector) : 0;
     if (left > DEPENDENT) {
       made[independent.length] = 1;

@@ -203,7 +203,7 @@ pub fn line_search<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     search.set(INNER, search.at(TRIALS));
     let (length, change) = (search.at(LENGTH), search.at(CHANGE));
     let initial = if !bounded && length != R::ZERO { promised / length } else { search.at(SLOPE) };
-    let usable = !search.is(LINEARIZED) && slope.is_finite() && promised.is_finite();
+    let usable = !search.is(LINEARIZED) && [slope, promised, squared].into_iter().all(R::is_finite);
     if usable && promised < R::ZERO {
         search.set(GAIN, clamp(change / promised, R::from_f64(-10.0), R::from_f64(10.0)));
     }

@@ -45,22 +45,32 @@ pub fn project_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let tasks: Vec<Range<usize>> = items.clone().step_by(TASK).map(|start| start..items.end.min(start + TASK)).collect();
     // A matrix is worth many elements of a vector.
     let projected = threads::map(tasks.clone(), items.len() * packed * packed, |items| {
-        let mut results = vec![R::ZERO; packed * items.len()];
+        let len = items.len();
+        let mut results = vec![R::ZERO; packed * len];
+        for (k, &code) in map[..packed].iter().enumerate() {
+            let result = &mut results[k * len..][..len];
+            let column = match code & !NEGATIVE {
+                0 => continue,
+                column => &columns[(column as usize - 1) * count..][items.clone()],
+            };
+            let is_negative = code & NEGATIVE != 0;
+            result.iter_mut().zip(column).for_each(|(result, value)| *result = if is_negative { -*value } else { *value });
+        }
+        // Most need no rotation; those that do are turned together.
         let mut abreast = Abreast::new(width);
-        for start in items.clone().step_by(ABREAST) {
-            // Past the end, the last one again.
-            let item = |lane: usize| (start + lane).min(items.end - 1);
-            for (entry, &code) in abreast.given.iter_mut().zip(map) {
-                *entry = match code & !NEGATIVE {
-                    0 => [R::ZERO; ABREAST],
-                    column if code & NEGATIVE != 0 => each(|lane| -columns[(column as usize - 1) * count + item(lane)]),
-                    column => each(|lane| columns[(column as usize - 1) * count + item(lane)]),
-                };
-            }
+        let mut lacking: Vec<usize> = Vec::new();
+        for start in (0..len).step_by(ABREAST) {
+            let places: [usize; ABREAST] = std::array::from_fn(|lane| (start + lane).min(len - 1));
+            abreast.take(&results, len, &places);
+            let changes = abreast.lack(wanted);
+            lacking.extend((0..ABREAST.min(len - start)).filter(|lane| changes[*lane]).map(|lane| start + lane));
+        }
+        for some in lacking.chunks(ABREAST) {
+            let places: [usize; ABREAST] = std::array::from_fn(|lane| some[lane.min(some.len() - 1)]);
+            abreast.take(&results, len, &places);
             abreast.project(wanted);
-            let lanes = ABREAST.min(items.end - start);
             for (k, entry) in abreast.given.iter().enumerate() {
-                results[k * items.len() + start - items.start..][..lanes].copy_from_slice(&entry[..lanes]);
+                some.iter().zip(entry).for_each(|(place, value)| results[k * len + place] = *value);
             }
         }
         results
@@ -78,35 +88,44 @@ struct Abreast<R> {
     block: Vec<Lanes<R>>,
     /// Eigenvectors, row by row.
     vectors: Vec<Lanes<R>>,
+    /// The largest entry of each.
+    largest: Lanes<R>,
 }
 
 impl<R: Real> Abreast<R> {
     fn new(width: usize) -> Self {
         let packed = row_start(width);
         let zeros = |len: usize| vec![[R::ZERO; ABREAST]; len];
-        Self { given: zeros(packed), block: zeros(packed), vectors: zeros(width * width) }
+        Self { given: zeros(packed), block: zeros(packed), vectors: zeros(width * width), largest: [R::ZERO; ABREAST] }
+    }
+
+    /// Takes matrices that stand in columns of so many.
+    fn take(&mut self, columns: &[R], len: usize, places: &[usize; ABREAST]) {
+        for (entry, column) in self.given.iter_mut().zip(columns.chunks(len)) {
+            *entry = each(|lane| column[places[lane]]);
+        }
+        self.largest = [R::ZERO; ABREAST];
+        for entry in &self.given {
+            for lane in 0..ABREAST {
+                let size = entry[lane].abs();
+                self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
+            }
+        }
+    }
+
+    /// Which of them have an eigenvalue that is too small. One with an entry that is not finite stays as it is.
+    fn lack(&mut self, Wanted { width, epsilon, tolerance, .. }: Wanted<R>) -> [bool; ABREAST] {
+        let finite: [bool; ABREAST] = std::array::from_fn(|lane| self.given.iter().all(|entry| entry[lane].is_finite()));
+        self.block.copy_from_slice(&self.given);
+        let semidefinite = are_semidefinite(&mut self.block, width, epsilon, &each(|lane| tolerance * self.largest[lane]));
+        std::array::from_fn(|lane| finite[lane] && !semidefinite[lane])
     }
 
     fn project(&mut self, wanted: Wanted<R>) {
         let Wanted { width, absolute, epsilon, tolerance } = wanted;
-        let mut largest = [R::ZERO; ABREAST];
-        let mut finite = [true; ABREAST];
-        for entry in &self.given {
-            for lane in 0..ABREAST {
-                let size = entry[lane].abs();
-                largest[lane] = if size > largest[lane] { size } else { largest[lane] };
-                finite[lane] &= entry[lane].is_finite();
-            }
-        }
         self.block.copy_from_slice(&self.given);
-        let least = each(|lane| tolerance * largest[lane]);
-        let semidefinite = are_semidefinite(&mut self.block, width, epsilon, &least);
-        let changes: [bool; ABREAST] = std::array::from_fn(|lane| finite[lane] && !semidefinite[lane]);
-        if changes == [false; ABREAST] {
-            return;
-        }
-        self.block.copy_from_slice(&self.given);
-        diagonalise(&mut self.block, &mut self.vectors, width, &each(|lane| R::from_f64(0.0625) * tolerance * largest[lane]), changes);
+        let least = each(|lane| R::from_f64(0.0625) * tolerance * self.largest[lane]);
+        diagonalise(&mut self.block, &mut self.vectors, width, &least);
         for k in 0..width {
             let eigenvalue = self.block[row_start(k) + k];
             let lacking = each(|lane| {
@@ -117,8 +136,7 @@ impl<R: Real> Abreast<R> {
                 for c in 0..=r {
                     let (u, v, entry) = (&self.vectors[r * width + k], &self.vectors[c * width + k], &mut self.given[row_start(r) + c]);
                     for lane in 0..ABREAST {
-                        let sum = entry[lane] + lacking[lane] * u[lane] * v[lane];
-                        entry[lane] = if changes[lane] { sum } else { entry[lane] };
+                        entry[lane] += lacking[lane] * u[lane] * v[lane];
                     }
                 }
             }
@@ -162,9 +180,9 @@ fn are_semidefinite<R: Real>(a: &mut [Lanes<R>], width: usize, epsilon: R, least
     holds
 }
 
-/// a becomes diagonal, as far as entries exceed `least`; the columns of v are its eigenvectors. Where nothing is to change, a
-/// matrix stays: its rotations are by 0.
-fn diagonalise<R: Real>(a: &mut [Lanes<R>], v: &mut [Lanes<R>], width: usize, least: &Lanes<R>, changes: [bool; ABREAST]) {
+/// a becomes diagonal, as far as entries exceed `least`; the columns of v are its eigenvectors. Where an entry is small already,
+/// a matrix stays: its rotation is by 0.
+fn diagonalise<R: Real>(a: &mut [Lanes<R>], v: &mut [Lanes<R>], width: usize, least: &Lanes<R>) {
     let at = |r: usize, c: usize| row_start(r.max(c)) + r.min(c);
     let unit = |k: usize| if k / width == k % width { R::ONE } else { R::ZERO };
     v.iter_mut().enumerate().for_each(|(k, entry)| *entry = [unit(k); ABREAST]);
@@ -173,7 +191,7 @@ fn diagonalise<R: Real>(a: &mut [Lanes<R>], v: &mut [Lanes<R>], width: usize, le
         for q in 1..width {
             for p in 0..q {
                 let off = a[at(q, p)];
-                let turns: [bool; ABREAST] = std::array::from_fn(|lane| changes[lane] && off[lane].abs() > least[lane]);
+                let turns: [bool; ABREAST] = std::array::from_fn(|lane| off[lane].abs() > least[lane]);
                 if turns == [false; ABREAST] {
                     continue;
                 }
