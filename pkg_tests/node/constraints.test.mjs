@@ -77,7 +77,7 @@ test("what can't be met is told, with where", async (t) => {
 
 test("slow is not impossible: far starts, small constraints, and solves that were stopped", async (t) => {
   const lw = await open(t, { backend: "cpu" });
-  for (const method of ["lm", "dogleg", "lbfgs"]) {
+  for (const method of ["lm", "newton", "lbfgs", "nonlinear-cg"]) {
     for (const start of [[3, 0.1], [10, 1]]) {
       const problem = lw.problem();
       const x = problem.variables("x", { shape: 2, values: start });
@@ -89,6 +89,12 @@ test("slow is not impossible: far starts, small constraints, and solves that wer
       for (const value of values) assert.ok(Math.abs(value + 1) < 1e-4, `${method} from ${start}: ${values}`);
     }
   }
+  // Where a method does not get along, it says so, and not that there is no solution.
+  const disc = lw.problem();
+  const inside = disc.variables("x", { shape: 2, values: [3, 0.1] });
+  disc.energy("downhill", { of: [inside] }, ([a]) => a.x.add(a.y));
+  disc.constrain("disc", { of: [inside], to: "<=0" }, ([a]) => a.normSq().sub(2));
+  assert.notEqual((await disc.solve({ method: "dogleg" })).termination, "infeasible");
   for (const factor of [1e-4, 1e-6]) {
     const problem = lw.problem();
     const x = problem.variables("x", { shape: 1, values: [0] });

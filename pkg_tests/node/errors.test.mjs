@@ -254,12 +254,12 @@ test("shapes that do not go together, for callers without types", async (t) => {
 test("options that cannot be", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
-  await rejects(problem.solve({ method: "newton" }), "invalid-option", 'method: "newton" is not one of "lm", "gauss-newton", "dogleg"');
+  await rejects(problem.solve({ method: "newtons" }), "invalid-option", 'method: "newtons" is not one of "lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"');
   await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"');
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
-    'solve options have no "maxIteration" (they have: method, dogleg, linear, preconditioner, eliminate, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+    'solve options have no "maxIteration" (they have: method, dogleg, linear, preconditioner, eliminate, decays, memory, learningRate, feasibilityTolerance, penalty, maxOuterIterations, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
   await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
   await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
   await rejects(problem.solve({ preconditioner: "ilu" }), "invalid-option", 'preconditioner: "ilu" is not one of "auto", "block-jacobi", "two-level", "frozen-factor"');

@@ -32,6 +32,8 @@ const ENOUGH: f64 = 0.25;
 const MOST_PENALTY: [f64; 2] = [1e12, 1e6];
 /// Outer iterations in a row that may bring the constraints no nearer, once μ grows no more.
 const PATIENCE: u32 = 2;
+/// What is left can't be mended where the Lagrangian's gradient is no more than this part of what pulls.
+const STATIONARY: f64 = 1e-2;
 /// s at most: what is larger tells of a minimisation without end.
 const MOST_SHIFT: f64 = 1e30;
 /// Of what it was: less than this is no nearer.
@@ -142,6 +144,14 @@ impl Lagrangian {
         let most = MOST_PENALTY[usize::from(self.is_single)];
         // Being slow is not being impossible: only where μ can't grow any more, nothing but distance is minimised.
         self.stuck = if is_nearer || is_met || self.penalty < most { 0 } else { self.stuck + 1 };
+        let slope = inner.iterations.last().map_or(0.0, |step| step.gradient_norm);
+        if self.stuck > PATIENCE && slope > STATIONARY * self.penalty * violation {
+            let reason = format!(
+                "minimisations with a penalty of {:.0e} don't come to an end ({}), and {violation:.3e} is left of {place}: try another method, or a start that is nearer",
+                self.penalty, inner.reason
+            );
+            return Some((Termination::NoProgress, reason));
+        }
         if self.stuck > PATIENCE {
             let reason = format!(
                 "the constraints can't be met from here: what is left, {violation:.3e} at {place}, stays although its penalty grew to {:.0e}",
