@@ -183,7 +183,7 @@ impl Options {
         let usual = OuterSettings::default();
         let outer = OuterSettings {
             feasibility: match self.feasibility_tolerance {
-                Some(tolerance) if !(tolerance > 0.0) => {
+                Some(tolerance) if tolerance.is_nan() || tolerance <= 0.0 => {
                     return Err(Error::InvalidOption(format!("feasibilityTolerance must be a positive number, not {tolerance}")));
                 }
                 tolerance => tolerance,

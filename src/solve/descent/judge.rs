@@ -36,7 +36,7 @@ pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Ar
     }
     // Lengths whose squares overflow soon.
     let far = if arrival.epsilon < 1e-10 { 1e100 } else { 1e17 };
-    if !(step.step_norm.max(arrival.point_norm) < far) {
+    if [step.step_norm, arrival.point_norm].into_iter().any(|length| length.is_nan() || length >= far) {
         return Some((Termination::NoProgress, "the cost seems to be unbounded below: bound the variables, or add what holds them".into()));
     }
     if arrival.gradient_norm <= tolerances.gradient {

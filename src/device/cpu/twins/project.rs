@@ -106,9 +106,8 @@ impl<R: Real> Abreast<R> {
         }
         self.largest = [R::ZERO; ABREAST];
         for entry in &self.given {
-            for lane in 0..ABREAST {
-                let size = entry[lane].abs();
-                self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
+            for (largest, value) in self.largest.iter_mut().zip(entry) {
+                *largest = if value.abs() > *largest { value.abs() } else { *largest };
             }
         }
     }
