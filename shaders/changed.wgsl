@@ -10,11 +10,7 @@
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    var part = Exact(0.0, 0.0);
-    for (var i = lane; i < params.words0.x; i += group_size) {
-        part = exact_add(part, Exact(partials[i], partials[params.words0.y + i]));
-    }
-    let sum = group_sum_exact(lane, part);
+    let sum = exact_total(lane);
     if (lane == 0u) {
         let since = sum.high + sum.low;
         var change: real = 0.0;

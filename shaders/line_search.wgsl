@@ -22,14 +22,6 @@ const most_trials: real = 24.0;
 const patient_trials: real = 10.0;
 const roundings: real = 16.0;
 
-fn total(lane: u32, kind: u32) -> real {
-    var sum: real = 0.0;
-    for (var i = lane; i < params.words0.x; i += group_size) {
-        sum += partials[kind * params.words0.y + i];
-    }
-    return group_sum(lane, sum);
-}
-
 fn begin_search() {
     state[TRIALS] = 0.0;
     state[LOW] = 0.0;
@@ -119,10 +111,10 @@ fn between(noise: real) -> real {
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    let slope = total(lane, 0u);
-    let promised = total(lane, 1u);
-    let kept = total(lane, 2u);
-    let squared = total(lane, 3u);
+    let slope = total_of(lane, 0u);
+    let promised = total_of(lane, 1u);
+    let kept = total_of(lane, 2u);
+    let squared = total_of(lane, 3u);
     var largest: real = 0.0;
     for (var i = lane; i < params.words0.x; i += group_size) {
         largest = max(largest, partials[4u * params.words0.y + i]);

@@ -130,9 +130,23 @@ test("what could not be met does not haunt the next solve", async (t) => {
   x.write([50]);
   await solver.solve();
   assert.match(said, /not saved in its midst/);
-  problem.energy("down", { of: [x] }, ([a]) => a.mul(a).mul(a).neg());
-  const unbounded = await problem.solve({ method: "lbfgs" });
-  assert.ok(["no-progress", "max-iterations", "infeasible", "converged", "precision"].includes(unbounded.termination), unbounded.reason);
+});
+
+test("a Lagrangian without a least value is told, and does not haunt the next solve either", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1] });
+  const down = problem.energy("down", { of: [x] }, ([a]) => a.mul(a).mul(a).neg());
+  problem.residuals("one", { of: [x] }, ([a]) => a.sub(1));
+  const ten = problem.constrain("ten", { of: [x], to: "<=0" }, ([a]) => a.sub(10));
+  const report = await problem.solve({ method: "lbfgs" });
+  assert.equal(report.termination, "no-progress", report.reason);
+  assert.match(report.reason, /unbounded below/);
+  assert.deepEqual([...await ten.multipliers()], [0]);
+  down.enabled = false;
+  x.write([3]);
+  assert.ok((await problem.solve()).converged);
+  closeTo((await x.read())[0], 1, 1e-6, "without the energy");
 });
 
 test("the best of several starts meets its constraints", async (t) => {

@@ -167,7 +167,7 @@ impl Fixed {
     fn wgsl(self) -> String {
         let text = self.text();
         let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
-        let uses_groups = text.contains("group_sum") || text.contains("group_max");
+        let uses_groups = ["group_sum", "group_max", "exact_total", "total_of"].iter().any(|function| text.contains(function));
         let constants = match (uses_state, self >= Self::Assign) {
             (false, _) => String::new(),
             (true, false) => state::wgsl_constants(),
@@ -176,6 +176,8 @@ impl Fixed {
         let reduce = if uses_groups { shader!("../../shaders/reduce.wgsl") } else { "" };
         // What several kernels have in common, by a function of it.
         let common = [
+            ("exact_total", shader!("../../shaders/exact_total.wgsl")),
+            ("total_of", shader!("../../shaders/total_of.wgsl")),
             ("multiply_tile", shader!("../../shaders/tile.wgsl")),
             ("rank_of", shader!("../../shaders/rank.wgsl")),
             ("row_distance", shader!("../../shaders/row_distance.wgsl")),

@@ -50,7 +50,7 @@ pub const FIRST_FLOOR: f64 = 1e-6;
 const FIRST_RADIUS: f64 = 1e4;
 /// λ of dogleg's Gauss–Newton steps and of Newton's first one, so that free gauges don't matter (Ceres' `min_mu`); in f32 it must be
 /// felt at all.
-const SLIGHT_DAMPING: [f64; 2] = [1e-8, 1e-6];
+const NEXT_TO_NO_DAMPING: [f64; 2] = [1e-8, 1e-6];
 
 impl Method {
     /// The name that options and reports have for it.
@@ -68,7 +68,7 @@ impl Method {
         match self {
             Self::LevenbergMarquardt => FIRST_DAMPING,
             Self::GaussNewton | Self::Descent(_) => 0.0,
-            Self::Newton | Self::Dogleg(_) => SLIGHT_DAMPING[usize::from(precision == Precision::F32)],
+            Self::Newton | Self::Dogleg(_) => NEXT_TO_NO_DAMPING[usize::from(precision == Precision::F32)],
         }
     }
 

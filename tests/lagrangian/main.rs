@@ -7,7 +7,7 @@ use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::kernel::Objective;
-use leastwise::problem::{Column, Reals, Relation, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Loss, Reals, Relation, Slot, TermSpec, Weight};
 use leastwise::session::{Answer, Progress, Session, SolveMode, Suspect};
 use leastwise::solve::graduated::Schedule;
 use leastwise::solve::{Options, Report, Termination};
@@ -290,10 +290,10 @@ fn what_is_no_constraint_is_refused() {
     let scene = Scene::new(&mut session, &[0.5]);
     let (tape, outputs) = scene.write(|_, x| x.to_vec());
     let plain = || spec("c", scene.x, 1, &tape, &outputs);
-    let loss = leastwise::problem::Loss::unpack(&[], &[]).ok();
-    if loss.is_some() {
-        let refused = session.constraint(scene.problem, TermSpec { loss, ..plain() }, Relation::Zero);
-        assert!(matches!(refused, Err(Error::Shape { .. })));
+    let loss = Some(Loss::cauchy(1.0).unwrap());
+    match session.constraint(scene.problem, TermSpec { loss, ..plain() }, Relation::Zero) {
+        Err(Error::Shape { message, .. }) => assert_eq!(message, "a constraint has no loss: it is met, or it is not"),
+        _ => panic!("a loss was accepted"),
     }
     let wrong = session.constraint(scene.problem, TermSpec { outputs: &[99], ..plain() }, Relation::Zero);
     assert!(matches!(wrong, Err(Error::Tape { .. })));
