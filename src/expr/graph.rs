@@ -488,6 +488,19 @@ impl Graph {
         needed
     }
 
+    /// Whether an expression has a leaf in it.
+    pub fn needs(&self, expr: Expr, leaf: Leaf) -> bool {
+        let Some(&leaf) = self.known.get(&Node::Leaf(leaf)) else { return false };
+        let mut reached = vec![false; expr.0 as usize + 1];
+        reached[expr.0 as usize] = true;
+        for index in (0..=expr.0).rev() {
+            if reached[index as usize] {
+                self.operands(Expr(index)).for_each(|operand| reached[operand.0 as usize] = true);
+            }
+        }
+        reached.get(leaf.0 as usize).copied().unwrap_or(false)
+    }
+
     /// The operands of a node, in order.
     pub fn operands(&self, expr: Expr) -> impl Iterator<Item = Expr> + use<> {
         let operands = match self.node(expr) {

@@ -19,6 +19,7 @@ pub(crate) use numbered;
 pub mod block;
 mod energy;
 mod fixed;
+pub mod fused;
 mod hessian;
 mod inputs;
 mod loss;
@@ -37,6 +38,7 @@ pub mod wgsl;
 
 pub use energy::ProjectedHessian;
 pub use fixed::Fixed;
+pub use fused::Fused;
 pub use hessian::EnergyPrograms;
 pub use loss::{LossKind, Step, TracedLoss};
 pub use lower::lower;

@@ -36,6 +36,8 @@ pub enum Load {
     Data(u32),
     /// `jacobian[column * count + i]`: a residual or a Jacobian entry that was stored before.
     Jacobian(u32),
+    /// What the kernel around the program hands it: see [`Fused`](super::Fused).
+    Given(u32),
 }
 
 /// Where a scalar goes.
@@ -108,6 +110,7 @@ impl Program {
                 Load::Vector { .. } => binding::VECTOR_IN,
                 Load::Shared(_) | Load::Data(_) => binding::DATA,
                 Load::Jacobian(_) => binding::JACOBIAN,
+                Load::Given(_) => continue,
             };
             access[slot] = Access::Read;
             if matches!(load, Load::Arena { .. } | Load::Vector { .. }) {

@@ -1,7 +1,7 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
 use super::super::{Params, binding};
-use crate::kernel::block::{BlockProgram, TileProgram};
+use crate::kernel::block::{BlockProgram, FusedProgram, TileProgram};
 use crate::real::Real;
 use std::{ops::Range, sync::Arc};
 
@@ -85,4 +85,5 @@ pub enum Body {
     Twin(Twin),
     Program(Arc<BlockProgram>),
     Tiles(Arc<TileProgram>),
+    Fused(Arc<FusedProgram>),
 }

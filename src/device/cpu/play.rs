@@ -178,11 +178,16 @@ impl CpuDevice {
         let items = match (&kernel.cpu, threads() as u32) {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
+            (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
             (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
-            (Body::Program(_) | Body::Tiles(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
+            (Body::Program(_) | Body::Tiles(_) | Body::Fused(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
         let mut step = (items / group_size).max(1);
-        let is_heavy = matches!(&kernel.cpu, Body::Twin(twin) if twin.heavy);
+        let is_heavy = match &kernel.cpu {
+            Body::Twin(twin) => twin.heavy,
+            Body::Fused(program) => program.is_heavy(),
+            Body::Program(_) | Body::Tiles(_) => false,
+        };
         while play.group < groups {
             let begun_ms = now_ms();
             let end = play.group.saturating_add(step).min(groups);
@@ -257,6 +262,7 @@ impl super::KernelSource {
             Body::Twin(twin) => (twin.f32)(work, bindings),
             Body::Program(program) => program.run(work, bindings),
             Body::Tiles(program) => program.run(work, bindings),
+            Body::Fused(program) => program.run(work, bindings),
         }
     }
 
@@ -265,6 +271,7 @@ impl super::KernelSource {
             Body::Twin(twin) => (twin.f64)(work, bindings),
             Body::Program(program) => program.run(work, bindings),
             Body::Tiles(program) => program.run(work, bindings),
+            Body::Fused(program) => program.run(work, bindings),
         }
     }
 }

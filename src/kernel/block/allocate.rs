@@ -32,6 +32,8 @@ pub enum Uniform {
 pub enum View {
     Data(u32),
     Jacobian(u32),
+    /// Lanes that the kernel around the program fills before every block.
+    Given(u32),
 }
 
 /// One tight loop over the lanes of a block. The output is never the register of an operand.
@@ -299,6 +301,7 @@ fn view(instruction: Instruction) -> Option<View> {
     match instruction {
         Instruction::Load(Load::Data(k)) => Some(View::Data(k)),
         Instruction::Load(Load::Jacobian(k)) => Some(View::Jacobian(k)),
+        Instruction::Load(Load::Given(k)) => Some(View::Given(k)),
         _ => None,
     }
 }

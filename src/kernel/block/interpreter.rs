@@ -55,7 +55,7 @@ impl<R: Real> Task for Bound<'_, '_, R> {
 
 impl<R: Real> Bound<'_, '_, R> {
     /// The register file, its uniform registers filled.
-    fn registers(&self) -> Registers<R> {
+    pub fn registers(&self) -> Registers<R> {
         let allocation = &self.program.allocation;
         let mut registers = Registers::new(allocation.registers);
         for (register, uniform) in allocation.uniforms.iter().enumerate() {
@@ -81,7 +81,7 @@ impl<R: Real> Bound<'_, '_, R> {
 
     /// One block: `items` counts from the beginning of the part.
     #[inline(always)]
-    fn block(&mut self, registers: &mut Registers<R>, addresses: &[[u32; LANES]], views: Columns<R>, items: Range<usize>) {
+    pub fn block(&mut self, registers: &mut Registers<R>, addresses: &[[u32; LANES]], views: Columns<R>, items: Range<usize>) {
         for step in &self.program.allocation.steps {
             match *step {
                 Step::Gather { out, source, address, component } => {

@@ -13,6 +13,7 @@
 mod allocate;
 mod error_function;
 mod exponential;
+mod fused;
 mod hyperbolic;
 mod instructions;
 mod interpreter;
@@ -26,6 +27,7 @@ mod power;
 mod tiles;
 mod trig;
 
+pub use fused::{FusedProgram, PRODUCT_ROWS};
 pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;
@@ -93,6 +95,7 @@ impl BlockProgram {
         let view = |view: &View| match *view {
             View::Data(column) => &data[self.shared + column as usize * count..][..count],
             View::Jacobian(column) => &jacobian[column as usize * count..][..count],
+            View::Given(_) => &[],
         };
         let column = |address: &Address| &index[self.header + address.column as usize * count..][..count];
         Inputs {

@@ -94,7 +94,7 @@ pub fn unary(operation: Unary) -> &'static str {
 }
 
 /// What the text of an instruction calls.
-fn called(instruction: &Instruction) -> Vec<&'static str> {
+pub fn called(instruction: &Instruction) -> Vec<&'static str> {
     match *instruction {
         Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => vec![],
         Instruction::Unary(operation @ (Unary::Sin | Unary::Cos | Unary::Tan), _) => vec!["turn", unary(operation)],

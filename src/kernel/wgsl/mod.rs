@@ -2,11 +2,13 @@
 
 pub mod embedded;
 mod functions;
+mod fused;
 
 pub(super) use functions::library;
 mod owner;
 mod split;
 
+pub use fused::fused_module;
 pub use owner::owner_module;
 pub use split::{MOST, columns, is_small, operations};
 
@@ -113,6 +115,7 @@ fn write_instruction(program: &Program, instruction: &Instruction, count: &str, 
             Load::Shared(place) => write!(text, "data[{place}]"),
             Load::Data(k) => write!(text, "data[{}]", column(k, program.shared, count)),
             Load::Jacobian(k) => write!(text, "jacobian[{}]", column(k, 0, count)),
+            Load::Given(k) => write!(text, "g{k}"),
         },
         Instruction::Unary(operation, a) => match operation {
             Unary::Neg => write!(text, "-v{a}"),

@@ -1,0 +1,239 @@
+//! Kernels of tensors: a program of scalars between views that are read, perhaps a sum or a product of matrices, and
+//! tensors that are written.
+//!
+//! A *stage* runs its program for every element of a domain; a [`ViewCode`] says how the element's coordinates become an
+//! address. Sizes and strides are words of the layout table (binding `index`), so tensors of any size share a kernel:
+//! what is in the kernel's text is only which strides are 0 and 1, and which axes are masked.
+
+use super::Program;
+use crate::device::{Access, KernelSource, binding};
+use std::sync::Arc;
+
+/// Slots that tensors may be bound to: all but the constants' and the layout table's.
+pub const TENSOR_SLOTS: [usize; 6] =
+    [binding::ARENA, binding::VECTOR_IN, binding::JACOBIAN, binding::STATE, binding::VECTOR_OUT, binding::PARTIALS];
+
+/// What is read at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// An element of what is bound there.
+    Slot(usize),
+    /// The address itself: a tensor that counts.
+    Address,
+    /// 1: a tensor of ones, of which masks make paddings.
+    One,
+}
+
+/// How far an address moves along an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stride {
+    Zero,
+    One,
+    /// As a word of the layout table says.
+    Word,
+}
+
+/// What a view is in a kernel's text.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ViewCode {
+    pub source: Source,
+    pub strides: Vec<Stride>,
+    /// Axes along which there is 0 outside of a range, two words each: where it begins, and its length.
+    pub masked: Vec<bool>,
+    /// Whether addresses begin elsewhere than at 0.
+    pub offset: bool,
+    /// An earlier view of the stage whose value is the number of a row, of so many (a word), so far apart (a word).
+    pub row: Option<u32>,
+}
+
+/// A program over a domain. [`Load::Given(k)`](super::Load::Given) is the k-th view's element, the number after the last
+/// view's what the anchor made; [`Store::Column(k)`](super::Store::Column) is stored to the k-th output.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Stage {
+    /// Axes of the domain.
+    pub rank: u32,
+    pub views: Vec<ViewCode>,
+    pub program: Program,
+    /// The slots of what is written, element i of the domain to element i.
+    pub outputs: Vec<usize>,
+}
+
+/// How values along an axis become one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Fold {
+    Sum,
+    Max,
+    Min,
+}
+
+/// Who folds: a lane an element of the result, or a workgroup.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Folding {
+    Lane,
+    Group,
+}
+
+/// A factor of a product: which slot it is in, and the axes of its three groups (batch, rows, columns), of which
+/// sizes stand in the table once for both factors.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FactorCode {
+    pub slot: usize,
+    pub batch: Vec<Stride>,
+    pub rows: Vec<Stride>,
+    pub columns: Vec<Stride>,
+    pub offset: bool,
+}
+
+/// What comes before the last stage.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Anchor {
+    /// Nothing: the elements of the domain stand for themselves.
+    None,
+    /// The prologue's value over the last `inner` axes of its domain.
+    Reduce { fold: Fold, folding: Folding, prologue: Stage, inner: u32 },
+    /// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
+    Product { left: FactorCode, right: FactorCode },
+}
+
+/// A kernel of tensors.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fused {
+    pub name: String,
+    pub anchor: Anchor,
+    pub finish: Stage,
+}
+
+/// Words of the layout table before anything else: of a reduction, how many results and how many elements each; of a
+/// product, m, n, k, and tiles along m and n.
+pub const HEAD: u32 = 5;
+
+/// Where a view's words are in the layout table.
+#[derive(Clone, Debug, Default)]
+pub struct ViewWords {
+    pub offset: Option<u32>,
+    pub strides: Vec<Option<u32>>,
+    pub masks: Vec<Option<u32>>,
+    pub row: Option<u32>,
+}
+
+/// Where a stage's words are: the sizes of its axes from `sizes` on.
+#[derive(Clone, Debug, Default)]
+pub struct StageWords {
+    pub sizes: u32,
+    pub views: Vec<ViewWords>,
+}
+
+/// Where a factor's words are.
+#[derive(Clone, Debug, Default)]
+pub struct FactorWords {
+    pub offset: Option<u32>,
+    pub batch: Vec<Option<u32>>,
+    pub rows: Vec<Option<u32>>,
+    pub columns: Vec<Option<u32>>,
+}
+
+/// The layout of the layout table.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    pub prologue: StageWords,
+    /// Of a product: where the sizes of the axes of batch, rows, depth and columns begin.
+    pub groups: [u32; 4],
+    pub left: FactorWords,
+    pub right: FactorWords,
+    pub finish: StageWords,
+    pub len: u32,
+}
+
+struct Counter(u32);
+
+impl Counter {
+    fn take(&mut self, count: u32) -> u32 {
+        self.0 += count;
+        self.0 - count
+    }
+
+    fn when(&mut self, wanted: bool, count: u32) -> Option<u32> {
+        wanted.then(|| self.take(count))
+    }
+
+    fn strides(&mut self, strides: &[Stride]) -> Vec<Option<u32>> {
+        strides.iter().map(|stride| self.when(*stride == Stride::Word, 1)).collect()
+    }
+
+    fn stage(&mut self, stage: &Stage) -> StageWords {
+        let sizes = self.take(stage.rank);
+        let view = |view: &ViewCode| ViewWords {
+            offset: self.when(view.offset, 1),
+            strides: self.strides(&view.strides),
+            masks: view.masked.iter().map(|masked| self.when(*masked, 2)).collect(),
+            row: self.when(view.row.is_some(), 2),
+        };
+        StageWords { sizes, views: stage.views.iter().map(view).collect() }
+    }
+
+    fn factor(&mut self, factor: &FactorCode) -> FactorWords {
+        FactorWords {
+            offset: self.when(factor.offset, 1),
+            batch: self.strides(&factor.batch),
+            rows: self.strides(&factor.rows),
+            columns: self.strides(&factor.columns),
+        }
+    }
+}
+
+impl Fused {
+    pub fn words(&self) -> Words {
+        let mut words = Words::default();
+        let mut counter = Counter(HEAD);
+        match &self.anchor {
+            Anchor::None => {}
+            Anchor::Reduce { prologue, .. } => words.prologue = counter.stage(prologue),
+            Anchor::Product { left, right } => {
+                let ranks = [left.batch.len(), left.rows.len(), left.columns.len(), right.columns.len()];
+                words.groups = ranks.map(|rank| counter.take(rank as u32));
+                words.left = counter.factor(left);
+                words.right = counter.factor(right);
+            }
+        }
+        words.finish = counter.stage(&self.finish);
+        words.len = counter.0;
+        words
+    }
+
+    /// All stages, in the order in which they run.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        let prologue = match &self.anchor {
+            Anchor::Reduce { prologue, .. } => Some(prologue),
+            Anchor::None | Anchor::Product { .. } => None,
+        };
+        prologue.into_iter().chain([&self.finish])
+    }
+
+    /// Which slots are used, and how.
+    pub fn access(&self) -> [Access; binding::COUNT] {
+        let mut access = [Access::Unused; binding::COUNT];
+        access[binding::INDEX] = Access::Read;
+        for stage in self.stages() {
+            if stage.program.access()[binding::DATA] == Access::Read {
+                access[binding::DATA] = Access::Read;
+            }
+            for view in &stage.views {
+                if let Source::Slot(slot) = view.source {
+                    access[slot] = Access::Read;
+                }
+            }
+            stage.outputs.iter().for_each(|&slot| access[slot] = Access::ReadWrite);
+        }
+        if let Anchor::Product { left, right } = &self.anchor {
+            [left, right].into_iter().for_each(|factor| access[factor.slot] = Access::Read);
+        }
+        access
+    }
+
+    /// For every device.
+    pub fn source(&self) -> KernelSource {
+        let wgsl = super::wgsl::fused_module(self);
+        let body = super::block::FusedProgram::new(self);
+        KernelSource::new(&self.name, &wgsl, self.access(), crate::device::cpu::Body::Fused(Arc::new(body)))
+    }
+}

@@ -1,0 +1,262 @@
+//! The modules of tensors' kernels.
+
+use super::embedded::shader;
+use super::{Instruction, Program, Store, functions, write_instruction};
+use crate::device::{Access, binding};
+use crate::kernel::fused::{Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Source, Stage, StageWords, Stride, ViewCode, ViewWords};
+use std::fmt::{Result, Write};
+
+const NAMES: [&str; binding::COUNT] = super::NAMES;
+
+/// What follows the prelude.
+pub fn fused_module(fused: &Fused) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(fused, &mut text);
+    text
+}
+
+fn write(fused: &Fused, text: &mut String) -> Result {
+    for (slot, access) in fused.access().iter().enumerate() {
+        let mode = match access {
+            Access::Unused => continue,
+            Access::Read => "read",
+            Access::ReadWrite => "read_write",
+        };
+        let element = if slot == binding::INDEX { "u32" } else { "real" };
+        writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
+    }
+    let called: Vec<&str> = fused.stages().flat_map(|stage| stage.program.instructions.iter().flat_map(functions::called)).collect();
+    for declaration in functions::library(&called) {
+        writeln!(text, "\n{declaration}")?;
+    }
+    match &fused.anchor {
+        Anchor::None => write_map(fused, text),
+        Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
+        Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
+        Anchor::Product { left, right } => write_product(fused, left, right, text),
+    }
+}
+
+fn write_map(fused: &Fused, text: &mut String) -> Result {
+    writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    let words = fused.words().finish;
+    write_coordinates("c", 0, fused.finish.rank, words.sizes, "i", "    ", text)?;
+    write_stage(&fused.finish, &words, "c", "    ", text)?;
+    write_stores(&fused.finish, "i", "    ", text)?;
+    writeln!(text, "}}")
+}
+
+/// `c0`, `c1`… of the axes from `first` on, of an element's number.
+fn write_coordinates(name: &str, first: u32, end: u32, sizes: u32, element: &str, indent: &str, text: &mut String) -> Result {
+    if first == end {
+        return Ok(());
+    }
+    let mut rest = element.to_string();
+    for axis in (first + 1..end).rev() {
+        writeln!(text, "{indent}let {name}{axis} = {rest} % index[{}];", sizes + axis)?;
+        let next = format!("{name}r{axis}");
+        writeln!(text, "{indent}let {next} = {rest} / index[{}];", sizes + axis)?;
+        rest = next;
+    }
+    writeln!(text, "{indent}let {name}{first} = {rest};")
+}
+
+/// What a stride adds for a coordinate; `None` where that is nothing.
+fn along(stride: Stride, word: Option<u32>, coordinate: &str) -> Option<String> {
+    match (stride, word) {
+        (Stride::Zero, _) => None,
+        (Stride::Word, Some(word)) => Some(format!("{coordinate} * index[{word}]")),
+        _ => Some(coordinate.to_string()),
+    }
+}
+
+fn sum_of(parts: Vec<String>) -> String {
+    if parts.is_empty() { "0u".into() } else { parts.join(" + ") }
+}
+
+/// The element of a view, as `g{number}`.
+fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut String) -> Result {
+    let offset = words.offset.map(|word| format!("index[{word}]"));
+    let strides = view.strides.iter().zip(&words.strides).enumerate();
+    let strides = strides.filter_map(|(axis, (stride, word))| along(*stride, *word, &format!("{coordinates}{axis}")));
+    let row = view.row.zip(words.row).map(|(row, word)| format!("min(u32(max(g{row}, 0.0)), index[{word}] - 1u) * index[{}]", word + 1));
+    let address = sum_of(offset.into_iter().chain(strides).chain(row).collect());
+    let masks: Vec<String> = words
+        .masks
+        .iter()
+        .enumerate()
+        .filter_map(|(axis, word)| word.map(|word| format!("{coordinates}{axis} - index[{word}] < index[{}]", word + 1)))
+        .collect();
+    let element = |address: &str| match view.source {
+        Source::Slot(slot) => format!("{}[{address}]", NAMES[slot]),
+        Source::Address => format!("real({address})"),
+        Source::One => "real(1)".into(),
+    };
+    if masks.is_empty() {
+        return writeln!(text, "{indent}let g{number}: real = {};", element(&address));
+    }
+    writeln!(text, "{indent}let m{number} = {};", masks.join(" && "))?;
+    // Nothing is read outside of what is bound.
+    writeln!(text, "{indent}let a{number} = select(0u, {address}, m{number});")?;
+    writeln!(text, "{indent}let g{number}: real = select(real(0), {}, m{number});", element(&format!("a{number}")))
+}
+
+/// The elements of all views, and the program's values `v{number}`.
+fn write_stage(stage: &Stage, words: &StageWords, coordinates: &str, indent: &str, text: &mut String) -> Result {
+    for (number, (view, words)) in stage.views.iter().zip(&words.views).enumerate() {
+        write_view(view, words, number, coordinates, indent, text)?;
+    }
+    write_values(&stage.program, indent, text)
+}
+
+fn write_values(program: &Program, indent: &str, text: &mut String) -> Result {
+    use crate::expr::Unary;
+    let mut turned = std::collections::HashSet::new();
+    for (number, instruction) in program.instructions.iter().enumerate() {
+        if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
+            && turned.insert(angle)
+        {
+            writeln!(text, "{indent}let t{angle} = turn(v{angle});")?;
+        }
+        write!(text, "{indent}let v{number}: real = ")?;
+        write_instruction(program, instruction, "params.count", text)?;
+        writeln!(text, ";")?;
+    }
+    Ok(())
+}
+
+fn write_stores(stage: &Stage, element: &str, indent: &str, text: &mut String) -> Result {
+    for (store, value) in &stage.program.stores {
+        if let Store::Column(output) = store {
+            writeln!(text, "{indent}{}[{element}] = v{value};", NAMES[stage.outputs[*output as usize]])?;
+        }
+    }
+    Ok(())
+}
+
+/// The value of the prologue's only store.
+fn result(stage: &Stage) -> u32 {
+    stage.program.stores.first().map_or(0, |(_, value)| *value)
+}
+
+/// What folding begins with: extremes with an element, which counts once or twice.
+fn start_of(fold: Fold, arguments: &str, first: &str) -> String {
+    match fold {
+        Fold::Sum => "0.0".into(),
+        Fold::Max | Fold::Min => format!("value({arguments}{first})"),
+    }
+}
+
+fn combined(fold: Fold, a: &str, b: &str) -> String {
+    match fold {
+        Fold::Sum => format!("{a} + {b}"),
+        Fold::Max => format!("max({a}, {b})"),
+        Fold::Min => format!("min({a}, {b})"),
+    }
+}
+
+/// `fn value(o…, t)`: the prologue at an element of the outer axes, whose coordinates are `o0`…, and of the inner ones.
+fn write_prologue(prologue: &Stage, words: &StageWords, inner: u32, text: &mut String) -> Result {
+    let outer = prologue.rank - inner;
+    let arguments: String = (0..outer).map(|axis| format!("c{axis}: u32, ")).collect();
+    writeln!(text, "\nfn value({arguments}t: u32) -> real {{")?;
+    write_coordinates("c", outer, prologue.rank, words.sizes, "t", "    ", text)?;
+    write_stage(prologue, words, "c", "    ", text)?;
+    writeln!(text, "    return v{};\n}}", result(prologue))
+}
+
+/// The stage after an anchor, as a function of the element's number and of what the anchor made.
+fn write_finish(stage: &Stage, words: &StageWords, text: &mut String) -> Result {
+    writeln!(text, "\nfn finish(i: u32, g{}: real) {{", stage.views.len())?;
+    write_coordinates("c", 0, stage.rank, words.sizes, "i", "    ", text)?;
+    write_stage(stage, words, "c", "    ", text)?;
+    write_stores(stage, "i", "    ", text)?;
+    writeln!(text, "}}")
+}
+
+/// A lane an element of the result: its neighbours read what lies next to it.
+fn write_lanes(fused: &Fused, text: &mut String) -> Result {
+    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
+    let words = fused.words();
+    write_prologue(prologue, &words.prologue, *inner, text)?;
+    write_finish(&fused.finish, &words.finish, text)?;
+    let outer = prologue.rank - inner;
+    writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
+    let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
+    writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "0u"))?;
+    writeln!(text, "    for (var t = 0u; t < index[1]; t++) {{\n        let x = value({arguments}t);")?;
+    writeln!(text, "        total = {};\n    }}\n    finish(i, total);\n}}", combined(*fold, "total", "x"))
+}
+
+/// A workgroup an element of the result.
+fn write_groups(fused: &Fused, text: &mut String) -> Result {
+    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
+    let words = fused.words();
+    writeln!(text, "\nconst fan_in: u32 = 16u;\nvar<workgroup> scratch: array<real, group_size>;")?;
+    write_prologue(prologue, &words.prologue, *inner, text)?;
+    write_finish(&fused.finish, &words.finish, text)?;
+    let outer = prologue.rank - inner;
+    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
+    writeln!(text, "    let i = group_index(group);\n    if (i >= params.group_count) {{\n        return;\n    }}")?;
+    write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
+    let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
+    writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(lane, index[1] - 1u)"))?;
+    writeln!(text, "    for (var t = lane; t < index[1]; t += group_size) {{\n        let x = value({arguments}t);")?;
+    writeln!(text, "        total = {};\n    }}", combined(*fold, "total", "x"))?;
+    // A fixed tree of fan-in 16, as in `shaders/reduce.wgsl`.
+    writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();\n    if (lane % fan_in == 0u) {{")?;
+    writeln!(text, "        for (var k = 1u; k < fan_in; k++) {{\n            let x = scratch[lane + k];")?;
+    writeln!(text, "            total = {};\n        }}\n        scratch[lane] = total;\n    }}", combined(*fold, "total", "x"))?;
+    writeln!(text, "    workgroupBarrier();\n    if (lane == 0u) {{")?;
+    writeln!(text, "        for (var k = fan_in; k < group_size; k += fan_in) {{\n            let x = scratch[k];")?;
+    writeln!(text, "            total = {};\n        }}\n        finish(i, total);\n    }}\n}}", combined(*fold, "total", "x"))
+}
+
+/// The part of a factor's address that a group of axes adds.
+fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32, text: &mut String) -> Result {
+    writeln!(text, "\nfn {name}(e: u32) -> u32 {{")?;
+    write_coordinates("c", 0, strides.len() as u32, sizes, "e", "    ", text)?;
+    let parts = strides.iter().zip(words).enumerate();
+    let parts = parts.filter_map(|(axis, (stride, word))| along(*stride, *word, &format!("c{axis}"))).collect();
+    writeln!(text, "    return {};\n}}", sum_of(parts))
+}
+
+/// Tiles of the product as `shaders/tile.wgsl` makes them; layout words 0 to 4: m, n, k, and tiles along m and n.
+fn write_product(fused: &Fused, left: &FactorCode, right: &FactorCode, text: &mut String) -> Result {
+    let words = fused.words();
+    let [batch, rows, depth, columns] = words.groups;
+    let mut factor = |name: &str, code: &FactorCode, own: &FactorWords, sizes: [u32; 2]| -> Result {
+        write_part(&format!("{name}_batch"), &code.batch, &own.batch, batch, text)?;
+        write_part(&format!("{name}_rows"), &code.rows, &own.rows, sizes[0], text)?;
+        write_part(&format!("{name}_columns"), &code.columns, &own.columns, sizes[1], text)?;
+        let start = own.offset.map_or("0u".into(), |word| format!("index[{word}]"));
+        writeln!(text, "\nvar<private> {name}_start: u32;\n\nfn {name}_of(b: u32) -> u32 {{\n    return {start} + {name}_batch(b);\n}}")
+    };
+    factor("first", left, &words.left, [rows, depth])?;
+    factor("second", right, &words.right, [depth, columns])?;
+    let [a, b] = [left.slot, right.slot].map(|slot| NAMES[slot]);
+    // What lies beyond the matrices is 0.
+    writeln!(text, "\nfn left_at(p: u32, k: u32) -> real {{\n    if (p >= index[0]) {{\n        return 0.0;\n    }}")?;
+    writeln!(text, "    return {a}[first_start + first_rows(p) + first_columns(k)];\n}}")?;
+    writeln!(text, "\nfn right_at(q: u32, k: u32) -> real {{\n    if (q >= index[1]) {{\n        return 0.0;\n    }}")?;
+    writeln!(text, "    return {b}[second_start + second_rows(k) + second_columns(q)];\n}}")?;
+    writeln!(text, "\n{}", shader!("../../../shaders/tile.wgsl"))?;
+    write_finish(&fused.finish, &words.finish, text)?;
+    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
+    writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
+    writeln!(text, "    let b = number / (index[3] * index[4]);\n    let tile = number % (index[3] * index[4]);")?;
+    writeln!(text, "    let first = tile / index[4] * 8u * rows;\n    let start = tile % index[4] * 8u * columns;")?;
+    writeln!(text, "    first_start = first_of(b);\n    second_start = second_of(b);")?;
+    writeln!(text, "    multiply_tile(lane, first, start, 0u, index[2], false);")?;
+    writeln!(text, "    for (var r = 0u; r < 8u; r++) {{\n        let p = first + tile_row(lane, r);")?;
+    writeln!(text, "        for (var c = 0u; c < 8u; c++) {{\n            let q = start + tile_column(lane, c);")?;
+    writeln!(text, "            if (p < index[0] && q < index[1]) {{")?;
+    writeln!(text, "                finish((b * index[0] + p) * index[1] + q, tile_value(r, c));")?;
+    writeln!(text, "            }}\n        }}\n    }}\n}}")
+}

@@ -1,0 +1,305 @@
+//! The graph of what is to be computed: operations are noted, and run when somebody wants values.
+
+use super::formula::Formula;
+use super::view::Movement;
+use crate::kernel::fused::Fold;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A tensor's number. Never given twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Node(pub u32);
+
+/// The number of what a tensor's elements are stored in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Storage(pub u32);
+
+/// How many axes of a product's factors are which: the left one is batch, rows, depth, the right one batch, depth, columns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Groups {
+    pub batch: usize,
+    pub rows: usize,
+    pub depth: usize,
+    pub columns: usize,
+}
+
+/// Kernels that are written by hand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Special {
+    /// Attention of queries [b, n, d], keys [b, m, d] and values [b, m, e]: the result [b, n, e], and for every query the
+    /// logarithm of the sum of exponentials.
+    Attend { causal: bool },
+    /// Of those three, of the result's gradient and of the statistics [2, b, n]: the gradient of the queries.
+    AttendQueries { causal: bool },
+    /// Of the same: the gradients of keys and values.
+    AttendKeys { causal: bool },
+    /// The adjoint of windows: [outer, count, size, inner] to [outer, n, inner].
+    Fold { n: u32, step: u32, dilation: u32 },
+    /// The adjoint of gathering rows: [count, width] and the rows' lists to [rows, width].
+    SumRows { rows: u32 },
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// What is there.
+    Stored,
+    /// Everywhere the same number.
+    Constant(f64),
+    /// 0, 1, 2… in row-major order.
+    Count,
+    /// Element by element, of operands of one shape.
+    Map(Arc<Formula>),
+    Move(Movement),
+    /// Rows of the first operand, by the numbers in the second.
+    Gather,
+    /// Axes in ascending order, which the result does not have.
+    Reduce {
+        fold: Fold,
+        axes: Vec<u32>,
+    },
+    Product(Groups),
+    Special(Special),
+    /// A result of an operation that has several.
+    Part(u32),
+    /// The operand, of which gradients know nothing.
+    Detach,
+}
+
+/// Elements that come from the host.
+#[derive(Clone, Debug)]
+pub enum Data {
+    Singles(Arc<Vec<f32>>),
+    Doubles(Vec<f64>),
+    Indices(Vec<u32>),
+}
+
+impl Data {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Singles(values) => values.len(),
+            Self::Doubles(values) => values.len(),
+            Self::Indices(values) => values.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A shorter way to a gradient than through the operations that a result is made of.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Of images [b, c, h, w] (with their padding) and filters [o, c, i, j].
+    Convolution { images: Node, filters: Node, step: [u32; 2], dilation: [u32; 2] },
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub op: Op,
+    pub inputs: Vec<Node>,
+    pub shape: Vec<u32>,
+    /// Shapes of all results, of an operation that has several.
+    pub parts: Vec<Vec<u32>>,
+    pub rule: Option<Rule>,
+    /// Handles to it, and operations that use it.
+    pub held: u32,
+    pub used: u32,
+    pub storage: Option<Storage>,
+    /// What will be in the storage, until there is one.
+    pub data: Option<Data>,
+    /// Whole numbers that the host knows, of which rows are gathered.
+    pub numbers: Option<Arc<Vec<u32>>>,
+    /// Whether it was computed, and how is forgotten: gradients do not go through it.
+    pub computed: bool,
+}
+
+/// Elements of a shape; `None` where a `u32` can't count them.
+pub fn elements(shape: &[u32]) -> Option<u32> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1u32, |product, &size| product.checked_mul(size))
+}
+
+#[derive(Default)]
+pub struct Graph {
+    entries: HashMap<Node, Entry>,
+    next: u32,
+    /// Storages that nothing needs any more.
+    pub released: Vec<Storage>,
+}
+
+impl Graph {
+    pub fn entry(&self, node: Node) -> &Entry {
+        &self.entries[&node]
+    }
+
+    pub fn get(&self, node: Node) -> Option<&Entry> {
+        self.entries.get(&node)
+    }
+
+    pub fn shape(&self, node: Node) -> &[u32] {
+        &self.entries[&node].shape
+    }
+
+    pub fn size(&self, node: Node) -> u32 {
+        elements(self.shape(node)).unwrap_or(u32::MAX)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A node that nobody holds yet. Its shape fits its operands.
+    pub fn add(&mut self, op: Op, inputs: Vec<Node>, shape: Vec<u32>) -> Node {
+        for input in &inputs {
+            if let Some(entry) = self.entries.get_mut(input) {
+                entry.used += 1;
+            }
+        }
+        let node = Node(self.next);
+        self.next += 1;
+        let entry = Entry { op, inputs, shape, parts: Vec::new(), rule: None, held: 0, used: 0, storage: None, data: None, numbers: None, computed: false };
+        self.entries.insert(node, entry);
+        node
+    }
+
+    /// Elements that come from the host.
+    pub fn stored(&mut self, data: Data, shape: Vec<u32>) -> Node {
+        let node = self.add(Op::Stored, Vec::new(), shape);
+        self.change(node, |entry| entry.data = Some(data));
+        node
+    }
+
+    /// Whole numbers of rows, of which gradients can be taken.
+    pub fn numbers(&mut self, numbers: Vec<u32>, shape: Vec<u32>) -> Node {
+        let values = numbers.iter().map(|&number| f64::from(number)).collect();
+        let node = self.stored(Data::Doubles(values), shape);
+        self.change(node, |entry| entry.numbers = Some(Arc::new(numbers)));
+        node
+    }
+
+    /// For every row, which of these numbers name it: where its list begins, row by row and the end, and then the lists, in
+    /// ascending order. `None` where the host does not know the numbers.
+    pub fn lists(&mut self, numbers: Node, rows: u32) -> Option<Node> {
+        let numbers = self.entry(numbers).numbers.clone()?;
+        let mut starts = vec![0u32; rows as usize + 1];
+        let row_of = |number: u32| number.min(rows - 1) as usize;
+        numbers.iter().for_each(|&number| starts[row_of(number) + 1] += 1);
+        for row in 0..rows as usize {
+            starts[row + 1] += starts[row];
+        }
+        let mut next = starts.clone();
+        let mut members = vec![0; numbers.len()];
+        for (place, &number) in (0..).zip(numbers.iter()) {
+            let at = &mut next[row_of(number)];
+            members[*at as usize] = place;
+            *at += 1;
+        }
+        starts.extend(members);
+        let shape = vec![starts.len() as u32];
+        Some(self.stored(Data::Indices(starts), shape))
+    }
+
+    /// An operation with several results, and they.
+    pub fn add_parts(&mut self, op: Op, inputs: Vec<Node>, parts: Vec<Vec<u32>>) -> Vec<Node> {
+        let whole = self.add(op, inputs, parts[0].clone());
+        self.change(whole, |entry| entry.parts.clone_from(&parts));
+        (0..).zip(parts).map(|(number, shape)| self.add(Op::Part(number), vec![whole], shape)).collect()
+    }
+
+    pub fn change(&mut self, node: Node, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(&node) {
+            change(entry);
+        }
+    }
+
+    /// A rule for gradients, with what it needs.
+    pub fn set_rule(&mut self, node: Node, rule: Rule) {
+        let Rule::Convolution { images, filters, .. } = rule;
+        [images, filters].into_iter().for_each(|needed| self.change(needed, |entry| entry.used += 1));
+        self.change(node, |entry| entry.rule = Some(rule));
+    }
+
+    pub fn hold(&mut self, node: Node) -> Node {
+        self.change(node, |entry| entry.held += 1);
+        node
+    }
+
+    /// Lets go of a handle; what nothing else needs goes with it.
+    pub fn release(&mut self, node: Node) {
+        self.change(node, |entry| entry.held = entry.held.saturating_sub(1));
+        self.collect(vec![node]);
+    }
+
+    fn collect(&mut self, mut open: Vec<Node>) {
+        while let Some(node) = open.pop() {
+            if !self.entries.get(&node).is_some_and(|entry| entry.held == 0 && entry.used == 0) {
+                continue;
+            }
+            let Some(entry) = self.entries.remove(&node) else { continue };
+            self.released.extend(entry.storage);
+            open.extend(self.unuse(entry.inputs, entry.rule));
+        }
+    }
+
+    fn unuse(&mut self, inputs: Vec<Node>, rule: Option<Rule>) -> Vec<Node> {
+        let mut all = inputs;
+        if let Some(Rule::Convolution { images, filters, .. }) = rule {
+            all.extend([images, filters]);
+        }
+        all.iter().for_each(|&input| self.change(input, |entry| entry.used = entry.used.saturating_sub(1)));
+        all
+    }
+
+    /// Drops nodes that were made and that nobody came to hold.
+    pub fn sweep(&mut self, from: u32) {
+        let fresh = (from..self.next).rev().map(Node).collect();
+        self.collect(fresh);
+    }
+
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// What was computed stands for itself from now on.
+    pub fn store(&mut self, node: Node, storage: Storage) {
+        let Some(entry) = self.entries.get_mut(&node) else { return };
+        let (inputs, rule) = (std::mem::take(&mut entry.inputs), entry.rule.take());
+        // What was detached had no history to begin with.
+        entry.computed = !matches!(entry.op, Op::Detach | Op::Stored);
+        (entry.op, entry.storage) = (Op::Stored, Some(storage));
+        let open = self.unuse(inputs, rule);
+        self.collect(open);
+    }
+
+    /// What these need, operands first.
+    pub fn order(&self, outputs: &[Node]) -> Vec<Node> {
+        let mut done: HashMap<Node, bool> = HashMap::new();
+        let mut order = Vec::new();
+        let mut stack: Vec<Node> = outputs.iter().rev().copied().collect();
+        while let Some(&node) = stack.last() {
+            match done.get(&node) {
+                Some(true) => {
+                    stack.pop();
+                }
+                Some(false) => {
+                    done.insert(node, true);
+                    order.push(node);
+                    stack.pop();
+                }
+                None => {
+                    done.insert(node, false);
+                    let open = self.entry(node).inputs.iter().rev().filter(|input| !done.contains_key(input));
+                    stack.extend(open.copied().collect::<Vec<_>>());
+                }
+            }
+        }
+        order
+    }
+}

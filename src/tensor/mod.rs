@@ -1,0 +1,9 @@
+//! Tensors: a small differentiable array layer.
+
+pub mod formula;
+pub mod gradient;
+pub mod graph;
+pub mod operations;
+pub mod plan;
+pub mod product;
+pub mod view;

@@ -1,0 +1,79 @@
+//! Products.
+
+use super::super::graph::{Graph, Groups, Node, Op, Rule, elements};
+use super::super::view::Movement;
+use super::{refuse, shown};
+use crate::error::Error;
+
+impl Graph {
+    /// The product of matrices, as NumPy's `matmul`: the last two axes are matrices', those before broadcast, and a vector is a
+    /// row on the left and a column on the right.
+    pub fn matmul(&mut self, a: Node, b: Node) -> Result<Node, Error> {
+        let (left, right) = (self.shape(self.known(a)?).to_vec(), self.shape(self.known(b)?).to_vec());
+        if left.is_empty() || right.is_empty() {
+            return refuse("matmul", "a single number has no axis to multiply along: use mul".into());
+        }
+        if left.len() == 1 || right.len() == 1 {
+            let row = if left.len() == 1 { self.moved(a, Movement::Reshape(vec![1, left[0]])) } else { a };
+            let column = if right.len() == 1 { self.moved(b, Movement::Reshape(vec![right[0], 1])) } else { b };
+            let product = self.matmul(row, column)?;
+            let mut shape = self.shape(product).to_vec();
+            if right.len() == 1 {
+                shape.pop();
+            }
+            if left.len() == 1 {
+                shape.remove(shape.len() - 1 - usize::from(right.len() != 1));
+            }
+            return Ok(self.moved(product, Movement::Reshape(shape)));
+        }
+        let ([.., m, k], [.., inner, n]) = (&left[..], &right[..]) else { return refuse("matmul", "matrices have two axes".into()) };
+        let (m, k, n) = (*m, *k, *n);
+        if k != *inner {
+            let message = format!("{} times {}: the left one's last axis must be as long as the right one's last but one", shown(&left), shown(&right));
+            return refuse("matmul", message);
+        }
+        if right.len() == 2 && left.len() > 2 {
+            // One matrix for all: the rows of all batches are rows.
+            let rows = elements(&left[..left.len() - 1]).unwrap_or(u32::MAX);
+            let flat = self.moved(a, Movement::Reshape(vec![rows, k]));
+            let product = self.matmul(flat, b)?;
+            let mut shape = left[..left.len() - 1].to_vec();
+            shape.push(n);
+            let shape = Self::checked("matmul", shape)?;
+            return Ok(self.moved(product, Movement::Reshape(shape)));
+        }
+        let batch = Self::broadcast("matmul", &[&left[..left.len() - 2], &right[..right.len() - 2]])?;
+        let with = |sizes: [u32; 2]| batch.iter().copied().chain(sizes).collect::<Vec<u32>>();
+        let shape = Self::checked("matmul", with([m, n]))?;
+        Self::checked("matmul", with([m, k]))?;
+        Self::checked("matmul", with([k, n]))?;
+        let (a, b) = (self.broadcast_to("matmul", a, &with([m, k]))?, self.broadcast_to("matmul", b, &with([k, n]))?);
+        Ok(self.add(Op::Product(Groups { batch: batch.len(), rows: 1, depth: 1, columns: 1 }), vec![a, b], shape))
+    }
+
+    /// Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], as
+    /// PyTorch's `conv2d`: steps, zeros around the images, and dilation of the filters, along height and width.
+    pub fn conv2d(&mut self, images: Node, filters: Node, step: [f64; 2], padding: [f64; 2], dilation: [f64; 2]) -> Result<Node, Error> {
+        let (own, sizes) = (self.shape(self.known(images)?).to_vec(), self.shape(self.known(filters)?).to_vec());
+        let (&[batch, channels, ..], &[results, inner, height, width]) = (&own[..], &sizes[..]) else {
+            return refuse("conv2d", format!("images are [batch, channels, height, width], filters [results, channels, height, width], not {} and {}", shown(&own), shown(&sizes)));
+        };
+        if own.len() != 4 || channels != inner {
+            return refuse("conv2d", format!("images {} and filters {} must both have four axes, and as many channels", shown(&own), shown(&sizes)));
+        }
+        let images = self.pad(images, 2.0, padding[0], padding[0], 0.0)?;
+        let images = self.pad(images, 3.0, padding[1], padding[1], 0.0)?;
+        let rows = self.window(images, 2.0, height.into(), step[0], dilation[0])?;
+        let places = self.window(rows, 4.0, width.into(), step[1], dilation[1])?;
+        let [_, _, high, _, wide, _] = self.shape(places)[..] else { return refuse("conv2d", "windows have six axes".into()) };
+        // Depth: channels and places in a window; columns: windows.
+        let right = self.moved(places, Movement::Permute(vec![0, 1, 3, 5, 2, 4]));
+        let left = self.moved(filters, Movement::Reshape(vec![1, results, channels, height, width]));
+        let left = self.moved(left, Movement::Expand(vec![batch, results, channels, height, width]));
+        let shape = Self::checked("conv2d", vec![batch, results, high, wide])?;
+        let product = self.add(Op::Product(Groups { batch: 1, rows: 1, depth: 3, columns: 2 }), vec![left, right], shape);
+        let [step, dilation] = [step, dilation].map(|pair| pair.map(|value| value as u32));
+        self.set_rule(product, Rule::Convolution { images, filters, step, dilation });
+        Ok(product)
+    }
+}

@@ -1,0 +1,172 @@
+//! Reductions, and what is made of them.
+
+use super::super::graph::{Graph, Node, Op, elements};
+use super::super::view::Movement;
+use super::refuse;
+use crate::error::Error;
+use crate::kernel::fused::Fold;
+
+/// Sums of more elements than this are made of sums of parts: few workgroups would do all the work.
+const LONG: u32 = 1 << 15;
+
+/// Results so few that a workgroup each leaves a device idle.
+const FEW: u32 = 64;
+
+impl Graph {
+    /// Axes in ascending order, each once; all where none is given.
+    fn axes(&self, name: &str, node: Node, axes: &[f64]) -> Result<Vec<u32>, Error> {
+        let rank = self.shape(self.known(node)?).len();
+        if axes.is_empty() {
+            return Ok((0..rank as u32).collect());
+        }
+        let mut axes: Vec<u32> = axes.iter().map(|&axis| Self::axis(name, axis, rank).map(|axis| axis as u32)).collect::<Result<_, _>>()?;
+        axes.sort_unstable();
+        let count = axes.len();
+        axes.dedup();
+        if axes.len() < count {
+            return refuse(name, "an axis is named twice".into());
+        }
+        Ok(axes)
+    }
+
+    pub fn reduce(&mut self, name: &str, fold: Fold, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
+        let axes = self.axes(name, node, axes)?;
+        let shape = self.shape(node).to_vec();
+        let is_empty = axes.iter().any(|&axis| shape[axis as usize] == 0);
+        if is_empty && fold != Fold::Sum {
+            return refuse(name, "there is no extreme of no elements".into());
+        }
+        let reduced = self.fold(fold, node, &axes);
+        if !keep {
+            return Ok(reduced);
+        }
+        let kept = (0..).zip(&shape).map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size }).collect();
+        Ok(self.moved(reduced, Movement::Reshape(kept)))
+    }
+
+    /// Over axes in ascending order.
+    pub(in crate::tensor) fn fold(&mut self, fold: Fold, node: Node, axes: &[u32]) -> Node {
+        let shape = self.shape(node).to_vec();
+        if axes.iter().all(|&axis| shape[axis as usize] == 1) {
+            let rest = (0..).zip(&shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size).collect();
+            return self.moved(node, Movement::Reshape(rest));
+        }
+        let rest: Vec<u32> = (0..).zip(&shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size).collect();
+        let inner = elements(&axes.iter().map(|&axis| shape[axis as usize]).collect::<Vec<_>>()).unwrap_or(u32::MAX);
+        let outer = elements(&rest).unwrap_or(u32::MAX);
+        if let Some(parts) = parts(inner, outer) {
+            let order = (0..shape.len() as u32).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
+            let turned = self.moved(node, Movement::Permute(order));
+            let mut split = rest.clone();
+            split.extend([parts, inner / parts]);
+            let split_axis = rest.len() as u32 + 1;
+            let split = self.moved(turned, Movement::Reshape(split));
+            let partial = self.fold(fold, split, &[split_axis]);
+            return self.fold(fold, partial, &[split_axis - 1]);
+        }
+        self.add(Op::Reduce { fold, axes: axes.to_vec() }, vec![node], rest)
+    }
+
+    pub fn mean(&mut self, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
+        let before = self.size(self.known(node)?);
+        let sum = self.reduce("mean", Fold::Sum, node, axes, keep)?;
+        let count = f64::from(before) / f64::from(self.size(sum).max(1));
+        if count == 0.0 {
+            return refuse("mean", "there is no mean of no elements".into());
+        }
+        self.apply_number("mul", sum, 1.0 / count)
+    }
+
+    /// The first place of the largest element along an axis, as a number.
+    pub fn argmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
+        let shape = self.shape(self.known(node)?).to_vec();
+        let axis = Self::axis("argmax", axis, shape.len())?;
+        let largest = self.reduce("argmax", Fold::Max, node, &[axis as f64], true)?;
+        let is_largest = self.apply("equal", &[node, largest])?;
+        let mut places = vec![1; shape.len()];
+        places[axis] = shape[axis];
+        let places = self.count(&places)?;
+        let none = self.constant(f64::from(shape[axis]), &[]);
+        let places = self.apply("where", &[is_largest, places, none])?;
+        self.reduce("argmax", Fold::Min, places, &[axis as f64], false)
+    }
+
+    /// exp(x − max x)/Σ exp(x − max x) along an axis.
+    pub fn softmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
+        let shifted = self.shifted("softmax", node, axis)?;
+        let powers = self.apply("exp", &[shifted])?;
+        let sum = self.reduce("softmax", Fold::Sum, powers, &[axis], true)?;
+        self.apply("div", &[powers, sum])
+    }
+
+    pub fn log_softmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
+        let shifted = self.shifted("logSoftmax", node, axis)?;
+        let powers = self.apply("exp", &[shifted])?;
+        let sum = self.reduce("logSoftmax", Fold::Sum, powers, &[axis], true)?;
+        let logarithm = self.apply("log", &[sum])?;
+        self.apply("sub", &[shifted, logarithm])
+    }
+
+    /// x − max x, of which no exponential overflows; the shift itself has no gradient, since nothing depends on it.
+    fn shifted(&mut self, name: &str, node: Node, axis: f64) -> Result<Node, Error> {
+        let largest = self.reduce(name, Fold::Max, node, &[axis], true)?;
+        let shift = self.detach(largest)?;
+        self.apply("sub", &[node, shift])
+    }
+
+    /// (x − mean)/√(variance + ε) over the last axis, times a scale, plus a shift (Ba, Kiros & Hinton 2016).
+    pub fn layer_norm(&mut self, node: Node, scale: Option<Node>, shift: Option<Node>, epsilon: f64) -> Result<Node, Error> {
+        if !(epsilon > 0.0 && epsilon.is_finite()) {
+            return refuse("layerNorm", format!("epsilon must be a positive number, not {epsilon}"));
+        }
+        let mean = self.mean(node, &[-1.0], true)?;
+        let centred = self.apply("sub", &[node, mean])?;
+        let squares = self.apply("square", &[centred])?;
+        let variance = self.mean(squares, &[-1.0], true)?;
+        let guarded = self.apply_number("add", variance, epsilon)?;
+        let scaling = self.apply("rsqrt", &[guarded])?;
+        let mut result = self.apply("mul", &[centred, scaling])?;
+        if let Some(scale) = scale {
+            result = self.apply("mul", &[result, scale])?;
+        }
+        if let Some(shift) = shift {
+            result = self.apply("add", &[result, shift])?;
+        }
+        Ok(result)
+    }
+
+    /// The mean over rows of log Σ exp(logits) − logits[label]; labels are whole numbers.
+    pub fn cross_entropy(&mut self, logits: Node, labels: Node) -> Result<Node, Error> {
+        let shape = self.shape(self.known(logits)?).to_vec();
+        let own = self.shape(self.known(labels)?).to_vec();
+        let Some((&classes, rows)) = shape.split_last() else { return refuse("crossEntropy", "logits need an axis of classes".into()) };
+        if rows != own {
+            let message = format!("labels are {}, but logits of {} need {}", super::shown(&own), super::shown(&shape), super::shown(rows));
+            return refuse("crossEntropy", message);
+        }
+        let logarithms = self.log_softmax(logits, -1.0)?;
+        let mut column = own;
+        column.push(1);
+        let labels = self.moved(labels, Movement::Reshape(column));
+        let numbers = self.count(&[classes])?;
+        let is_label = self.apply("equal", &[labels, numbers])?;
+        let zero = self.constant(0.0, &[]);
+        let picked = self.apply("where", &[is_label, logarithms, zero])?;
+        let total = self.reduce("crossEntropy", Fold::Sum, picked, &[], false)?;
+        let count = elements(rows).unwrap_or(1);
+        if count == 0 {
+            return refuse("crossEntropy", "there is no mean of no rows".into());
+        }
+        self.apply_number("mul", total, -1.0 / f64::from(count))
+    }
+}
+
+/// In how many parts many elements are added up, where few results would keep few workgroups busy.
+fn parts(inner: u32, outer: u32) -> Option<u32> {
+    if inner < LONG || outer > FEW {
+        return None;
+    }
+    // The divisor next to the root: as many parts as each has elements.
+    let root = f64::from(inner).sqrt() as u32;
+    (32..=root).rev().find(|parts| inner % parts == 0)
+}

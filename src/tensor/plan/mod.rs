@@ -1,0 +1,167 @@
+//! Plans: which kernels compute some tensors, and from where to where.
+//!
+//! Elementwise operations run in the kernel of what uses them, of the reduction or product before them, or together with
+//! others over the same elements; movements are views. What several kernels need is stored once. A plan depends on
+//! structure alone — operations, shapes, who uses what — so the next step of a training run finds it made.
+
+mod fuse;
+mod layout;
+mod special;
+mod stage;
+
+use super::graph::{Graph, Node, Op, Special};
+use crate::device::{KernelSource, Limits};
+use crate::error::Error;
+use std::collections::HashMap;
+
+/// Whose elements are bound.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ref {
+    /// Stored before the plan runs.
+    Leaf(u32),
+    /// Written by it.
+    Buffer(u32),
+}
+
+/// A kernel and what it is given.
+#[derive(Clone)]
+pub struct Step {
+    pub source: KernelSource,
+    /// What it does, for people.
+    pub what: String,
+    pub bindings: Vec<(usize, Ref)>,
+    /// Its part of the layout table and of the constants: where, and how long.
+    pub table: Option<(u32, u32)>,
+    pub constants: Option<(u32, u32)>,
+    pub count: u32,
+    pub words: [u32; crate::device::PARAM_WORDS],
+    pub work: Work,
+}
+
+/// What a step moves and computes: what routing goes by.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Work {
+    pub elements: f64,
+    pub operations: f64,
+}
+
+/// What is written, and by which steps it is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    pub elements: u32,
+    pub first: u32,
+    /// The last step that reads or writes it; those that are asked for stay.
+    pub last: u32,
+    pub stays: bool,
+}
+
+/// Everything but the elements.
+#[derive(Clone, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    pub buffers: Vec<Buffer>,
+    pub table: Vec<u32>,
+    pub constants: u32,
+    /// From where on among the constants which of the request's numbers stand.
+    pub numbers: Vec<(u32, Vec<u32>)>,
+    /// Where the tensors that were asked for are.
+    pub outputs: Vec<Ref>,
+    /// Elementwise operations that run within other kernels.
+    pub fused: u32,
+}
+
+/// What plans are made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    pub cpu: bool,
+    pub limits: Limits,
+    /// Whether elementwise operations have a kernel each: to compare with.
+    pub unfused: bool,
+}
+
+/// What is to be computed: everything that plans depend on, and what they don't.
+pub struct Request {
+    /// Equal for equal structures.
+    pub key: Vec<u64>,
+    /// Operands first.
+    pub order: Vec<Node>,
+    /// Tensors that are stored.
+    pub leaves: Vec<Node>,
+    /// Numbers that kernels are given.
+    pub numbers: Vec<(Node, f64)>,
+}
+
+/// Numbers that are written into kernels: they simplify formulas.
+pub fn is_plain(value: f64) -> bool {
+    [0.0, 1.0, -1.0, 2.0, 0.5].contains(&value)
+}
+
+impl Request {
+    pub fn new(graph: &Graph, outputs: &[Node]) -> Self {
+        let order = graph.order(outputs);
+        let place: HashMap<Node, u64> = order.iter().copied().zip(0..).collect();
+        let mut request = Self { key: Vec::new(), leaves: Vec::new(), numbers: Vec::new(), order: Vec::new() };
+        let key = &mut request.key;
+        for &node in &order {
+            let entry = graph.entry(node);
+            key.push(entry.shape.len() as u64);
+            key.extend(entry.shape.iter().map(|&size| u64::from(size)));
+            key.extend(entry.inputs.iter().map(|input| place[input]));
+            match &entry.op {
+                Op::Stored => {
+                    request.leaves.push(node);
+                    key.push(1);
+                }
+                Op::Constant(value) if is_plain(*value) => key.extend([2, value.to_bits()]),
+                Op::Constant(value) => {
+                    request.numbers.push((node, *value));
+                    key.push(3);
+                }
+                Op::Count => key.push(4),
+                Op::Map(formula) => {
+                    key.push(5);
+                    key.extend(&formula.words);
+                }
+                Op::Move(movement) => {
+                    use super::view::Movement::*;
+                    match movement {
+                        Reshape(_) => key.push(6),
+                        Expand(_) => key.push(7),
+                        Permute(order) => {
+                            key.push(8);
+                            key.extend(order.iter().map(|&axis| u64::from(axis)));
+                        }
+                        Slice { axis, start, count, step } => key.extend([9, *axis, *start, *count, *step].map(u64::from)),
+                        Flip { axis } => key.extend([10, u64::from(*axis)]),
+                        Pad { axis, low, high } => key.extend([11, *axis, *low, *high].map(u64::from)),
+                        Window { axis, size, step, dilation } => key.extend([12, *axis, *size, *step, *dilation].map(u64::from)),
+                    }
+                }
+                Op::Gather => key.push(13),
+                Op::Reduce { fold, axes } => {
+                    key.extend([14, *fold as u64, axes.len() as u64]);
+                    key.extend(axes.iter().map(|&axis| u64::from(axis)));
+                }
+                Op::Product(groups) => key.extend([15, groups.batch as u64, groups.rows as u64, groups.depth as u64, groups.columns as u64]),
+                Op::Special(special) => match *special {
+                    Special::Attend { causal } => key.extend([16, causal.into()]),
+                    Special::AttendQueries { causal } => key.extend([17, causal.into()]),
+                    Special::AttendKeys { causal } => key.extend([18, causal.into()]),
+                    Special::Fold { n, step, dilation } => key.extend([19, n, step, dilation].map(u64::from)),
+                    Special::SumRows { rows } => key.extend([20, u64::from(rows)]),
+                },
+                Op::Part(number) => key.extend([21, u64::from(*number)]),
+                Op::Detach => key.push(22),
+            }
+        }
+        key.push(23);
+        key.extend(outputs.iter().map(|output| place[output]));
+        request.order = order;
+        request
+    }
+}
+
+/// Makes a plan.
+pub fn plan(graph: &Graph, request: &Request, outputs: &[Node], target: &Target) -> Result<Plan, Error> {
+    fuse::Fuser::new(graph, request, outputs, *target).plan()
+}

@@ -1,0 +1,70 @@
+//! Kernels that are written by hand.
+
+use super::{Ref, Step, Target, Work};
+use crate::device::binding::*;
+use crate::error::Error;
+use crate::tensor::attention::{Attention, Launch, Windows, sum_rows};
+use crate::tensor::graph::{Graph, Node, Op, Special};
+
+/// The shapes of what a kernel writes.
+pub fn results(graph: &Graph, node: Node) -> Vec<Vec<u32>> {
+    let entry = graph.entry(node);
+    if entry.parts.is_empty() { vec![entry.shape.clone()] } else { entry.parts.clone() }
+}
+
+fn attention(graph: &Graph, inputs: &[Node], causal: bool) -> Attention {
+    let [q, k, v] = [inputs[0], inputs[1], inputs[2]].map(|node| graph.shape(node));
+    Attention { batches: q[0], queries: q[1], keys: k[1], depth: q[2], width: v[2], causal }
+}
+
+/// The step of a kernel whose operands are in `inputs` and whose results go to `results`.
+pub fn step(graph: &Graph, node: Node, target: &Target, inputs: &[Ref], results: &[Ref]) -> Result<Step, Error> {
+    let entry = graph.entry(node);
+    let Op::Special(special) = entry.op else { return Err(Error::Disposed("tensor")) };
+    let limits = &target.limits;
+    let shape = |k: usize| graph.shape(entry.inputs[k]);
+    let attention = |causal| attention(graph, &entry.inputs, causal);
+    let of_attention = [ARENA, DATA, VECTOR_IN, JACOBIAN, STATE];
+    let (launch, slots, written): (Option<Launch>, &[usize], &[usize]) = match special {
+        Special::Attend { causal } => (attention(causal).forward(limits), &of_attention[..3], &[VECTOR_OUT, PARTIALS]),
+        Special::AttendQueries { causal } => (attention(causal).of_queries(limits), &of_attention, &[VECTOR_OUT]),
+        Special::AttendKeys { causal } => (attention(causal).of_keys(limits), &of_attention, &[VECTOR_OUT, PARTIALS]),
+        Special::Fold { n, step, dilation } => {
+            let x = shape(0);
+            let windows = Windows { outer: x[0], length: n, inner: x[3], count: x[1], size: x[2], step, dilation };
+            (windows.fold(limits), &[VECTOR_IN], &[VECTOR_OUT])
+        }
+        Special::SumRows { rows } => (sum_rows(rows, shape(0)[1], limits), &[VECTOR_IN, INDEX], &[VECTOR_OUT]),
+    };
+    let name = match special {
+        Special::Attend { .. } => "attention",
+        Special::AttendQueries { .. } | Special::AttendKeys { .. } => "attention, backward",
+        Special::Fold { .. } => "fold",
+        Special::SumRows { .. } => "sum of rows",
+    };
+    let Some(Launch { kernel, count, words }) = launch else {
+        return Err(Error::Limits(format!("{name}: more work than one dispatch of this device can have; cut the batch")));
+    };
+    let elements = |node: &Node| f64::from(graph.size(*node));
+    let size: f64 = entry.inputs.iter().map(elements).sum();
+    let operations = match special {
+        Special::Fold { .. } | Special::SumRows { .. } => size,
+        // Two products of matrices, each an operation and an addition an entry; five on the way back, in two kernels.
+        Special::Attend { causal } | Special::AttendQueries { causal } | Special::AttendKeys { causal } => {
+            let Attention { batches, queries, keys, depth, width, .. } = attention(causal);
+            let products = if matches!(special, Special::Attend { .. }) { 2.0 } else { 4.0 };
+            products * f64::from(batches) * f64::from(queries) * f64::from(keys) * f64::from(depth + width)
+        }
+    };
+    let bindings = slots.iter().copied().zip(inputs.iter().copied()).chain(written.iter().copied().zip(results.iter().copied()));
+    Ok(Step {
+        source: kernel.source(),
+        what: name.into(),
+        bindings: bindings.collect(),
+        table: None,
+        constants: None,
+        count,
+        words,
+        work: Work { elements: size + entry.parts.iter().flatten().map(|&size| f64::from(size)).sum::<f64>(), operations },
+    })
+}
