@@ -26,6 +26,7 @@ mod power;
 mod tiles;
 mod trig;
 
+pub(crate) use exponential::{exp, exp_single};
 pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;
