@@ -136,6 +136,11 @@ fixed! {
     Decode = decode [ARENA: R, DATA: R, INDEX: R, VECTOR_OUT: W, PARTIALS: W];
     Estimate = estimate [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R];
     Shortlist = shortlist [INDEX: W, VECTOR_IN: R];
+    Attend = attend [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W, PARTIALS: W];
+    AttendQueries = attend_queries [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R];
+    AttendKeys = attend_keys [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
+    Fold = fold [VECTOR_IN: R, VECTOR_OUT: W];
+    SumRows = sum_rows [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
 }
 
 impl Fixed {
@@ -148,7 +153,9 @@ impl Fixed {
     /// What clusterings have besides `sum`.
     pub const OF_CLUSTERINGS: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).0.split_at(Self::Assign as usize).1;
     /// What searches among compressed vectors have.
-    pub const OF_SEARCHES: &[Fixed] = Self::ALL.split_at(Self::Pairwise as usize).1;
+    pub const OF_SEARCHES: &[Fixed] = Self::ALL.split_at(Self::Attend as usize).0.split_at(Self::Pairwise as usize).1;
+    /// What tensors have besides what their expressions compile to.
+    pub const OF_TENSORS: &[Fixed] = Self::ALL.split_at(Self::Attend as usize).1;
 
     pub fn source(self) -> KernelSource {
         let mut access = [Access::Unused; COUNT];
@@ -160,7 +167,12 @@ impl Fixed {
 
     /// Whether this build has it in f32 alone: WebAssembly crosses the network, and clusterings are f32; in f64 only tests run them.
     fn is_single(self) -> bool {
-        cfg!(target_arch = "wasm32") && self as u32 >= Self::Assign as u32
+        cfg!(target_arch = "wasm32") && self.is_of_points()
+    }
+
+    /// Whether it is of clusterings or searches.
+    fn is_of_points(self) -> bool {
+        (Self::Assign as u32..Self::Attend as u32).contains(&(self as u32))
     }
 
     /// The module after the prelude: the state's numbers and the reductions only where they are used.
@@ -168,10 +180,11 @@ impl Fixed {
         let text = self.text();
         let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
         let uses_groups = ["group_sum", "group_max", "exact_total", "total_of"].iter().any(|function| text.contains(function));
-        let constants = match (uses_state, self >= Self::Assign) {
-            (false, _) => String::new(),
-            (true, false) => state::wgsl_constants(),
-            (true, true) => cluster::state::wgsl_constants(),
+        // The slot of the state is any other matrix to kernels of tensors.
+        let constants = match self {
+            _ if !uses_state || self >= Self::Attend => String::new(),
+            _ if self.is_of_points() => cluster::state::wgsl_constants(),
+            _ => state::wgsl_constants(),
         };
         let reduce = if uses_groups { shader!("../../shaders/reduce.wgsl") } else { "" };
         // What several kernels have in common, by a function of it.
@@ -179,6 +192,7 @@ impl Fixed {
             ("exact_total", shader!("../../shaders/exact_total.wgsl")),
             ("total_of", shader!("../../shaders/total_of.wgsl")),
             ("multiply_tile", shader!("../../shaders/tile.wgsl")),
+            ("multiply_rows", shader!("../../shaders/attention.wgsl")),
             ("rank_of", shader!("../../shaders/rank.wgsl")),
             ("row_distance", shader!("../../shaders/row_distance.wgsl")),
             ("rows_of", shader!("../../shaders/share_rows.wgsl")),
@@ -191,7 +205,11 @@ impl Fixed {
     /// Whether an item is more than a few operations.
     pub fn is_heavy(self) -> bool {
         use Fixed::*;
-        matches!(self, Assign | CentroidSums | Distances | Farthest | Potentials | Divide | Scores | Soften | Blend | Pairwise | Estimate)
+        let of_points = matches!(
+            self,
+            Assign | CentroidSums | Distances | Farthest | Potentials | Divide | Scores | Soften | Blend | Pairwise | Estimate
+        );
+        of_points || self >= Attend
     }
 
     /// The functions of `shaders/functions/` that its text calls.
@@ -201,7 +219,8 @@ impl Fixed {
             Self::Shortlist => &["signed_order_of"],
             Self::Update | Self::Merge => &["nearest_half"],
             Self::Norms => &["logarithm"],
-            Self::Soften => &["exponential", "logarithm"],
+            Self::Soften | Self::Attend => &["exponential", "logarithm"],
+            Self::AttendQueries | Self::AttendKeys => &["exponential"],
             _ => &[],
         }
     }

@@ -1,5 +1,6 @@
 //! Tensors: a small differentiable array layer.
 
+pub mod attention;
 pub mod formula;
 pub mod gradient;
 pub mod graph;

@@ -27,7 +27,11 @@ mod power;
 mod tiles;
 mod trig;
 
+<<<<<<< HEAD
 pub use fused::{FusedProgram, PRODUCT_ROWS};
+=======
+pub(crate) use exponential::{exp, exp_single};
+>>>>>>> helper-attend
 pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;

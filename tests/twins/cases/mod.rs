@@ -15,6 +15,7 @@ mod patches;
 mod pcg;
 mod project;
 mod search;
+mod tensors;
 
 use crate::harness::Case;
 use crate::value::{Random, Value};
@@ -131,6 +132,11 @@ pub fn cases(kernel: Fixed, size: usize, group: usize, random: &mut Random) -> V
         Fixed::Decode => search::decode(size, random),
         Fixed::Estimate => search::estimate(size, group, random),
         Fixed::Shortlist => search::shortlist(size, group, random),
+        Fixed::Attend => tensors::attend(size, group, random),
+        Fixed::AttendQueries => tensors::attend_queries(size, group, random),
+        Fixed::AttendKeys => tensors::attend_keys(size, group, random),
+        Fixed::Fold => tensors::fold(size, group, random),
+        Fixed::SumRows => tensors::sum_rows(size, group, random),
     }
 }
 

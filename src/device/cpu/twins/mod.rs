@@ -20,6 +20,8 @@ mod pcg;
 mod project;
 mod reduce;
 mod search;
+mod tensors;
+pub use tensors::{STRETCH, tall};
 
 pub use blocks::invert_blocks;
 pub use bounds::{active_set, clip, clipped, clipped_model, moved, project_point};
@@ -42,3 +44,4 @@ pub use patches::{
 pub use pcg::{pcg_begin, pcg_beta, pcg_curvature, pcg_direction, pcg_start, pcg_update};
 pub use project::project_blocks;
 pub use search::{decode, estimate, pairwise, probe, shortlist};
+pub use tensors::{attend, attend_keys, attend_queries, fold, sum_rows};
