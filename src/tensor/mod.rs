@@ -1,0 +1,3 @@
+//! The tensor layer: matrices and arrays of more dimensions.
+
+pub mod product;
