@@ -19,5 +19,6 @@ pub mod problem;
 pub mod real;
 pub mod session;
 pub mod solve;
+pub mod tensor;
 
 pub use error::Error;
