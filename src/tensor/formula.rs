@@ -85,8 +85,10 @@ impl Formula {
     /// Operations that are more than an instruction or two.
     pub fn is_costly(&self) -> bool {
         let costly = |node: Node| {
-            let cheap = |operation| matches!(operation, Unary::Neg | Unary::Abs | Unary::Not | Unary::Finite | Unary::Detach | Unary::Floor);
-            matches!(node, Node::Unary(operation, _) if !cheap(operation)) || matches!(node, Node::Binary(Binary::Pow | Binary::Atan2 | Binary::Div, ..))
+            let cheap =
+                |operation| matches!(operation, Unary::Neg | Unary::Abs | Unary::Not | Unary::Finite | Unary::Detach | Unary::Floor);
+            matches!(node, Node::Unary(operation, _) if !cheap(operation))
+                || matches!(node, Node::Binary(Binary::Pow | Binary::Atan2 | Binary::Div, ..))
         };
         self.graph.len() > 24 || (0..self.graph.len() as u32).any(|index| costly(self.graph.node(Expr(index))))
     }

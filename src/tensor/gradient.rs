@@ -151,7 +151,8 @@ impl Sweep<'_> {
         Ok(match movement {
             Movement::Reshape(_) => self.graph.moved(g, Movement::Reshape(shape)),
             Movement::Expand(expanded) => {
-                let axes: Vec<u32> = (0..).zip(shape.iter().zip(expanded)).filter(|(_, (own, new))| own != new).map(|(axis, _)| axis).collect();
+                let axes: Vec<u32> =
+                    (0..).zip(shape.iter().zip(expanded)).filter(|(_, (own, new))| own != new).map(|(axis, _)| axis).collect();
                 let sum = self.graph.fold(Fold::Sum, g, &axes);
                 self.graph.moved(sum, Movement::Reshape(shape))
             }
@@ -171,7 +172,9 @@ impl Sweep<'_> {
                 let reach = if *count == 0 { 0 } else { reach };
                 self.graph.moved(spread, Movement::Pad { axis: *axis, low: *start, high: n - start - reach })
             }
-            Movement::Window { axis, size, step, dilation } => self.fold_windows(g, *axis, (shape[*axis as usize], *size, *step, *dilation))?,
+            Movement::Window { axis, size, step, dilation } => {
+                self.fold_windows(g, *axis, (shape[*axis as usize], *size, *step, *dilation))?
+            }
         })
     }
 

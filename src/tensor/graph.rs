@@ -164,7 +164,19 @@ impl Graph {
         }
         let node = Node(self.next);
         self.next += 1;
-        let entry = Entry { op, inputs, shape, parts: Vec::new(), rule: None, held: 0, used: 0, storage: None, data: None, numbers: None, computed: false };
+        let entry = Entry {
+            op,
+            inputs,
+            shape,
+            parts: Vec::new(),
+            rule: None,
+            held: 0,
+            used: 0,
+            storage: None,
+            data: None,
+            numbers: None,
+            computed: false,
+        };
         self.entries.insert(node, entry);
         node
     }
@@ -219,6 +231,11 @@ impl Graph {
         }
     }
 
+    /// The host's elements of what is about to be stored.
+    pub fn take_data(&mut self, node: Node) -> Option<Data> {
+        self.entries.get_mut(&node)?.data.take()
+    }
+
     /// A rule for gradients, with what it needs.
     pub fn set_rule(&mut self, node: Node, rule: Rule) {
         let Rule::Convolution { images, filters, .. } = rule;
@@ -257,14 +274,13 @@ impl Graph {
         all
     }
 
-    /// Drops nodes that were made and that nobody came to hold.
-    pub fn sweep(&mut self, from: u32) {
-        let fresh = (from..self.next).rev().map(Node).collect();
-        self.collect(fresh);
-    }
-
-    pub fn next(&self) -> u32 {
-        self.next
+    /// Makes tensors to hold; what was made on the way and nobody needs goes at once.
+    pub fn made<E>(&mut self, make: impl FnOnce(&mut Self) -> Result<Vec<Node>, E>) -> Result<Vec<Node>, E> {
+        let first = self.next;
+        let made = make(self);
+        made.iter().flatten().for_each(|&node| self.change(node, |entry| entry.held += 1));
+        self.collect((first..self.next).map(Node).collect());
+        made
     }
 
     /// What was computed stands for itself from now on.

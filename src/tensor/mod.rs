@@ -6,5 +6,8 @@ pub mod gradient;
 pub mod graph;
 pub mod operations;
 pub mod plan;
+pub mod pool;
 pub mod product;
+pub mod routing;
+pub mod runtime;
 pub mod view;

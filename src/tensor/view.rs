@@ -15,12 +15,28 @@ pub enum Movement {
     /// Axis k of the result is axis `order[k]`.
     Permute(Vec<u32>),
     /// Every `step`-th of `count` elements from `start` on.
-    Slice { axis: u32, start: u32, count: u32, step: u32 },
-    Flip { axis: u32 },
+    Slice {
+        axis: u32,
+        start: u32,
+        count: u32,
+        step: u32,
+    },
+    Flip {
+        axis: u32,
+    },
     /// Zeros before and after.
-    Pad { axis: u32, low: u32, high: u32 },
+    Pad {
+        axis: u32,
+        low: u32,
+        high: u32,
+    },
     /// An axis becomes two: windows, and the places within one.
-    Window { axis: u32, size: u32, step: u32, dilation: u32 },
+    Window {
+        axis: u32,
+        size: u32,
+        step: u32,
+        dilation: u32,
+    },
 }
 
 impl Movement {
@@ -161,7 +177,8 @@ impl View {
         if self.axes.iter().any(|axis| axis.size == 0) {
             return Some(Self::contiguous(shape));
         }
-        let mut old = self.axes.iter().filter(|axis| axis.size != 1 || axis.range.is_some()).cloned().collect::<Vec<_>>().into_iter().peekable();
+        let mut old =
+            self.axes.iter().filter(|axis| axis.size != 1 || axis.range.is_some()).cloned().collect::<Vec<_>>().into_iter().peekable();
         let mut axes = Vec::with_capacity(shape.len());
         let mut new = shape.iter().copied().peekable();
         // Runs of old axes and of new ones with as many elements.

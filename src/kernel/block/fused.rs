@@ -10,7 +10,9 @@ use super::parts::{self, Part};
 use super::{Task, allocate::View};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Work};
-use crate::kernel::fused::{Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words};
+use crate::kernel::fused::{
+    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words,
+};
 use crate::real::Real;
 use crate::tensor::product::{Factor, multiply};
 use std::ops::Range;

@@ -27,11 +27,8 @@ mod power;
 mod tiles;
 mod trig;
 
-<<<<<<< HEAD
-pub use fused::{FusedProgram, PRODUCT_ROWS};
-=======
 pub(crate) use exponential::{exp, exp_single};
->>>>>>> helper-attend
+pub use fused::{FusedProgram, PRODUCT_ROWS};
 pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;

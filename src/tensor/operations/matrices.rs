@@ -29,7 +29,11 @@ impl Graph {
         let ([.., m, k], [.., inner, n]) = (&left[..], &right[..]) else { return refuse("matmul", "matrices have two axes".into()) };
         let (m, k, n) = (*m, *k, *n);
         if k != *inner {
-            let message = format!("{} times {}: the left one's last axis must be as long as the right one's last but one", shown(&left), shown(&right));
+            let message = format!(
+                "{} times {}: the left one's last axis must be as long as the right one's last but one",
+                shown(&left),
+                shown(&right)
+            );
             return refuse("matmul", message);
         }
         if right.len() == 2 && left.len() > 2 {
@@ -56,10 +60,20 @@ impl Graph {
     pub fn conv2d(&mut self, images: Node, filters: Node, step: [f64; 2], padding: [f64; 2], dilation: [f64; 2]) -> Result<Node, Error> {
         let (own, sizes) = (self.shape(self.known(images)?).to_vec(), self.shape(self.known(filters)?).to_vec());
         let (&[batch, channels, ..], &[results, inner, height, width]) = (&own[..], &sizes[..]) else {
-            return refuse("conv2d", format!("images are [batch, channels, height, width], filters [results, channels, height, width], not {} and {}", shown(&own), shown(&sizes)));
+            return refuse(
+                "conv2d",
+                format!(
+                    "images are [batch, channels, height, width], filters [results, channels, height, width], not {} and {}",
+                    shown(&own),
+                    shown(&sizes)
+                ),
+            );
         };
         if own.len() != 4 || channels != inner {
-            return refuse("conv2d", format!("images {} and filters {} must both have four axes, and as many channels", shown(&own), shown(&sizes)));
+            return refuse(
+                "conv2d",
+                format!("images {} and filters {} must both have four axes, and as many channels", shown(&own), shown(&sizes)),
+            );
         }
         let images = self.pad(images, 2.0, padding[0], padding[0], 0.0)?;
         let images = self.pad(images, 3.0, padding[1], padding[1], 0.0)?;

@@ -51,7 +51,10 @@ impl Graph {
                     known if size == 1 || size == known => {}
                     _ => {
                         let all: Vec<String> = shapes.iter().map(|shape| shown(shape)).collect();
-                        return refuse(name, format!("shapes {} do not broadcast: axes from the last on must be equal, or 1", all.join(" and ")));
+                        return refuse(
+                            name,
+                            format!("shapes {} do not broadcast: axes from the last on must be equal, or 1", all.join(" and ")),
+                        );
                     }
                 }
             }

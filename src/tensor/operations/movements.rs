@@ -118,8 +118,8 @@ impl Graph {
     pub fn window(&mut self, node: Node, axis: f64, size: f64, step: f64, dilation: f64) -> Result<Node, Error> {
         let shape = self.shape(self.known(node)?);
         let axis = Self::axis("window", axis, shape.len())?;
-        let [size, step, dilation] =
-            [("the size", size), ("the step", step), ("the dilation", dilation)].map(|(what, value)| Self::whole("window", what, value, 1.0));
+        let [size, step, dilation] = [("the size", size), ("the step", step), ("the dilation", dilation)]
+            .map(|(what, value)| Self::whole("window", what, value, 1.0));
         let [size, step, dilation] = [size?, step?, dilation?];
         if windows(shape[axis], size, step, dilation) == 0 {
             return refuse("window", format!("axis {axis} of {} is too short for windows of {size}, dilated by {dilation}", shown(shape)));

@@ -16,7 +16,12 @@ impl Graph {
         let name = "attention";
         let [q, k, v] = [queries, keys, values].map(|node| self.known(node).map(|node| self.shape(node).to_vec()));
         let [q, k, v] = [q?, k?, v?];
-        let message = format!("queries {}, keys {} and values {} must be [.., n, d], [.., m, d] and [.., m, e] with equal axes before", shown(&q), shown(&k), shown(&v));
+        let message = format!(
+            "queries {}, keys {} and values {} must be [.., n, d], [.., m, d] and [.., m, e] with equal axes before",
+            shown(&q),
+            shown(&k),
+            shown(&v)
+        );
         let (Some((batch, &[n, d])), Some((of_keys, &[m, also_d])), Some((of_values, &[also_m, e]))) =
             (q.split_last_chunk::<2>(), k.split_last_chunk::<2>(), v.split_last_chunk::<2>())
         else {
@@ -53,7 +58,10 @@ impl Graph {
         }
         for (axis, (&size, &padding)) in size.iter().zip(&padding).enumerate() {
             if padding * 2.0 > size {
-                return refuse(name, format!("padding {padding} along axis {axis} is more than half of the window ({size}): it would have nothing in it"));
+                return refuse(
+                    name,
+                    format!("padding {padding} along axis {axis} is more than half of the window ({size}): it would have nothing in it"),
+                );
             }
         }
         let lowest = f64::from(f32::MIN);

@@ -7,7 +7,7 @@
 
 use super::layout;
 use super::stage::{Around, Origin, Prologue, Stage, Unwritten};
-use super::{Buffer, Plan, Ref, Request, Step, Target, Work, special};
+use super::{Buffer, Launch, Plan, Ref, Request, Step, Target, Work, special};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::kernel::block::PRODUCT_ROWS;
@@ -63,7 +63,8 @@ pub struct Fuser<'a> {
     graph: &'a Graph,
     request: &'a Request,
     outputs: &'a [Node],
-    target: Target,
+    targets: &'a [Target],
+    unfused: bool,
     roots: HashSet<Node>,
     drafts: Vec<Draft>,
     /// Which draft computes a root.
@@ -71,8 +72,8 @@ pub struct Fuser<'a> {
 }
 
 impl<'a> Fuser<'a> {
-    pub fn new(graph: &'a Graph, request: &'a Request, outputs: &'a [Node], target: Target) -> Self {
-        Self { graph, request, outputs, target, roots: HashSet::new(), drafts: Vec::new(), maker: HashMap::new() }
+    pub fn new(graph: &'a Graph, request: &'a Request, outputs: &'a [Node], targets: &'a [Target], unfused: bool) -> Self {
+        Self { graph, request, outputs, targets, unfused, roots: HashSet::new(), drafts: Vec::new(), maker: HashMap::new() }
     }
 
     pub fn plan(mut self) -> Result<Plan, Error> {
@@ -80,7 +81,10 @@ impl<'a> Fuser<'a> {
         // Whatever can't be written is stored, and all begins anew: that ends, since every node is stored at last.
         while let Err(Unwritten(node)) = self.draft_all() {
             if !self.roots.insert(node) {
-                return Err(Error::Limits(format!("an operation on tensors reads more than the {} that a kernel can have", TENSOR_SLOTS.len())));
+                return Err(Error::Limits(format!(
+                    "an operation on tensors reads more than the {} that a kernel can have",
+                    TENSOR_SLOTS.len()
+                )));
             }
         }
         self.finish()
@@ -108,7 +112,8 @@ impl<'a> Fuser<'a> {
                 *users.entry(input).or_default() += 1;
             }
         }
-        self.roots.extend(self.outputs.iter().copied().filter(|&output| !self.is_leaf(output)));
+        let asked: Vec<Node> = self.outputs.iter().copied().filter(|&output| !self.is_leaf(output)).collect();
+        self.roots.extend(asked);
         for &node in &self.request.order {
             let entry = self.graph.entry(node);
             match &entry.op {
@@ -136,7 +141,7 @@ impl<'a> Fuser<'a> {
                         self.roots.insert(base);
                     }
                 }
-                Op::Map(_) if self.target.unfused => {
+                Op::Map(_) if self.unfused => {
                     self.roots.insert(node);
                 }
                 Op::Map(_) if users.get(&node).is_some_and(|users| *users > 1) && self.reaches_tensors(node) => {
@@ -289,7 +294,7 @@ impl<'a> Fuser<'a> {
         let dependencies = self.dependencies(root);
         let made_last = dependencies.keys().filter_map(|node| self.maker.get(node)).max().copied();
         let first = made_last.unwrap_or(0);
-        if !self.target.unfused {
+        if !self.unfused {
             for number in first..self.drafts.len() {
                 let is_own = |node: &Node| self.maker.get(node) == Some(&number);
                 let fits = self.drafts[number].domain == self.graph.shape(root)
@@ -384,7 +389,7 @@ impl<'a> Fuser<'a> {
 
     fn finish(self) -> Result<Plan, Error> {
         let stored = self.stored();
-        let mut plan = Plan::default();
+        let mut plan = Plan { tables: vec![Vec::new(); self.targets.len()], ..Plan::default() };
         let mut places: HashMap<Node, Ref> = self.request.leaves.iter().copied().zip((0..).map(Ref::Leaf)).collect();
         let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
@@ -401,7 +406,7 @@ impl<'a> Fuser<'a> {
                     places.insert(node, results[0]);
                     places.extend(self.parts(node).map(|(part, number)| (part, results[number as usize])));
                     let inputs: Vec<Ref> = self.graph.entry(node).inputs.iter().map(|&input| places[&self.base(input)]).collect();
-                    special::step(self.graph, node, &self.target, &inputs, &results)?
+                    special::step(self.graph, node, self.targets, &inputs, &results)?
                 }
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
@@ -435,113 +440,90 @@ impl<'a> Fuser<'a> {
 
     fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Step {
         let reads = draft.reads();
-        let mut slots: HashMap<Node, usize> = HashMap::new();
-        let mut free = TENSOR_SLOTS.into_iter();
-        for &node in reads.iter().chain(members) {
-            slots.insert(node, free.next().unwrap_or(0));
-        }
+        let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
         let source_of = |origin: &Origin| match origin {
             Origin::Tensor(node) => Source::Slot(slots[node]),
             Origin::Address => Source::Address,
             Origin::One => Source::One,
         };
-        let size = elements(&draft.domain).unwrap_or(0);
-        let mut words = vec![0; HEAD as usize];
-        let mut numbers: Vec<Node> = Vec::new();
-        let group = self.target.limits.group_size;
-        let (mut count, mut work) = (size, Work::default());
-        let anchor = match &draft.start {
-            Start::Nothing | Start::Special { .. } => Anchor::None,
+        let (size, mut words, mut numbers) = (elements(&draft.domain).unwrap_or(0), vec![0; HEAD as usize], Vec::new());
+        let mut work = Work::default();
+        let mut anchor = Anchor::None;
+        let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
+        match &draft.start {
+            Start::Nothing | Start::Special { .. } => {}
             Start::Reduction { node, fold, prologue, axes } => {
                 let shape = self.graph.shape(self.graph.entry(*node).inputs[0]);
-                let outer: Vec<u32> = (0..).zip(shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size).collect();
+                let kept = (0..).zip(shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size);
                 let inner: Vec<u32> = axes.iter().map(|&axis| shape[axis as usize]).collect();
-                let each = elements(&inner).unwrap_or(0);
-                let domain: Vec<u32> = outer.iter().chain(&inner).copied().collect();
-                let layout = layout::stage(&prologue.stage.readings, &domain, &[outer.len(), inner.len()], source_of);
+                let domain: Vec<u32> = kept.chain(inner.iter().copied()).collect();
+                outer = domain.len() - inner.len();
+                each = elements(&inner).unwrap_or(0);
+                let layout = layout::stage(&prologue.stage.readings, &domain, &[outer, inner.len()], source_of);
                 words[..2].copy_from_slice(&[size, each]);
                 words.extend(&layout.words);
                 numbers.extend(&prologue.stage.numbers);
                 let program = prologue.stage.program(&[prologue.value], 0);
+                work.operations = f64::from(size) * f64::from(each) * program.instructions.len() as f64;
                 let stage = KernelStage { rank: layout.rank(), program, outputs: Vec::new(), views: layout.views };
-                let folding = self.folding(&prologue.stage, outer.len(), size, each);
-                if folding == Folding::Group {
-                    count = size * group;
-                }
-                work.operations = f64::from(size) * f64::from(each) * stage.program.instructions.len() as f64;
-                Anchor::Reduce { fold: *fold, folding, prologue: stage, inner: layout.groups[1] as u32 }
+                anchor = Anchor::Reduce { fold: *fold, folding: Folding::Lane, prologue: stage, inner: layout.groups[1] as u32 };
             }
             Start::Product { node, groups, factors: [left, right] } => {
                 let sizes = [groups.batch, groups.rows, groups.depth, groups.columns];
                 let layout = layout::product(&left.1, &right.1, sizes, [slots[&left.0], slots[&right.0]]);
                 let shape = self.graph.shape(*node);
-                let product = |sizes: &[u32]| elements(sizes).unwrap_or(0);
-                let (batch, m) = (product(&shape[..groups.batch]), product(&shape[groups.batch..groups.batch + groups.rows]));
-                let n = product(&shape[groups.batch + groups.rows..]);
-                let k = product(&self.graph.shape(self.graph.entry(*node).inputs[0])[groups.batch + groups.rows..]);
-                let [down, across] = self.tiles(m, n);
-                words.copy_from_slice(&[m, n, k, down, across]);
+                let (first, second) = (groups.batch, groups.batch + groups.rows);
+                let of = |sizes: &[u32]| elements(sizes).unwrap_or(0);
+                let k = of(&self.graph.shape(self.graph.entry(*node).inputs[0])[second..]);
+                product = [of(&shape[..first]), of(&shape[first..second]), of(&shape[second..])];
+                words[..3].copy_from_slice(&[product[1], product[2], k]);
                 words.extend(&layout.words);
-                count = batch * down * across * group;
-                work.operations = 2.0 * f64::from(size) * f64::from(k);
-                Anchor::Product { left: layout.left, right: layout.right }
+                work.products = 2.0 * f64::from(size) * f64::from(k);
+                anchor = Anchor::Product { left: layout.left, right: layout.right };
             }
-        };
+        }
         let layout = layout::stage(&draft.stage.readings, &draft.domain, &[draft.domain.len()], source_of);
         words.extend(&layout.words);
         let stores: Vec<Expr> = members.iter().map(|node| draft.values[node]).collect();
         let program = draft.stage.program(&stores, numbers.len() as u32);
         work.operations += f64::from(size) * program.instructions.len() as f64;
+        work.elements = reads.iter().chain(members).map(|&node| f64::from(self.graph.size(node))).sum();
         numbers.extend(&draft.stage.numbers);
         let outputs = members.iter().map(|node| slots[node]).collect();
         let finish = KernelStage { rank: layout.rank(), views: layout.views, program, outputs };
         let what = self.what(draft);
-        let fused = Fused { name: format!("tensor: {what}"), anchor, finish };
-        let mut used: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
-        used.sort_unstable_by_key(|(slot, _)| *slot);
-        work.elements = reads.iter().chain(members).map(|&node| f64::from(self.graph.size(node))).sum();
-        let table = (plan.table.len() as u32, words.len() as u32);
-        plan.table.extend(&words);
-        plan.table.resize(plan.table.len().next_multiple_of(self.target.limits.offset_alignment as usize), 0);
+        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish };
+        let mut launches = Vec::with_capacity(self.targets.len());
+        for (target, table) in self.targets.iter().zip(&mut plan.tables) {
+            let mut count = size;
+            if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
+                *folding = target.folding(&prologue.stage, outer, size, each);
+                if *folding == Folding::Group {
+                    count = size * target.limits.group_size;
+                }
+            }
+            if let Anchor::Product { .. } = fused.anchor {
+                let [batch, m, n] = product;
+                let [down, across] = target.tiles(m, n);
+                words[3..5].copy_from_slice(&[down, across]);
+                count = batch * down * across * target.limits.group_size;
+            }
+            let place = (table.len() as u32, words.len() as u32);
+            table.extend(&words);
+            table.resize(table.len().next_multiple_of(target.limits.offset_alignment as usize), 0);
+            launches.push(Launch { source: fused.source(), table: Some(place), count, words: Default::default() });
+        }
         let constants = (!numbers.is_empty()).then(|| {
             let place = (plan.constants, numbers.len() as u32);
             let position = |node: &Node| self.request.numbers.iter().position(|(known, _)| known == node).unwrap_or(0) as u32;
             plan.numbers.push((place.0, numbers.iter().map(position).collect()));
-            plan.constants = (place.0 + place.1).next_multiple_of(self.target.limits.offset_alignment);
+            let alignment = self.targets.iter().map(|target| target.limits.offset_alignment).max().unwrap_or(1);
+            plan.constants = (place.0 + place.1).next_multiple_of(alignment);
             place
         });
-        Step { source: fused.source(), what, bindings: used, table: Some(table), constants, count, words: Default::default(), work }
-    }
-
-    /// Tiles of a product along its rows and columns.
-    fn tiles(&self, m: u32, n: u32) -> [u32; 2] {
-        if self.target.cpu {
-            return [m.div_ceil(PRODUCT_ROWS), 1];
-        }
-        // As `shaders/tile.wgsl` has them.
-        let columns = 1u32 << (self.target.limits.group_size.trailing_zeros() / 2);
-        let rows = self.target.limits.group_size / columns;
-        [m.div_ceil(8 * rows), n.div_ceil(8 * columns)]
-    }
-
-    /// Who folds: lanes next to each other should read what lies next to each other.
-    fn folding(&self, prologue: &Stage, outer: usize, results: u32, each: u32) -> Folding {
-        let lies = |view: &View, axes: std::ops::Range<usize>| view.axes[axes].iter().any(|axis| axis.size > 1 && axis.stride == 1);
-        let tensors = prologue.readings.iter().filter(|reading| matches!(reading.origin, Origin::Tensor(_)));
-        let (mut along, mut across) = (0, 0);
-        for reading in tensors {
-            let rank = reading.view.axes.len();
-            along += u32::from(lies(&reading.view, outer..rank));
-            across += u32::from(lies(&reading.view, 0..outer));
-        }
-        let apart = across > along;
-        match self.target.cpu {
-            true if apart => Folding::Lane,
-            true => Folding::Group,
-            false if each < FEWEST_PER_GROUP || apart && results >= 1024 => Folding::Lane,
-            false if u64::from(results) * u64::from(self.target.limits.group_size) > self.target.limits.max_items().min(u32::MAX.into()) => Folding::Lane,
-            false => Folding::Group,
-        }
+        let mut bindings: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
+        bindings.sort_unstable_by_key(|(slot, _)| *slot);
+        Step { what, bindings, constants, work, launches }
     }
 
     /// A kernel's operations, for people.
@@ -564,6 +546,39 @@ impl<'a> Fuser<'a> {
             (Some(anchor), count) => format!("{anchor} + {count} elementwise"),
             (None, 0) => "copy".into(),
             (None, count) => format!("{count} elementwise"),
+        }
+    }
+}
+
+impl Target {
+    /// Tiles of a product along its rows and columns.
+    fn tiles(&self, m: u32, n: u32) -> [u32; 2] {
+        if self.cpu {
+            return [m.div_ceil(PRODUCT_ROWS), 1];
+        }
+        // As `shaders/tile.wgsl` has them.
+        let columns = 1u32 << (self.limits.group_size.trailing_zeros() / 2);
+        let rows = self.limits.group_size / columns;
+        [m.div_ceil(8 * rows), n.div_ceil(8 * columns)]
+    }
+
+    /// Who folds: lanes next to each other should read what lies next to each other.
+    fn folding(&self, prologue: &Stage, outer: usize, results: u32, each: u32) -> Folding {
+        let lies = |view: &View, axes: std::ops::Range<usize>| view.axes[axes].iter().any(|axis| axis.size > 1 && axis.stride == 1);
+        let (mut along, mut across) = (0, 0);
+        for reading in prologue.readings.iter().filter(|reading| matches!(reading.origin, Origin::Tensor(_))) {
+            let rank = reading.view.axes.len();
+            along += u32::from(lies(&reading.view, outer..rank));
+            across += u32::from(lies(&reading.view, 0..outer));
+        }
+        let apart = across > along;
+        let groups = u64::from(results) * u64::from(self.limits.group_size);
+        match self.cpu {
+            _ if groups > self.limits.max_items().min(u32::MAX.into()) => Folding::Lane,
+            true if apart => Folding::Lane,
+            true => Folding::Group,
+            false if each < FEWEST_PER_GROUP || apart && results >= 1024 => Folding::Lane,
+            false => Folding::Group,
         }
     }
 }

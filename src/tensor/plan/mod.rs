@@ -26,16 +26,24 @@ pub enum Ref {
 /// A kernel and what it is given.
 #[derive(Clone)]
 pub struct Step {
-    pub source: KernelSource,
     /// What it does, for people.
     pub what: String,
     pub bindings: Vec<(usize, Ref)>,
-    /// Its part of the layout table and of the constants: where, and how long.
-    pub table: Option<(u32, u32)>,
+    /// Its part of the constants: where, and how long.
     pub constants: Option<(u32, u32)>,
+    pub work: Work,
+    /// How it is launched on every target.
+    pub launches: Vec<Launch>,
+}
+
+/// A step on a target.
+#[derive(Clone)]
+pub struct Launch {
+    pub source: KernelSource,
+    /// Its part of the target's layout table: where, and how long.
+    pub table: Option<(u32, u32)>,
     pub count: u32,
     pub words: [u32; crate::device::PARAM_WORDS],
-    pub work: Work,
 }
 
 /// What a step moves and computes: what routing goes by.
@@ -43,6 +51,8 @@ pub struct Step {
 pub struct Work {
     pub elements: f64,
     pub operations: f64,
+    /// Those of products of matrices.
+    pub products: f64,
 }
 
 /// What is written, and by which steps it is needed.
@@ -60,7 +70,8 @@ pub struct Buffer {
 pub struct Plan {
     pub steps: Vec<Step>,
     pub buffers: Vec<Buffer>,
-    pub table: Vec<u32>,
+    /// The layout table of every target.
+    pub tables: Vec<Vec<u32>>,
     pub constants: u32,
     /// From where on among the constants which of the request's numbers stand.
     pub numbers: Vec<(u32, Vec<u32>)>,
@@ -75,8 +86,6 @@ pub struct Plan {
 pub struct Target {
     pub cpu: bool,
     pub limits: Limits,
-    /// Whether elementwise operations have a kernel each: to compare with.
-    pub unfused: bool,
 }
 
 /// What is to be computed: everything that plans depend on, and what they don't.
@@ -142,7 +151,9 @@ impl Request {
                     key.extend([14, *fold as u64, axes.len() as u64]);
                     key.extend(axes.iter().map(|&axis| u64::from(axis)));
                 }
-                Op::Product(groups) => key.extend([15, groups.batch as u64, groups.rows as u64, groups.depth as u64, groups.columns as u64]),
+                Op::Product(groups) => {
+                    key.extend([15, groups.batch as u64, groups.rows as u64, groups.depth as u64, groups.columns as u64])
+                }
                 Op::Special(special) => match *special {
                     Special::Attend { causal } => key.extend([16, causal.into()]),
                     Special::AttendQueries { causal } => key.extend([17, causal.into()]),
@@ -161,7 +172,7 @@ impl Request {
     }
 }
 
-/// Makes a plan.
-pub fn plan(graph: &Graph, request: &Request, outputs: &[Node], target: &Target) -> Result<Plan, Error> {
-    fuse::Fuser::new(graph, request, outputs, *target).plan()
+/// Makes a plan for devices to choose from; `unfused`, every operation has a kernel of its own, to compare with.
+pub fn plan(graph: &Graph, request: &Request, outputs: &[Node], targets: &[Target], unfused: bool) -> Result<Plan, Error> {
+    fuse::Fuser::new(graph, request, outputs, targets, unfused).plan()
 }

@@ -1,9 +1,10 @@
 //! Kernels that are written by hand.
 
-use super::{Ref, Step, Target, Work};
+use super::{Launch, Ref, Step, Target, Work};
+use crate::device::Limits;
 use crate::device::binding::*;
 use crate::error::Error;
-use crate::tensor::attention::{Attention, Launch, Windows, sum_rows};
+use crate::tensor::attention::{self, Attention, Windows, sum_rows};
 use crate::tensor::graph::{Graph, Node, Op, Special};
 
 /// The shapes of what a kernel writes.
@@ -18,23 +19,28 @@ fn attention(graph: &Graph, inputs: &[Node], causal: bool) -> Attention {
 }
 
 /// The step of a kernel whose operands are in `inputs` and whose results go to `results`.
-pub fn step(graph: &Graph, node: Node, target: &Target, inputs: &[Ref], results: &[Ref]) -> Result<Step, Error> {
+pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], results: &[Ref]) -> Result<Step, Error> {
     let entry = graph.entry(node);
     let Op::Special(special) = entry.op else { return Err(Error::Disposed("tensor")) };
-    let limits = &target.limits;
     let shape = |k: usize| graph.shape(entry.inputs[k]);
     let attention = |causal| attention(graph, &entry.inputs, causal);
-    let of_attention = [ARENA, DATA, VECTOR_IN, JACOBIAN, STATE];
-    let (launch, slots, written): (Option<Launch>, &[usize], &[usize]) = match special {
-        Special::Attend { causal } => (attention(causal).forward(limits), &of_attention[..3], &[VECTOR_OUT, PARTIALS]),
-        Special::AttendQueries { causal } => (attention(causal).of_queries(limits), &of_attention, &[VECTOR_OUT]),
-        Special::AttendKeys { causal } => (attention(causal).of_keys(limits), &of_attention, &[VECTOR_OUT, PARTIALS]),
+    let launch = |limits: &Limits| match special {
+        Special::Attend { causal } => attention(causal).forward(limits),
+        Special::AttendQueries { causal } => attention(causal).of_queries(limits),
+        Special::AttendKeys { causal } => attention(causal).of_keys(limits),
         Special::Fold { n, step, dilation } => {
             let x = shape(0);
-            let windows = Windows { outer: x[0], length: n, inner: x[3], count: x[1], size: x[2], step, dilation };
-            (windows.fold(limits), &[VECTOR_IN], &[VECTOR_OUT])
+            Windows { outer: x[0], length: n, inner: x[3], count: x[1], size: x[2], step, dilation }.fold(limits)
         }
-        Special::SumRows { rows } => (sum_rows(rows, shape(0)[1], limits), &[VECTOR_IN, INDEX], &[VECTOR_OUT]),
+        Special::SumRows { rows } => sum_rows(rows, shape(0)[1], limits),
+    };
+    let of_attention = [ARENA, DATA, VECTOR_IN, JACOBIAN, STATE];
+    let (slots, written): (&[usize], &[usize]) = match special {
+        Special::Attend { .. } => (&of_attention[..3], &[VECTOR_OUT, PARTIALS]),
+        Special::AttendQueries { .. } => (&of_attention, &[VECTOR_OUT]),
+        Special::AttendKeys { .. } => (&of_attention, &[VECTOR_OUT, PARTIALS]),
+        Special::Fold { .. } => (&[VECTOR_IN], &[VECTOR_OUT]),
+        Special::SumRows { .. } => (&[VECTOR_IN, INDEX], &[VECTOR_OUT]),
     };
     let name = match special {
         Special::Attend { .. } => "attention",
@@ -42,29 +48,30 @@ pub fn step(graph: &Graph, node: Node, target: &Target, inputs: &[Ref], results:
         Special::Fold { .. } => "fold",
         Special::SumRows { .. } => "sum of rows",
     };
-    let Some(Launch { kernel, count, words }) = launch else {
+    let launched = |target: &Target| {
+        let attention::Launch { kernel, count, words } = launch(&target.limits)?;
+        Some(Launch { source: kernel.source(), table: None, count, words })
+    };
+    let Some(launches) = targets.iter().map(launched).collect::<Option<Vec<Launch>>>() else {
         return Err(Error::Limits(format!("{name}: more work than one dispatch of this device can have; cut the batch")));
     };
     let elements = |node: &Node| f64::from(graph.size(*node));
     let size: f64 = entry.inputs.iter().map(elements).sum();
-    let operations = match special {
-        Special::Fold { .. } | Special::SumRows { .. } => size,
+    let (operations, products) = match special {
+        Special::Fold { .. } | Special::SumRows { .. } => (size, 0.0),
         // Two products of matrices, each an operation and an addition an entry; five on the way back, in two kernels.
         Special::Attend { causal } | Special::AttendQueries { causal } | Special::AttendKeys { causal } => {
             let Attention { batches, queries, keys, depth, width, .. } = attention(causal);
             let products = if matches!(special, Special::Attend { .. }) { 2.0 } else { 4.0 };
-            products * f64::from(batches) * f64::from(queries) * f64::from(keys) * f64::from(depth + width)
+            (0.0, products * f64::from(batches) * f64::from(queries) * f64::from(keys) * f64::from(depth + width))
         }
     };
     let bindings = slots.iter().copied().zip(inputs.iter().copied()).chain(written.iter().copied().zip(results.iter().copied()));
     Ok(Step {
-        source: kernel.source(),
         what: name.into(),
         bindings: bindings.collect(),
-        table: None,
         constants: None,
-        count,
-        words,
-        work: Work { elements: size + entry.parts.iter().flatten().map(|&size| f64::from(size)).sum::<f64>(), operations },
+        work: Work { elements: size + entry.parts.iter().flatten().map(|&size| f64::from(size)).sum::<f64>(), operations, products },
+        launches,
     })
 }

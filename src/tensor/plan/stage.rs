@@ -226,10 +226,14 @@ impl Stage {
 
     /// Tensors that are read.
     pub fn tensors(&self) -> Vec<Node> {
-        let mut all: Vec<Node> = self.readings.iter().filter_map(|reading| match reading.origin {
-            Origin::Tensor(node) => Some(node),
-            Origin::Address | Origin::One => None,
-        }).collect();
+        let mut all: Vec<Node> = self
+            .readings
+            .iter()
+            .filter_map(|reading| match reading.origin {
+                Origin::Tensor(node) => Some(node),
+                Origin::Address | Origin::One => None,
+            })
+            .collect();
         all.sort_unstable();
         all.dedup();
         all

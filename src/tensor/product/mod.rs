@@ -12,7 +12,7 @@
 //! **Same bits, however the work is cut, and wherever.** An entry is Σ over blocks of [`DEPTH`] products, first to last, of Σ over
 //! the block's products, first to last. Threads, tiles, rows that are multiplied apart, and the width of vectors change nothing of
 //! it: every lane is a sum of its own, and a product and a sum are rounded separately, as wasm does. Contracting them (AVX2 has the
-//! instruction) was measured to be worth 3–20 % on a processor that multiplies and adds side by side (Zen 4).
+//! instruction) was measured to be worth 2–20 % on a processor that multiplies and adds side by side (Zen 4).
 
 mod pack;
 mod tile;

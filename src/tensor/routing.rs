@@ -1,0 +1,165 @@
+//! Which device runs what.
+//!
+//! Where a GPU is the session's device, the CPU stands beside it, and every step of a plan goes to the one that is done
+//! with it sooner by a model of four numbers a device: what a launch takes, what moving bytes and computing take, and what
+//! it takes to bring operands over. The numbers are measured once and can be given ([`Rates`]): with the same numbers, the
+//! same steps go the same way, to the last bit.
+
+use super::plan::{Plan, Ref, Step};
+
+/// One of the devices of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// The session's own.
+    Device = 0,
+    /// The CPU beside it.
+    Cpu = 1,
+}
+
+impl Place {
+    pub const ALL: [Self; 2] = [Self::Device, Self::Cpu];
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Device => Self::Cpu,
+            Self::Cpu => Self::Device,
+        }
+    }
+}
+
+/// Who decides.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Mode {
+    /// The model, once there are numbers for it; the session's device before.
+    #[default]
+    Auto,
+    Device,
+    Cpu,
+}
+
+/// What a device takes.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rates {
+    /// Microseconds of a launch.
+    pub launch_us: f64,
+    /// Gigabytes a second, read and written.
+    pub gigabytes: f64,
+    /// Thousands of millions of operations a second: elementwise, and of products of matrices.
+    pub gigaops: f64,
+    pub product_gigaops: f64,
+}
+
+/// What both devices take, and bringing something from the session's device to the CPU and back.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    pub device: Rates,
+    pub cpu: Rates,
+    /// Microseconds until something is read back, and gigabytes a second either way.
+    pub readback_us: f64,
+    pub transfer_gigabytes: f64,
+}
+
+/// Where every step runs, and why.
+#[derive(Clone, Default, Debug)]
+pub struct Route {
+    pub steps: Vec<(Place, String)>,
+}
+
+#[derive(Default)]
+pub struct Router {
+    mode: Mode,
+    model: Option<Model>,
+    version: u64,
+}
+
+impl Rates {
+    /// Microseconds of a step, but for bringing operands.
+    fn us(&self, step: &Step, bytes_of_real: f64) -> f64 {
+        let moved = step.work.elements * bytes_of_real / (self.gigabytes * 1e3);
+        let computed = step.work.operations / (self.gigaops * 1e3) + step.work.products / (self.product_gigaops * 1e3);
+        self.launch_us + moved.max(computed)
+    }
+}
+
+impl Router {
+    /// Changes with everything that routes depend on.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub fn model(&self) -> Option<Model> {
+        self.model
+    }
+
+    pub fn set(&mut self, mode: Mode, model: Option<Model>) {
+        if (mode, model) != (self.mode, self.model) {
+            (self.mode, self.model) = (mode, model);
+            self.version += 1;
+        }
+    }
+
+    /// Where a plan runs whose leaves are in these places (a bit each) and have so many elements.
+    pub fn route(&self, plan: &Plan, leaves: &[u8], sizes: &[f64], beside: bool) -> Route {
+        let all = |place: Place, reason: &str| Route { steps: vec![(place, reason.to_string()); plan.steps.len()] };
+        match (self.mode, self.model) {
+            _ if !beside => all(Place::Device, "the only device"),
+            (Mode::Device, _) => all(Place::Device, "asked for"),
+            (Mode::Cpu, _) => all(Place::Cpu, "asked for"),
+            (Mode::Auto, None) => all(Place::Device, "nothing was measured"),
+            (Mode::Auto, Some(model)) => model.route(plan, leaves, sizes),
+        }
+    }
+}
+
+impl Model {
+    /// Step by step, operands where they were made.
+    fn route(&self, plan: &Plan, leaves: &[u8], sizes: &[f64]) -> Route {
+        const BYTES: f64 = 4.0;
+        let mut buffers = vec![0u8; plan.buffers.len()];
+        let mut leaves = leaves.to_vec();
+        let mut steps = Vec::with_capacity(plan.steps.len());
+        for (number, step) in (0u32..).zip(&plan.steps) {
+            let cost = |place: Place| {
+                let rates = if place == Place::Device { &self.device } else { &self.cpu };
+                let (mut bytes, mut waits) = (0.0, false);
+                for (_, reference) in &step.bindings {
+                    let (places, elements, written) = match *reference {
+                        Ref::Leaf(leaf) => (leaves[leaf as usize], sizes[leaf as usize], false),
+                        Ref::Buffer(buffer) => {
+                            let of = &plan.buffers[buffer as usize];
+                            (buffers[buffer as usize], f64::from(of.elements), of.first == number)
+                        }
+                    };
+                    if written || places & 1 << place as u8 != 0 {
+                        continue;
+                    }
+                    // What is the host's, the CPU has.
+                    if places == 0 && place == Place::Cpu {
+                        continue;
+                    }
+                    bytes += elements * BYTES;
+                    waits |= places != 0 && place == Place::Cpu;
+                }
+                let bringing = bytes / (self.transfer_gigabytes * 1e3) + if waits { self.readback_us } else { 0.0 };
+                (rates.us(step, BYTES), bringing)
+            };
+            let [(device, to_device), (cpu, to_cpu)] = Place::ALL.map(cost);
+            let place = if cpu + to_cpu < device + to_device { Place::Cpu } else { Place::Device };
+            let reason = format!("device {device:.1} + {to_device:.1} µs, cpu {cpu:.1} + {to_cpu:.1} µs");
+            for (_, reference) in &step.bindings {
+                match *reference {
+                    Ref::Leaf(leaf) => leaves[leaf as usize] |= 1 << place as u8,
+                    Ref::Buffer(buffer) => buffers[buffer as usize] |= 1 << place as u8,
+                }
+            }
+            steps.push((place, reason));
+        }
+        Route { steps }
+    }
+}

@@ -1,0 +1,210 @@
+//! Operation by operation, at ragged sizes.
+
+use super::Bench;
+use super::support::{Random, fresh_seed as fresh};
+use leastwise::kernel::fused::Fold;
+use leastwise::tensor::operations::elementwise;
+
+const UNARY: [&str; 22] = [
+    "neg", "abs", "floor", "ceil", "round", "exp", "exp2", "expm1", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "softplus", "relu",
+    "gelu", "silu", "square", "sign", "cbrt", "log1p",
+];
+const BINARY: [&str; 8] = ["add", "sub", "mul", "less", "lessEqual", "maximum", "minimum", "equal"];
+const SIZES: [u32; 6] = [1, 63, 65, 500, 1000, 997];
+
+#[test]
+fn elementwise_operations() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        for size in SIZES {
+            let (a, b) = (bench.random(&mut random, &[size]), bench.random(&mut random, &[size]));
+            let mut nodes = Vec::new();
+            for name in UNARY {
+                nodes.push(bench.graph().apply(name, &[a]).unwrap());
+            }
+            for name in BINARY {
+                nodes.push(bench.graph().apply(name, &[a, b]).unwrap());
+            }
+            let positive = bench.graph().apply_number("add", b, 2.5).unwrap();
+            for name in ["sqrt", "rsqrt", "log"] {
+                nodes.push(bench.graph().apply(name, &[positive]).unwrap());
+            }
+            for name in ["div", "pow"] {
+                let base = bench.graph().apply_number("add", a, 1.5).unwrap();
+                nodes.push(bench.graph().apply(name, &[base, positive]).unwrap());
+            }
+            bench.check(&format!("seed {seed}, {size}"), &nodes, 4.0);
+        }
+    }
+    assert!(elementwise("nothing").is_none());
+}
+
+#[test]
+fn broadcasting_follows_numpy() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        let shapes: [(&[u32], &[u32], &[u32]); 8] = [
+            (&[], &[3], &[3]),
+            (&[2, 1, 5], &[7, 1], &[2, 7, 5]),
+            (&[1], &[4, 1, 3], &[4, 1, 3]),
+            (&[63, 1], &[1, 65], &[63, 65]),
+            (&[0, 3], &[1, 3], &[0, 3]),
+            (&[5, 0], &[1], &[5, 0]),
+            (&[2, 3, 1, 4, 1, 2], &[3, 5, 1, 3, 1], &[2, 3, 5, 4, 3, 2]),
+            (&[1, 1], &[1, 1, 1], &[1, 1, 1]),
+        ];
+        for (left, right, result) in shapes {
+            let (a, b) = (bench.random(&mut random, left), bench.random(&mut random, right));
+            let sum = bench.graph().apply("sub", &[a, b]).unwrap();
+            assert_eq!(bench.graph().shape(sum), result);
+            bench.check(&format!("seed {seed}, {left:?} and {right:?}"), &[sum], 2.0);
+        }
+        let (a, b) = (bench.random(&mut random, &[2, 3]), bench.random(&mut random, &[2]));
+        let refused = bench.graph().apply("add", &[a, b]).unwrap_err().to_string();
+        assert_eq!(refused, "\"add\": shapes [2, 3] and [2] do not broadcast: axes from the last on must be equal, or 1");
+    }
+}
+
+#[test]
+fn movements() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        let a = bench.random(&mut random, &[5, 7, 3]);
+        let graph = bench.graph();
+        let turned = graph.transpose(a, &[2.0, 0.0, 1.0]).unwrap();
+        let flat = graph.reshape(turned, &[-1.0]).unwrap();
+        let backwards = graph.slice(a, 1.0, f64::NAN, f64::NAN, -2.0).unwrap();
+        let part = graph.slice(backwards, -1.0, 1.0, f64::NAN, 1.0).unwrap();
+        let padded = graph.pad(part, 0.0, 2.0, 1.0, 0.5).unwrap();
+        let windows = graph.window(a, 1.0, 3.0, 2.0, 1.0).unwrap();
+        let dilated = graph.window(padded, 0.0, 2.0, 1.0, 3.0).unwrap();
+        let none = graph.slice(a, 0.0, 4.0, 2.0, 1.0).unwrap();
+        assert_eq!(graph.shape(none), [0, 7, 3]);
+        let joined = graph.concat(&[a, part, a], 1.0);
+        assert!(joined.is_err());
+        let mut joined = Vec::new();
+        for k in 0..9 {
+            joined.push(graph.slice(a, 1.0, f64::from(k % 7), 7.0, 1.0).unwrap());
+        }
+        let joined = graph.concat(&joined, 1.0).unwrap();
+        let square = graph.apply("exp", &[windows]).unwrap();
+        let negative = graph.apply("cos", &[padded]).unwrap();
+        let edged = graph.pad(negative, 2.0, 1.0, 1.0, 0.0).unwrap();
+        bench.check(&format!("seed {seed}"), &[turned, flat, backwards, part, padded, windows, dilated, none, joined, square, edged], 4.0);
+    }
+}
+
+#[test]
+fn reductions() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        for shape in [&[1u32][..], &[63], &[65, 3], &[3, 500], &[2, 7, 129], &[40_000], &[33, 0]] {
+            let a = bench.random(&mut random, shape);
+            let mut nodes = Vec::new();
+            for axis in 0..shape.len() {
+                for fold in [Fold::Sum, Fold::Max, Fold::Min] {
+                    if shape[axis] > 0 || fold == Fold::Sum {
+                        nodes.push(bench.graph().reduce("reduce", fold, a, &[axis as f64], axis % 2 == 0).unwrap());
+                    }
+                }
+                if shape[axis] > 0 {
+                    nodes.push(bench.graph().argmax(a, axis as f64).unwrap());
+                    nodes.push(bench.graph().softmax(a, axis as f64).unwrap());
+                    nodes.push(bench.graph().log_softmax(a, axis as f64).unwrap());
+                }
+            }
+            nodes.push(bench.graph().reduce("sum", Fold::Sum, a, &[], false).unwrap());
+            if !shape.contains(&0) {
+                nodes.push(bench.graph().mean(a, &[], false).unwrap());
+                let turned = bench.graph().transpose(a, &[]).unwrap();
+                nodes.push(bench.graph().layer_norm(turned, None, None, 1e-5).unwrap());
+            }
+            bench.check(&format!("seed {seed}, {shape:?}"), &nodes, 60.0);
+        }
+        let empty = bench.tensor(&[], &[0]);
+        let refused = bench.graph().reduce("max", Fold::Max, empty, &[], false).unwrap_err().to_string();
+        assert_eq!(refused, "\"max\": there is no extreme of no elements");
+    }
+}
+
+#[test]
+fn products() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        let shapes: [(&[u32], &[u32]); 11] = [
+            (&[1, 1], &[1, 1]),
+            (&[63, 65], &[65, 31]),
+            (&[130, 17], &[17, 257]),
+            (&[3], &[3]),
+            (&[4, 3], &[3]),
+            (&[3], &[3, 5]),
+            (&[2, 5, 7], &[7, 3]),
+            (&[4, 1, 5, 7], &[3, 7, 2]),
+            (&[5, 0], &[0, 4]),
+            (&[0, 5], &[5, 4]),
+            (&[2, 70, 9], &[2, 9, 70]),
+        ];
+        for (left, right) in shapes {
+            let (a, b) = (bench.random(&mut random, left), bench.random(&mut random, right));
+            let product = bench.graph().matmul(a, b).unwrap();
+            let mut nodes = vec![product];
+            if left.len() >= 2 && right.len() == 2 {
+                // A row that is added, and what follows, in the product's own kernel.
+                let bias = bench.random(&mut random, &[right[1]]);
+                let sum = bench.graph().apply("add", &[product, bias]).unwrap();
+                nodes.push(bench.graph().apply("gelu", &[sum]).unwrap());
+                let turned = bench.graph().transpose(a, &[]).unwrap();
+                let turned = bench.graph().reshape(turned, &left.iter().map(|&n| f64::from(n)).collect::<Vec<_>>()).unwrap();
+                nodes.push(bench.graph().matmul(turned, b).unwrap());
+            }
+            bench.check(&format!("seed {seed}, {left:?} × {right:?}"), &nodes, 20.0);
+        }
+        let (a, b) = (bench.random(&mut random, &[2, 3]), bench.random(&mut random, &[4, 5]));
+        assert!(bench.graph().matmul(a, b).unwrap_err().to_string().contains("[2, 3] times [4, 5]"));
+    }
+}
+
+#[test]
+fn convolutions_and_pools() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        for (images, filters, step, padding, dilation) in [
+            ([2, 3, 8, 9], [4, 3, 3, 2], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]),
+            ([1, 1, 5, 5], [1, 1, 5, 5], [1.0, 1.0], [2.0, 1.0], [1.0, 1.0]),
+            ([3, 2, 11, 7], [5, 2, 3, 3], [2.0, 3.0], [1.0, 1.0], [2.0, 1.0]),
+        ] {
+            let (x, w) = (bench.random(&mut random, &images), bench.random(&mut random, &filters));
+            let convolved = bench.graph().conv2d(x, w, step, padding, dilation).unwrap();
+            let pooled = bench.graph().max_pool2d(x, [3.0, 2.0], [2.0, 2.0], [1.0, 0.0]).unwrap();
+            bench.check(&format!("seed {seed}, {images:?}"), &[convolved, pooled], 20.0);
+        }
+    }
+}
+
+#[test]
+fn attention_embedding_and_cross_entropy() {
+    let seed = fresh();
+    for mut bench in Bench::all() {
+        let mut random = Random::new(seed);
+        for (n, m, d, e, causal) in [(1, 1, 1, 1, false), (33, 65, 8, 5, false), (47, 47, 16, 16, true)] {
+            let [q, k] = [n, m].map(|rows| bench.random(&mut random, &[2, 3, rows, d]));
+            let v = bench.random(&mut random, &[2, 3, m, e]);
+            let attended = bench.graph().attention(q, k, v, 1.0 / f64::from(d).sqrt(), causal).unwrap();
+            bench.check(&format!("seed {seed}, attention {n}, {m}, {d}, {e}"), &[attended], 30.0);
+        }
+        let table = bench.random(&mut random, &[10, 3]);
+        let rows = bench.graph().numbers(vec![3, 9, 3, 0, 0, 7], vec![2, 3]);
+        let gathered = bench.graph().gather(table, rows).unwrap();
+        let squared = bench.graph().apply("square", &[gathered]).unwrap();
+        let logits = bench.random(&mut random, &[6, 10]);
+        let labels = bench.graph().numbers(vec![3, 9, 3, 0, 0, 7], vec![6]);
+        let loss = bench.graph().cross_entropy(logits, labels).unwrap();
+        bench.check(&format!("seed {seed}"), &[gathered, squared, loss], 20.0);
+    }
+}

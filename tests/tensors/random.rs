@@ -1,0 +1,112 @@
+//! Random graphs: fused, unfused and the other evaluator agree.
+
+use super::Bench;
+use super::support::{Random, fresh_seed};
+use leastwise::kernel::fused::Fold;
+use leastwise::tensor::graph::{Graph, Node};
+
+const SIZES: [u32; 6] = [1, 2, 3, 5, 7, 31];
+
+fn pick<T: Copy>(random: &mut Random, all: &[T]) -> T {
+    all[random.below(all.len() as u64) as usize]
+}
+
+/// One more operation on some of what is there; none where shapes do not fit.
+fn grow(graph: &mut Graph, random: &mut Random, nodes: &[Node]) -> Option<Node> {
+    let a = pick(random, nodes);
+    let b = pick(random, nodes);
+    let rank = graph.shape(a).len() as u64;
+    let axis = |random: &mut Random| random.below(rank.max(1)) as f64;
+    let fold = |random: &mut Random| pick(random, &[Fold::Sum, Fold::Max, Fold::Min]);
+    let small = |graph: &mut Graph, node: Node| graph.apply("tanh", &[node]).ok();
+    match random.below(14) {
+        0..=2 => {
+            let name = pick(random, &["add", "sub", "mul", "maximum", "less"]);
+            graph.apply(name, &[a, b]).ok().filter(|&node| graph.size(node) < 20_000)
+        }
+        3 | 4 => {
+            let name = pick(random, &["sin", "tanh", "sigmoid", "relu", "neg", "gelu", "abs"]);
+            graph.apply(name, &[a]).ok()
+        }
+        5 => graph.transpose(a, &[]).ok(),
+        6 => {
+            let size = f64::from(graph.size(a));
+            graph.reshape(a, &[pick(random, &[1.0, size]), -1.0]).ok()
+        }
+        7 => {
+            let axis = axis(random);
+            graph.slice(a, axis, pick(random, &[0.0, 1.0, -2.0, f64::NAN]), f64::NAN, pick(random, &[1.0, 2.0, -1.0])).ok()
+        }
+        8 => {
+            let axis = axis(random);
+            graph.pad(a, axis, random.below(3) as f64, random.below(3) as f64, pick(random, &[0.0, 0.5])).ok()
+        }
+        9 => {
+            let axis = axis(random);
+            graph.window(a, axis, 2.0, pick(random, &[1.0, 2.0]), 1.0).ok().filter(|&node| graph.size(node) < 20_000)
+        }
+        10 => {
+            let (axis, fold) = (axis(random), fold(random));
+            let reduced = graph.reduce("reduce", fold, a, &[axis], random.below(2) == 0).ok()?;
+            small(graph, reduced)
+        }
+        11 => {
+            let product = graph.matmul(a, b).ok().filter(|&node| graph.size(node) < 20_000)?;
+            small(graph, product)
+        }
+        12 => {
+            let turned = graph.transpose(b, &[]).ok()?;
+            let product = graph.matmul(a, turned).ok().filter(|&node| graph.size(node) < 20_000)?;
+            small(graph, product)
+        }
+        _ => {
+            let axis = axis(random);
+            graph.concat(&[a, a, a], axis).ok().filter(|&node| graph.size(node) < 20_000)
+        }
+    }
+}
+
+/// Grows a graph and computes some of its nodes.
+fn round(bench: &mut Bench, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut nodes = Vec::new();
+    for _ in 0..4 {
+        let rank = random.below(4);
+        let shape: Vec<u32> = (0..rank).map(|_| pick(&mut random, &SIZES)).collect();
+        nodes.push(bench.random(&mut random, &shape));
+    }
+    for _ in 0..24 {
+        if let Some(node) = grow(bench.graph(), &mut random, &nodes).filter(|&node| bench.graph().size(node) > 0) {
+            nodes.push(node);
+        }
+    }
+    let count = 1 + random.below(4) as usize;
+    let mut asked: Vec<Node> = (0..count).map(|_| pick(&mut random, &nodes)).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    // Steps that count: what is computed by halves is told apart.
+    let differs = |name: &str| format!("seed {seed}, {name}");
+    asked.iter().for_each(|&node| {
+        bench.graph().hold(node);
+    });
+    let right = super::reference::values(&bench.tensors.graph, &asked, &Default::default());
+    for (found, right) in bench.read(&asked).iter().zip(&right) {
+        // A comparison of what rounding decides may come out either way.
+        let differing = found.iter().zip(right).filter(|(a, b)| (*a - *b).abs() > 1e-3 * (1.0 + b.abs())).count();
+        let few = if bench.epsilon() < 1e-10 { 0 } else { 1 + right.len() / 20 };
+        assert!(differing <= few, "{}: {}: {differing} of {} elements", bench.name, differs("values"), right.len());
+    }
+}
+
+#[test]
+fn fused_and_unfused_graphs_agree() {
+    let seed = fresh_seed();
+    for (mut bench, rounds) in Bench::all().into_iter().zip([200, 100, 40, 20]) {
+        for number in 0..rounds {
+            bench.tensors.unfused = false;
+            round(&mut bench, seed + number);
+            bench.tensors.unfused = true;
+            round(&mut bench, seed + number);
+        }
+    }
+}
