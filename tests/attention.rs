@@ -255,7 +255,8 @@ fn what_is_passed_on_agrees_with_central_differences() {
         let mut bench = Bench::cpu(Precision::F64, 16);
         let outcome = net.on(&mut bench);
         let mut loss = |net: &Net| net.forward(&mut bench).0.iter().zip(&net.slopes).map(|(result, slope)| result * slope).sum::<f64>();
-        let inputs: [(&str, fn(&mut Net) -> &mut Vec<f64>, &Vec<f64>); 3] = [
+        type Input = fn(&mut Net) -> &mut Vec<f64>;
+        let inputs: [(&str, Input, &Vec<f64>); 3] = [
             ("dQ", |net| &mut net.queries, &outcome.of_queries),
             ("dK", |net| &mut net.keys, &outcome.of_keys),
             ("dV", |net| &mut net.values, &outcome.of_values),
