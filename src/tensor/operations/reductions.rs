@@ -168,5 +168,5 @@ fn parts(inner: u32, outer: u32) -> Option<u32> {
     }
     // The divisor next to the root: as many parts as each has elements.
     let root = f64::from(inner).sqrt() as u32;
-    (32..=root).rev().find(|parts| inner % parts == 0)
+    (32..=root).rev().find(|parts| inner.is_multiple_of(*parts))
 }
