@@ -4,6 +4,7 @@
 //! nothing of the engine.
 
 mod indices;
+mod tensors;
 mod values;
 
 use crate::clock::now_ms;

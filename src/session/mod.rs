@@ -20,6 +20,7 @@ mod measure;
 mod searches;
 mod solvers;
 mod task;
+mod tensors;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
 mod tune;
@@ -33,6 +34,7 @@ pub use hessians::HessianForm;
 pub use indices::{Answer, singles};
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
+pub use tensors::{TensorSettings, TensorStatistics};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};
 
@@ -92,6 +94,8 @@ pub struct Session {
     indices: Indices,
     covariances: HashMap<u32, covariances::Entry>,
     next_covariance: u32,
+    /// Tensors of f32, and of f64.
+    worlds: [Option<Box<tensors::World>>; 2],
 }
 
 /// Statistics of a term's kernels.
@@ -127,6 +131,7 @@ impl Session {
             indices: Indices::default(),
             covariances: HashMap::new(),
             next_covariance: 0,
+            worlds: [None, None],
         }
     }
 
@@ -391,6 +396,7 @@ impl Session {
             self.free_problem(problem as u32);
         }
         self.tasks.clear();
+        self.worlds = [None, None];
         if let Device::Wgpu(device) = &mut self.device {
             device.dispose();
         }

@@ -11,6 +11,7 @@ use super::graduated::{Graduated, GraduatedTask};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
+use super::tensors::TensorTask;
 use super::tune::Tune;
 use super::{Entry, Session, SolverEntry};
 use crate::anneal::cluster::Outcome;
@@ -81,6 +82,9 @@ pub(super) enum Task {
     Save(Saving),
     Backward(BackwardTask),
     Graduated(Box<GraduatedTask>),
+    Tensors(Box<TensorTask>),
+    /// What went wrong while another task waited for it.
+    Failed(Error),
 }
 
 impl Task {
@@ -123,7 +127,7 @@ impl Task {
             Self::Save(saving) => Some(saving.problem),
             Self::Backward(task) => Some(task.problem),
             Self::Graduated(task) => Some(task.problem),
-            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) => None,
+            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) | Self::Tensors(_) | Self::Failed(_) => None,
         }
     }
 }
@@ -162,6 +166,8 @@ impl Session {
             Task::Save(saving) => self.resume_saving(saving, deadline),
             Task::Backward(_) => self.resume_backward(&mut running, deadline),
             Task::Graduated(task) => self.resume_graduated(task, deadline),
+            Task::Tensors(tensors) => self.resume_tensors(task, tensors, deadline),
+            Task::Failed(error) => Err(error.clone()),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
         let unfinished =
@@ -302,7 +308,8 @@ impl Session {
             Task::Constrained(task) => self.end(number, task.into_inner()),
             Task::Backward(task) => self.end_backward(task),
             Task::Graduated(task) => self.end_graduated(*task),
-            Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
+            Task::Tensors(task) => self.end_tensors(number, *task),
+            Task::Failed(_) | Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }
 }

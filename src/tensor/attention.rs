@@ -48,15 +48,15 @@ pub struct Attention {
     pub keys: u32,
     /// Entries of a query and of a key; at least one.
     pub depth: u32,
-    /// Entries of a value.
+    /// Entries of a value; at least one.
     pub width: u32,
     /// Whether query i sees keys 0 … i only (with other numbers of queries and keys, too: PyTorch's `is_causal`).
     pub causal: bool,
 }
 
 impl Attention {
-    /// O and L. As of all three, `None` without a key or an entry of keys, and where the device can't have so many workgroups: then
-    /// batches are to be cut.
+    /// O and L. As of all three, `None` without keys or entries, and where the device can't have so many workgroups: then batches
+    /// are to be cut.
     pub fn forward(&self, limits: &Limits) -> Option<Launch> {
         self.launch(Fixed::Attend, self.queries, self.width, limits)
     }
@@ -73,7 +73,7 @@ impl Attention {
 
     /// A workgroup has a tile of rows, and a stretch of the entries of what it sums up.
     fn launch(&self, kernel: Fixed, rows: u32, entries: u32, limits: &Limits) -> Option<Launch> {
-        if self.keys == 0 || self.depth == 0 {
+        if self.keys == 0 || self.depth == 0 || self.width == 0 {
             return None;
         }
         let tiles = u64::from(rows).div_ceil(twins::tall(limits.group_size) as u64);

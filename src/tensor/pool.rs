@@ -36,10 +36,26 @@ pub struct PoolStatistics {
     pub evictions: u64,
 }
 
+impl PoolStatistics {
+    /// With those of another pool.
+    pub fn with(&self, other: &Self) -> Self {
+        Self {
+            live: self.live + other.live,
+            pooled: self.pooled + other.pooled,
+            peak: self.peak + other.peak,
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            evictions: self.evictions + other.evictions,
+        }
+    }
+}
+
 pub struct Pool {
     /// What was given back, the latest last, with the time.
     kept: BTreeMap<(u8, u32), VecDeque<(BufferId, u64)>>,
     clock: u64,
+    /// When what is being recorded began: of what was given back since, commands may be still to come.
+    epoch: u64,
     pub cap: u64,
     bytes_of_real: u64,
     statistics: PoolStatistics,
@@ -58,7 +74,7 @@ fn key(kind: Kind, class: u32) -> (u8, u32) {
 
 impl Pool {
     pub fn new(bytes_of_real: u64) -> Self {
-        Self { kept: BTreeMap::new(), clock: 0, cap: DEFAULT_CAP, bytes_of_real, statistics: PoolStatistics::default() }
+        Self { kept: BTreeMap::new(), clock: 0, epoch: 0, cap: DEFAULT_CAP, bytes_of_real, statistics: PoolStatistics::default() }
     }
 
     pub fn statistics(&self) -> PoolStatistics {
@@ -95,27 +111,36 @@ impl Pool {
     fn make(&mut self, device: &mut Device, kind: Kind, class: u32) -> Result<BufferId, DeviceError> {
         match device.allocate(kind, class, "tensor") {
             Err(DeviceError::OutOfMemory { .. }) if self.statistics.pooled > 0 => {
-                self.trim(device, 0);
+                self.destroy(device, 0, self.epoch);
                 device.allocate(kind, class, "tensor")
             }
             made => made,
         }
     }
 
-    pub fn give_back(&mut self, device: &mut Device, block: Block) {
+    pub fn give_back(&mut self, block: Block) {
         let bytes = self.bytes(block.kind, block.class);
         self.statistics.live -= bytes;
         self.clock += 1;
         self.kept.entry(key(block.kind, block.class)).or_default().push_back((block.buffer, self.clock));
         self.statistics.pooled += bytes;
-        self.trim(device, self.cap);
     }
 
-    /// Destroys what was given back longest ago, until no more than so many bytes are kept.
+    /// From now on commands are recorded that are played later.
+    pub fn begin(&mut self) {
+        self.epoch = self.clock;
+    }
+
+    /// Destroys what was given back longest ago, until no more than so many bytes are kept. Nothing may be recorded that is
+    /// still to be played.
     pub fn trim(&mut self, device: &mut Device, cap: u64) {
+        self.destroy(device, cap, u64::MAX);
+    }
+
+    fn destroy(&mut self, device: &mut Device, cap: u64, until: u64) {
         while self.statistics.pooled > cap {
             let oldest = self.kept.iter().filter_map(|(key, blocks)| Some((blocks.front()?.1, *key))).min();
-            let Some((_, key)) = oldest else { return };
+            let Some((_, key)) = oldest.filter(|(time, _)| *time <= until) else { return };
             let Some((buffer, _)) = self.kept.get_mut(&key).and_then(VecDeque::pop_front) else { return };
             device.free(buffer);
             self.statistics.evictions += 1;
@@ -149,7 +174,8 @@ mod tests {
         let (mut device, mut pool) = (device(), Pool::new(4));
         pool.cap = 3000 * 4;
         let blocks = [1024, 1280, 1536].map(|size| pool.take(&mut device, Kind::Real, size).unwrap());
-        blocks.map(|block| pool.give_back(&mut device, block));
+        blocks.map(|block| pool.give_back(block));
+        pool.trim(&mut device, pool.cap);
         // 1024 + 1280 + 1536 > 3000: the first is gone.
         assert_eq!(pool.statistics(), PoolStatistics { pooled: 2816 * 4, evictions: 1, misses: 3, peak: 3840 * 4, ..Default::default() });
         let again = pool.take(&mut device, Kind::Real, 1290).unwrap();

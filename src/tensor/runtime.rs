@@ -59,6 +59,21 @@ pub struct Statistics {
     pub nodes: u32,
 }
 
+impl Statistics {
+    /// With those of other tensors; of last evaluations, the larger ones.
+    pub fn with(&self, other: &Self) -> Self {
+        Self {
+            evaluations: self.evaluations + other.evaluations,
+            plans_made: self.plans_made + other.plans_made,
+            plans_reused: self.plans_reused + other.plans_reused,
+            kernels: self.kernels.max(other.kernels),
+            fused: self.fused.max(other.fused),
+            transfers: self.transfers + other.transfers,
+            nodes: self.nodes + other.nodes,
+        }
+    }
+}
+
 /// One step of the last evaluation, for people.
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -104,6 +119,7 @@ pub struct Evaluation {
     staging: Option<(Place, Block)>,
     /// Whether all that was asked for is stored.
     stored: bool,
+    begun: bool,
 }
 
 struct Moving {
@@ -144,29 +160,29 @@ impl Tensors {
     /// Destroys what is kept for later, and forgets plans.
     pub fn trim(&mut self, devices: &mut Devices) {
         for (_, compiled) in std::mem::take(&mut self.plans) {
-            self.drop_plan(devices, compiled);
+            self.drop_plan(compiled);
         }
         for place in Place::ALL {
             self.pools[place as usize].trim(devices.at(place), 0);
         }
     }
 
-    fn drop_plan(&mut self, devices: &mut Devices, compiled: Compiled) {
+    fn drop_plan(&mut self, compiled: Compiled) {
         for place in Place::ALL {
             for block in [compiled.tables[place as usize], compiled.constants[place as usize]].into_iter().flatten() {
-                self.pools[place as usize].give_back(devices.at(place), block);
+                self.pools[place as usize].give_back(block);
             }
         }
     }
 
     /// Gives back what no tensor has any more.
-    pub fn collect(&mut self, devices: &mut Devices) {
+    pub fn collect(&mut self) {
         for storage in std::mem::take(&mut self.graph.released) {
-            self.unuse(devices, storage);
+            self.unuse(storage);
         }
     }
 
-    fn unuse(&mut self, devices: &mut Devices, storage: Storage) {
+    fn unuse(&mut self, storage: Storage) {
         let Some(stored) = self.storages.get_mut(&storage) else { return };
         stored.users -= 1;
         if stored.users > 0 {
@@ -175,7 +191,7 @@ impl Tensors {
         let stored = self.storages.remove(&storage).map(|stored| stored.blocks).unwrap_or_default();
         for place in Place::ALL {
             if let Some(block) = stored[place as usize] {
-                self.pools[place as usize].give_back(devices.at(place), block);
+                self.pools[place as usize].give_back(block);
             }
         }
     }
@@ -239,6 +255,7 @@ impl Tensors {
             reading: Vec::new(),
             staging: None,
             stored: false,
+            begun: false,
         })
     }
 
@@ -288,7 +305,7 @@ impl Tensors {
             && let Some(oldest) = self.plans.iter().min_by_key(|(_, compiled)| compiled.used).map(|(key, _)| key.clone())
             && let Some(old) = self.plans.remove(&oldest)
         {
-            self.drop_plan(devices, old);
+            self.drop_plan(old);
         }
         self.statistics.plans_made += 1;
         let compiled = Compiled { plan, route, kernels, tables: [None; 2], constants: [None; 2], used: self.clock };
@@ -298,6 +315,9 @@ impl Tensors {
 
     /// What to play next; `readback` is what the last recording read.
     pub fn advance(&mut self, devices: &mut Devices, evaluation: &mut Evaluation, readback: &[f64]) -> Result<Next, Error> {
+        if !std::mem::replace(&mut evaluation.begun, true) {
+            self.pools.iter_mut().for_each(Pool::begin);
+        }
         let mut first = 0;
         for index in std::mem::take(&mut evaluation.reading) {
             let elements = self.graph.size(evaluation.read[index]) as usize;
@@ -305,7 +325,7 @@ impl Tensors {
             first += elements;
         }
         if evaluation.moving.is_none() {
-            self.unstage(devices, evaluation);
+            self.unstage(evaluation);
         }
         if !evaluation.stored {
             // The plan is taken out while it is worked with.
@@ -327,9 +347,9 @@ impl Tensors {
         Ok(Next::Done(evaluation.values.iter_mut().filter_map(Option::take).flatten().collect()))
     }
 
-    fn unstage(&mut self, devices: &mut Devices, evaluation: &mut Evaluation) {
+    fn unstage(&mut self, evaluation: &mut Evaluation) {
         if let Some((place, block)) = evaluation.staging.take() {
-            self.pools[place as usize].give_back(devices.at(place), block);
+            self.pools[place as usize].give_back(block);
         }
     }
 
@@ -349,10 +369,10 @@ impl Tensors {
                 from += elements as usize;
                 recording.push(Command::UploadReals { buffer: block.buffer, offset: 0, data });
             }
-            self.unstage(devices, evaluation);
+            self.unstage(evaluation);
         }
         let Some(&(place, _)) = compiled.route.steps.get(evaluation.next) else {
-            self.store_outputs(devices, evaluation, compiled);
+            self.store_outputs(evaluation, compiled);
             return Ok(None);
         };
         if recording.commands.is_empty()
@@ -367,7 +387,7 @@ impl Tensors {
             self.record(devices, evaluation, compiled, place, &mut recording)?;
         }
         if evaluation.next == compiled.plan.steps.len() {
-            self.store_outputs(devices, evaluation, compiled);
+            self.store_outputs(evaluation, compiled);
             self.read_at(devices, evaluation, place, &mut recording)?;
         }
         Ok(Some(Next::Run(place, recording)))
@@ -536,7 +556,7 @@ impl Tensors {
             if buffer.last as usize == number && !buffer.stays {
                 for of in Place::ALL {
                     if let Some(block) = blocks[of as usize].take() {
-                        self.pools[of as usize].give_back(devices.at(of), block);
+                        self.pools[of as usize].give_back(block);
                     }
                 }
             }
@@ -580,7 +600,7 @@ impl Tensors {
     }
 
     /// What was asked for is there.
-    fn store_outputs(&mut self, devices: &mut Devices, evaluation: &mut Evaluation, compiled: &Compiled) {
+    fn store_outputs(&mut self, evaluation: &mut Evaluation, compiled: &Compiled) {
         let mut made: HashMap<u32, Storage> = HashMap::new();
         for (&node, reference) in evaluation.outputs.iter().zip(&compiled.plan.outputs) {
             let Ref::Buffer(buffer) = *reference else { continue };
@@ -599,16 +619,16 @@ impl Tensors {
             }
             self.graph.store(node, storage);
         }
-        self.give_back(devices, std::mem::take(&mut evaluation.buffers));
+        self.give_back(std::mem::take(&mut evaluation.buffers));
         evaluation.stored = true;
-        self.collect(devices);
+        self.collect();
     }
 
-    fn give_back(&mut self, devices: &mut Devices, buffers: Vec<[Option<Block>; 2]>) {
+    fn give_back(&mut self, buffers: Vec<[Option<Block>; 2]>) {
         for blocks in buffers {
             for place in Place::ALL {
                 if let Some(block) = blocks[place as usize] {
-                    self.pools[place as usize].give_back(devices.at(place), block);
+                    self.pools[place as usize].give_back(block);
                 }
             }
         }
@@ -645,13 +665,18 @@ impl Tensors {
 
     /// Gives back what an evaluation that is not gone on with had.
     pub fn abandon(&mut self, devices: &mut Devices, mut evaluation: Evaluation) {
-        self.unstage(devices, &mut evaluation);
-        self.give_back(devices, std::mem::take(&mut evaluation.buffers));
+        self.unstage(&mut evaluation);
+        self.give_back(std::mem::take(&mut evaluation.buffers));
         self.let_go(devices, &mut evaluation);
     }
 
+    /// Nothing is still to be played.
     fn let_go(&mut self, devices: &mut Devices, evaluation: &mut Evaluation) {
         std::mem::take(&mut evaluation.held).into_iter().for_each(|node| self.graph.release(node));
-        self.collect(devices);
+        self.collect();
+        for place in Place::ALL {
+            let pool = &mut self.pools[place as usize];
+            pool.trim(devices.at(place), pool.cap);
+        }
     }
 }

@@ -165,7 +165,7 @@ fn memory_is_pooled_and_trimmed() {
     assert!(pool.misses <= 6 && pool.hits >= 40, "{pool:?}");
     bench.graph().release(last);
     let mut devices = leastwise::tensor::runtime::Devices { main: &mut bench.device, cpu: None };
-    bench.tensors.collect(&mut devices);
+    bench.tensors.collect();
     bench.tensors.trim(&mut devices);
     let pool = bench.tensors.pool(Place::Device);
     assert_eq!((pool.live, pool.pooled, bench.device.counters().bytes_live), (0, 0, 0));

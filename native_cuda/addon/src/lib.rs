@@ -8,6 +8,7 @@ mod indices;
 #[cfg(target_os = "linux")]
 mod libc;
 mod objects;
+mod tensors;
 mod values;
 
 use engine::Engine;

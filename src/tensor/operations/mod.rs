@@ -3,6 +3,7 @@
 mod elementwise;
 mod matrices;
 mod movements;
+mod named;
 mod networks;
 mod reductions;
 

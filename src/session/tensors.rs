@@ -1,0 +1,366 @@
+//! Tensors as tasks.
+//!
+//! There are two worlds of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
+//! it. Evaluations of a world follow one another: what one gives back, the next may take.
+
+use super::Session;
+use super::task::{Progress, Task};
+use crate::device::cpu::CpuDevice;
+use crate::device::{Device, Play, Playing, Precision, Slice};
+use crate::error::Error;
+use crate::problem::Reals;
+use crate::tensor::graph::{Data, Node, elements};
+use crate::tensor::pool::PoolStatistics;
+use crate::tensor::routing::{Mode, Model, Place};
+use crate::tensor::runtime::{Devices, Evaluation, Next, Statistics, Tensors, Traced};
+use std::sync::Arc;
+
+/// The bit of tensors in f64.
+const DOUBLE: u32 = 1 << 31;
+
+/// Tensors of one precision.
+pub(super) struct World {
+    tensors: Tensors,
+    /// The device, where it is not the session's own or the one beside it.
+    own: Option<Device>,
+    cpu: Option<Device>,
+    /// The evaluation that is on its way.
+    active: Option<u32>,
+}
+
+pub(super) struct TensorTask {
+    double: bool,
+    evaluation: Option<Evaluation>,
+    outputs: Vec<Node>,
+    read: Vec<Node>,
+    play: Option<(Place, Play)>,
+    readback: Vec<f64>,
+}
+
+/// How tensors are evaluated; what is not there stays as it is.
+#[derive(Default, serde::Deserialize, Debug)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct TensorSettings {
+    pub routing: Option<String>,
+    pub model: Option<Model>,
+    pub pool_bytes: Option<f64>,
+    pub fused: Option<bool>,
+}
+
+/// What evaluations came to, and what buffers there are.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub struct TensorStatistics {
+    #[serde(flatten)]
+    pub runs: Statistics,
+    #[serde(flatten)]
+    pub pool: PoolStatistics,
+}
+
+fn parts(id: u32) -> (bool, Node) {
+    (id & DOUBLE != 0, Node(id & !DOUBLE))
+}
+
+fn id(double: bool, node: Node) -> u32 {
+    if double { node.0 | DOUBLE } else { node.0 }
+}
+
+impl Session {
+    /// The tensors of a precision, and their devices.
+    fn world(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<u32>), Error> {
+        let own = self.device.precision() == Precision::F64;
+        if self.worlds[usize::from(double)].is_none() {
+            let beside = |precision| Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
+            let device = match (&mut self.device, double, own) {
+                (_, true, true) | (_, false, _) => None,
+                (Device::Wgpu(_), true, false) => {
+                    return Err(Error::InvalidOption("dtype \"f64\": WebGPU has no f64; use backend \"cpu\" or \"cuda\"".into()));
+                }
+                #[cfg(feature = "cuda")]
+                (Device::Cuda(device), true, false) => Some(Device::Cuda(Box::new(device.sibling(Precision::F64)?))),
+                (Device::Cpu(_), true, false) => Some(beside(Precision::F64)),
+            };
+            let precision = if double { Precision::F64 } else { Precision::F32 };
+            let cpu = self.device.is_queue().then(|| beside(precision));
+            let tensors = Tensors::new(precision.bytes());
+            self.worlds[usize::from(double)] = Some(Box::new(World { tensors, own: device, cpu, active: None }));
+        }
+        let Some(World { tensors, own: device, cpu, active }) = self.worlds[usize::from(double)].as_deref_mut() else {
+            return Err(Error::Disposed("tensor"));
+        };
+        let main = match device {
+            Some(device) => device,
+            None if double => &mut self.device,
+            None => Self::single_of(&mut self.device, &mut self.single)?,
+        };
+        Ok((tensors, Devices { main, cpu: cpu.as_mut() }, active))
+    }
+
+    fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
+        self.world(double).map(|(tensors, ..)| tensors)
+    }
+
+    /// The precision that all of some tensors have.
+    fn nodes(ids: &[u32], double: bool) -> Result<(bool, Vec<Node>), Error> {
+        let double = ids.first().map_or(double, |&id| parts(id).0);
+        if ids.iter().any(|&id| parts(id).0 != double) {
+            return Err(Error::Shape {
+                name: "tensor".into(),
+                message: "tensors of f32 and of f64 do not mix: make them with one dtype".into(),
+            });
+        }
+        Ok((double, ids.iter().map(|&id| parts(id).1).collect()))
+    }
+
+    /// Ids and shapes, one after the other: id, axes, sizes.
+    fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
+        let graph = &self.tensors(double)?.graph;
+        let mut packed = Vec::new();
+        for &node in nodes {
+            let shape = graph.shape(node);
+            packed.extend([id(double, node), shape.len() as u32]);
+            packed.extend(shape);
+        }
+        Ok(packed)
+    }
+
+    /// A tensor of the host's elements.
+    pub fn tensor(&mut self, values: Reals, shape: &[u32], double: bool) -> Result<Vec<u32>, Error> {
+        Self::counted(values.len(), shape)?;
+        let data = match values {
+            Reals::F32(values) if double => Data::Doubles(values.iter().map(|&value| value.into()).collect()),
+            Reals::F32(values) => Data::Singles(Arc::new(values.to_vec())),
+            Reals::F64(values) => Data::Doubles(values.to_vec()),
+        };
+        let graph = &mut self.tensors(double)?.graph;
+        let node = graph.stored(data, shape.to_vec());
+        graph.hold(node);
+        self.packed(double, &[node])
+    }
+
+    /// A tensor of whole numbers, by which rows are gathered.
+    pub fn tensor_numbers(&mut self, values: &[u32], shape: &[u32], double: bool) -> Result<Vec<u32>, Error> {
+        Self::counted(values.len(), shape)?;
+        if let Some(&large) = values.iter().find(|value| **value > 1 << 24) {
+            return Err(Error::Shape {
+                name: "indices".into(),
+                message: format!("{large} is more than 2²⁴, from where on f32 leaves whole numbers out"),
+            });
+        }
+        let graph = &mut self.tensors(double)?.graph;
+        let node = graph.numbers(values.to_vec(), shape.to_vec());
+        graph.hold(node);
+        self.packed(double, &[node])
+    }
+
+    fn counted(len: usize, shape: &[u32]) -> Result<(), Error> {
+        let expected = elements(shape);
+        if expected.is_none_or(|expected| expected as usize != len) {
+            let shape = crate::tensor::operations::shown(shape);
+            return Err(Error::DataLength { term: None, what: "tensor".into(), got: len, expected: format!("those of shape {shape}") });
+        }
+        Ok(())
+    }
+
+    /// An operation by its name.
+    pub fn tensor_operation(&mut self, name: &str, inputs: &[u32], numbers: &[f64], double: bool) -> Result<Vec<u32>, Error> {
+        let (double, inputs) = Self::nodes(inputs, double)?;
+        let graph = &mut self.tensors(double)?.graph;
+        let made = graph.made(|graph| graph.operation(name, &inputs, numbers).map(|node| vec![node]))?;
+        self.packed(double, &made)
+    }
+
+    /// A traced function of tensors' elements.
+    pub fn tensor_map(&mut self, words: &[u32], outputs: &[u32], inputs: &[u32]) -> Result<Vec<u32>, Error> {
+        let (double, inputs) = Self::nodes(inputs, false)?;
+        let graph = &mut self.tensors(double)?.graph;
+        let made = graph.made(|graph| graph.traced(words, outputs, &inputs).map(|node| vec![node]))?;
+        self.packed(double, &made)
+    }
+
+    /// Gradients of a number by tensors.
+    pub fn tensor_gradient(&mut self, loss: u32, of: &[u32]) -> Result<Vec<u32>, Error> {
+        let all: Vec<u32> = of.iter().copied().chain([loss]).collect();
+        let (double, mut nodes) = Self::nodes(&all, false)?;
+        let graph = &mut self.tensors(double)?.graph;
+        let Some(loss) = nodes.pop() else { return Ok(Vec::new()) };
+        let made = graph.made(|graph| graph.gradient(loss, &nodes))?;
+        self.packed(double, &made)
+    }
+
+    pub fn release_tensors(&mut self, ids: &[u32]) {
+        for &id in ids {
+            let (double, node) = parts(id);
+            if let Some(world) = &mut self.worlds[usize::from(double)] {
+                world.tensors.graph.release(node);
+                if world.active.is_none() {
+                    world.tensors.collect();
+                }
+            }
+        }
+    }
+
+    /// A task: computes tensors, and reads some, whose elements it gives one after the other.
+    pub fn evaluate_tensors(&mut self, outputs: &[u32], read: &[u32]) -> Result<u32, Error> {
+        let all: Vec<u32> = outputs.iter().chain(read).copied().collect();
+        let (double, nodes) = Self::nodes(&all, false)?;
+        let tensors = self.tensors(double)?;
+        for &node in &nodes {
+            tensors.graph.get(node).ok_or(Error::Disposed("tensor"))?;
+            tensors.graph.hold(node);
+        }
+        let (outputs, read) = nodes.split_at(outputs.len());
+        let (outputs, read) = (outputs.to_vec(), read.to_vec());
+        Ok(self.add_task(Task::Tensors(Box::new(TensorTask { double, evaluation: None, outputs, read, play: None, readback: Vec::new() }))))
+    }
+
+    /// Where a tensor's elements are on the session's device, once it was evaluated.
+    pub fn tensor_view(&mut self, tensor: u32) -> Result<Option<Slice>, Error> {
+        let (double, node) = parts(tensor);
+        Ok(self.tensors(double)?.view(node))
+    }
+
+    pub fn set_tensors(&mut self, settings: &TensorSettings) -> Result<(), Error> {
+        let mode = match settings.routing.as_deref() {
+            None => None,
+            Some("auto") => Some(Mode::Auto),
+            Some("device") => Some(Mode::Device),
+            Some("cpu") => Some(Mode::Cpu),
+            Some(other) => return Err(Error::InvalidOption(format!("routing \"{other}\" is not \"auto\", \"device\" or \"cpu\""))),
+        };
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        let refuse = |what: &str| Err(Error::InvalidOption(format!("model: {what} must be a positive number")));
+        if let Some(model) = &settings.model {
+            for rates in [&model.device, &model.cpu] {
+                let positive = [rates.gigabytes, rates.gigaops, rates.product_gigaops].into_iter().all(is_rate);
+                if !positive || !(rates.launch_us.is_finite() && rates.launch_us >= 0.0) {
+                    return refuse("every rate");
+                }
+            }
+            if !is_rate(model.transfer_gigabytes) || !(model.readback_us.is_finite() && model.readback_us >= 0.0) {
+                return refuse("transferGigabytes");
+            }
+        }
+        if let Some(bytes) = settings.pool_bytes.filter(|bytes| !(bytes.is_finite() && *bytes >= 0.0)) {
+            return Err(Error::InvalidOption(format!("poolBytes must be a number that is not negative, not {bytes}")));
+        }
+        for double in [false, true] {
+            if double && self.worlds[1].is_none() {
+                continue;
+            }
+            let tensors = self.tensors(double)?;
+            let router = &mut tensors.router;
+            router.set(mode.unwrap_or(router.mode()), settings.model.or(router.model()));
+            if let Some(bytes) = settings.pool_bytes {
+                tensors.set_cap(bytes as u64);
+            }
+            if let Some(fused) = settings.fused {
+                tensors.unfused = !fused;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps of the last evaluation in f32, or in f64 where there was none.
+    pub fn tensor_trace(&self) -> &[Traced] {
+        let traces = self.worlds.iter().flatten().map(|world| &world.tensors.trace[..]);
+        traces.max_by_key(|trace| usize::from(!trace.is_empty())).unwrap_or(&[])
+    }
+
+    pub fn tensor_statistics(&self) -> TensorStatistics {
+        let mut all = TensorStatistics::default();
+        for world in self.worlds.iter().flatten() {
+            all.runs = all.runs.with(&world.tensors.statistics);
+            for place in Place::ALL {
+                all.pool = all.pool.with(&world.tensors.pool(place));
+            }
+        }
+        all
+    }
+
+    /// Destroys buffers that are kept for later, and forgets plans.
+    pub fn trim_tensors(&mut self) -> Result<(), Error> {
+        for double in [false, true] {
+            if self.worlds[usize::from(double)].is_none() {
+                continue;
+            }
+            let (tensors, mut devices, active) = self.world(double)?;
+            if active.is_some() {
+                return Err(Error::Busy);
+            }
+            tensors.collect();
+            tensors.trim(&mut devices);
+        }
+        Ok(())
+    }
+
+    pub(super) fn resume_tensors(&mut self, number: u32, task: &mut TensorTask, deadline: f64) -> Result<Progress, Error> {
+        if let Some(progress) = self.evaluate_before(number, task.double, deadline)? {
+            return Ok(progress);
+        }
+        let (tensors, mut devices, active) = self.world(task.double)?;
+        *active = Some(number);
+        loop {
+            for place in Place::ALL {
+                if let Some(signal) = devices.at(place).compiled()? {
+                    return Ok(Progress::Waiting(signal));
+                }
+            }
+            if let Some((place, play)) = &mut task.play {
+                match devices.at(*place).resume(play, deadline)? {
+                    Playing::Yielded => return Ok(Progress::Yielded),
+                    Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
+                    Playing::Finished(values) => task.readback = values,
+                }
+                task.play = None;
+            }
+            let Some(evaluation) = &mut task.evaluation else {
+                // Kernels are compiled before anything is recorded.
+                task.evaluation = Some(tensors.evaluate(&mut devices, &task.outputs, &task.read)?);
+                continue;
+            };
+            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut task.readback))? {
+                Next::Run(place, recording) => task.play = Some((place, devices.at(place).start(recording))),
+                Next::Done(values) => {
+                    task.evaluation = None;
+                    return Ok(Progress::Values(values));
+                }
+            }
+        }
+    }
+
+    /// Goes on with the evaluation that is on its way, if it is another.
+    fn evaluate_before(&mut self, number: u32, double: bool, deadline: f64) -> Result<Option<Progress>, Error> {
+        let active = self.world(double)?.2.filter(|active| *active != number);
+        let Some(active) = active else { return Ok(None) };
+        let Some(Task::Tensors(mut first)) = self.tasks.remove(&active) else { return Ok(None) };
+        match self.resume_tensors(active, &mut first, deadline) {
+            Ok(Progress::Values(values)) => {
+                self.end_tensors(active, *first);
+                self.tasks.insert(active, Task::Values(values));
+                Ok(None)
+            }
+            Ok(progress) => {
+                self.tasks.insert(active, Task::Tensors(first));
+                Ok(Some(progress))
+            }
+            Err(error) => {
+                // Whoever waits for it is told.
+                self.end_tensors(active, *first);
+                self.tasks.insert(active, Task::Failed(error));
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn end_tensors(&mut self, number: u32, task: TensorTask) {
+        let Ok((tensors, mut devices, active)) = self.world(task.double) else { return };
+        if *active == Some(number) {
+            *active = None;
+        }
+        if let Some(evaluation) = task.evaluation {
+            tensors.abandon(&mut devices, evaluation);
+        }
+        task.outputs.iter().chain(&task.read).for_each(|&node| tensors.graph.release(node));
+        tensors.collect();
+    }
+}

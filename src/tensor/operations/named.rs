@@ -1,0 +1,86 @@
+//! Operations by name, as they come from other languages.
+
+use super::super::formula::Formula;
+use super::super::graph::{Graph, Node};
+use super::{elementwise, refuse};
+use crate::error::Error;
+use crate::expr::tape::{self, Source};
+use crate::expr::{Graph as Scalars, Leaf};
+use crate::kernel::fused::Fold;
+
+/// A function's operands at most: a kernel reads no more tensors.
+const MOST_OPERANDS: usize = 5;
+
+fn sizes(name: &str, numbers: &[f64]) -> Result<Vec<u32>, Error> {
+    numbers.iter().map(|&size| Graph::whole(name, "a size", size, 0.0)).collect()
+}
+
+impl Graph {
+    /// An operation of tensors and numbers.
+    pub fn operation(&mut self, name: &str, inputs: &[Node], numbers: &[f64]) -> Result<Node, Error> {
+        let shape_error = || refuse(name, format!("it does not take {} tensors and {} numbers", inputs.len(), numbers.len()));
+        if let Some(formula) = elementwise(name) {
+            return self.map(name, &formula, inputs);
+        }
+        let fold = match name {
+            "sum" => Some(Fold::Sum),
+            "max" => Some(Fold::Max),
+            "min" => Some(Fold::Min),
+            _ => None,
+        };
+        match (name, inputs, numbers) {
+            ("constant", [], [value, shape @ ..]) => {
+                let shape = Self::checked(name, sizes(name, shape)?)?;
+                Ok(self.constant(*value, &shape))
+            }
+            ("count", [], shape) => self.count(&sizes(name, shape)?),
+            ("detach", [x], []) => self.detach(*x),
+            ("reshape", [x], shape) => self.reshape(*x, shape),
+            ("transpose", [x], order) => self.transpose(*x, order),
+            ("broadcastTo", [x], shape) => {
+                let shape = Self::checked(name, sizes(name, shape)?)?;
+                self.broadcast_to(name, *x, &shape)
+            }
+            ("slice", [x], [axis, start, stop, step]) => self.slice(*x, *axis, *start, *stop, *step),
+            ("flip", [x], [axis]) => self.flip(*x, *axis),
+            ("pad", [x], [axis, low, high, value]) => self.pad(*x, *axis, *low, *high, *value),
+            ("window", [x], [axis, size, step, dilation]) => self.window(*x, *axis, *size, *step, *dilation),
+            ("concat", all, [axis]) => self.concat(all, *axis),
+            ("gather", [table, rows], []) => self.gather(*table, *rows),
+            ("sum" | "max" | "min", [x], [keep, axes @ ..]) => self.reduce(name, fold.unwrap_or(Fold::Sum), *x, axes, *keep != 0.0),
+            ("mean", [x], [keep, axes @ ..]) => self.mean(*x, axes, *keep != 0.0),
+            ("argmax", [x], [axis]) => self.argmax(*x, *axis),
+            ("softmax", [x], [axis]) => self.softmax(*x, *axis),
+            ("logSoftmax", [x], [axis]) => self.log_softmax(*x, *axis),
+            ("layerNorm", [x, others @ ..], [epsilon, scaled, shifted]) => {
+                let mut others = others.iter().copied();
+                let scale = if *scaled == 0.0 { None } else { others.next() };
+                let shift = if *shifted == 0.0 { None } else { others.next() };
+                if others.next().is_some() { shape_error() } else { self.layer_norm(*x, scale, shift, *epsilon) }
+            }
+            ("crossEntropy", [logits, labels], []) => self.cross_entropy(*logits, *labels),
+            ("matmul", [a, b], []) => self.matmul(*a, *b),
+            ("attention", [q, k, v], [scale, causal]) => self.attention(*q, *k, *v, *scale, *causal != 0.0),
+            ("conv2d", [images, filters], &[a, b, c, d, e, f]) => self.conv2d(*images, *filters, [a, b], [c, d], [e, f]),
+            ("maxPool2d", [images], &[a, b, c, d, e, f]) => self.max_pool2d(*images, [a, b], [c, d], [e, f]),
+            _ => shape_error(),
+        }
+    }
+
+    /// A traced function of one scalar of every operand, which broadcast.
+    pub fn traced(&mut self, words: &[u32], outputs: &[u32], inputs: &[Node]) -> Result<Node, Error> {
+        if outputs.len() != 1 || inputs.is_empty() || inputs.len() > MOST_OPERANDS {
+            return refuse(
+                "map",
+                format!("the function must give one scalar of 1 to {MOST_OPERANDS} tensors, not {} of {}", outputs.len(), inputs.len()),
+            );
+        }
+        let count = inputs.len() as u32;
+        let sources: Vec<Source> = (0..count).map(|slot| Source { leaf: Leaf::Slot { slot, component: 0 }, width: 1 }).collect();
+        let mut scalars = Scalars::new();
+        let read = tape::read(&mut scalars, words, outputs, &sources).map_err(|error| Error::Tape { term: "map".into(), error })?;
+        let [output] = read[..] else { return refuse("map", format!("the function must give one scalar, not {}", read.len())) };
+        let formula = Formula::of(scalars, output, count);
+        self.map("map", &formula, inputs)
+    }
+}
