@@ -21,7 +21,7 @@ export class TensorContext {
   count = 0;
   /** How many the garbage collector found that nobody had disposed. */
   finalized = 0;
-  readonly #scopes: Set<Tensor<DType>>[] = [];
+  #scopes: Set<Tensor<DType>>[] = [];
   // A safety net: nothing says when, or whether, a garbage collector calls.
   readonly #forgotten = new FinalizationRegistry<Lost>(({ id }) => {
     this.finalized++;
@@ -76,6 +76,17 @@ export class TensorContext {
   /** From here on what is made belongs to a scope. */
   open(): void {
     this.#scopes.push(new Set());
+  }
+
+  /** Makes something that no scope frees. */
+  outside<T>(work: () => T): T {
+    const scopes = this.#scopes;
+    this.#scopes = [];
+    try {
+      return work();
+    } finally {
+      this.#scopes = scopes;
+    }
   }
 
   /** Frees what the innermost scope made, but for what is kept, which the next one outside gets. */
