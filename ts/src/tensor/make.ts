@@ -104,7 +104,13 @@ export class TensorMaker {
     this.context.mustHave(dtype, what);
     const sizes = sizesOf(what, shape);
     mustBeNumber(`${what}: the value`, value, dtype);
-    return new Tensor(this.context, this.context.apply("constant", [], [value, ...sizes], dtype), dtype as D);
+    // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
+    const { id } = this.context.apply("constant", [], [value, ...sizes], dtype);
+    try {
+      return new Tensor(this.context, this.context.apply("detach", [id], [], dtype), dtype as D);
+    } finally {
+      this.context.release([id]);
+    }
   }
 
   arange<D extends DType>(count: number, { dtype = f32 as D, start = 0, step = 1 }: TensorOptions<D> & { start?: number; step?: number } = {}): Tensor<D> {
