@@ -22,15 +22,18 @@ export interface Optimizer {
   step<D extends DType>(parameters: readonly Tensor<D>[], gradients: readonly Tensor<D>[], state?: OptimizerState<D>): Stepped<D>;
 }
 
+/** η: a number, or a function of the step's number, from 1 on. */
+export type LearningRate = number | ((step: number) => number);
+
 export interface SgdOptions {
-  readonly learningRate: number;
+  readonly learningRate: LearningRate;
   /** How much of the last step is made again: 0 (the default) to below 1. */
   readonly momentum?: number;
 }
 
 export interface AdamOptions {
   /** 0.001, unless told. */
-  readonly learningRate?: number;
+  readonly learningRate?: LearningRate;
   /** How much the means of gradients and of their squares keep: [0.9, 0.999], unless told. */
   readonly decays?: readonly [number, number];
   /** What is added to the root of the mean square: 1e-8, unless told. */
@@ -42,11 +45,11 @@ export function sgd(options: SgdOptions): Optimizer {
   mustHaveOnly(options, ["learningRate", "momentum"], "sgd(options)");
   const { learningRate, momentum = 0 } = options;
   if (learningRate === undefined) throw new LeastwiseError("invalid-option", "sgd(options): learningRate is needed");
-  mustBeBetween("sgd(options): learningRate", learningRate, 0);
+  const rate = rateOf("sgd(options)", learningRate);
   mustBeBetween("sgd(options): momentum", momentum, 0, 1);
-  return stepping((x, g, [v]) => {
+  return stepping((x, g, [v], t) => {
     const step = v ? v.mul(momentum).add(g).detach() : g;
-    return { x: x.sub(step.mul(learningRate)), moments: momentum ? [step] : [] };
+    return { x: x.sub(step.mul(rate(t))), moments: momentum ? [step] : [] };
   });
 }
 
@@ -64,7 +67,7 @@ export function adamW({ weightDecay = 0.01, ...options }: AdamOptions & { readon
 function adaptive(what: string, options: AdamOptions, weightDecay: number): Optimizer {
   mustHaveOnly(options, ["learningRate", "decays", "epsilon"], what);
   const { learningRate = 1e-3, decays: [first, second] = [0.9, 0.999], epsilon = 1e-8 } = options;
-  mustBeBetween(`${what}: learningRate`, learningRate, 0);
+  const rate = rateOf(what, learningRate);
   for (const decay of [first, second]) if (!(decay >= 0 && decay < 1)) throw new LeastwiseError("invalid-option", `${what}: decays are numbers from 0 on, below 1, not ${String(decay)}`);
   mustBeBetween(`${what}: epsilon`, epsilon, 0, Infinity, true);
   return stepping((x, g, [m, v], t) => {
@@ -72,9 +75,19 @@ function adaptive(what: string, options: AdamOptions, weightDecay: number): Opti
     const mean = (m ? m.mul(first).add(g.mul(1 - first)) : g.mul(1 - first)).detach();
     const square = (v ? v.mul(second).add(g.square().mul(1 - second)) : g.square().mul(1 - second)).detach();
     const root = square.mul(1 / (1 - second ** t)).sqrt().add(epsilon);
-    const held = weightDecay ? x.mul(1 - learningRate * weightDecay) : x;
-    return { x: held.sub(mean.mul(learningRate / (1 - first ** t)).div(root)), moments: [mean, square] };
+    const held = weightDecay ? x.mul(1 - rate(t) * weightDecay) : x;
+    return { x: held.sub(mean.mul(rate(t) / (1 - first ** t)).div(root)), moments: [mean, square] };
   });
+}
+
+/** A learning rate by the number of a step, checked. */
+function rateOf(what: string, given: LearningRate): (step: number) => number {
+  if (typeof given !== "function") mustBeBetween(`${what}: learningRate`, given, 0);
+  return (step) => {
+    const rate = typeof given === "function" ? given(step) : given;
+    mustBeBetween(`${what}: learningRate(${step})`, rate, 0);
+    return rate;
+  };
 }
 
 /** An optimizer that treats each parameter alike: `t` is the number of the step, from 1 on. */
