@@ -100,7 +100,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
   relu(): Tensor<D> { return apply("relu", [this]); }
   /** 1/(1 + exp(−x)) */
   sigmoid(): Tensor<D> { return apply("sigmoid", [this]); }
-  /** x Φ(x), by the error function: Φ is the normal distribution's. */
+  /** x Φ(x), Φ the normal distribution's, in the form with tanh (Hendrycks & Gimpel 2016): ½x(1 + tanh(√(2/π)(x + 0.044715x³))). */
   gelu(): Tensor<D> { return apply("gelu", [this]); }
   /** x · sigmoid(x) */
   silu(): Tensor<D> { return apply("silu", [this]); }
