@@ -18,9 +18,9 @@ const manifest = JSON.parse(text("package.json"));
 
 // 300 KB was the limit of the first solver, with few operations; losses, methods, manifolds and factorisations came on top, then clustering,
 // codes of vectors and their index, then the coarse space of patches, checkpoints, gradients through solves, and methods without systems.
-test("the module is under 820 KB, compressed", () => {
+test("the module is under 960 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
-  assert.ok(bytes < 820 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 960 * 1024, `${bytes} bytes`);
 });
 
 test("what is exported", () => {

@@ -90,9 +90,22 @@ pub enum Anchor {
     /// Nothing: the elements of the domain stand for themselves.
     None,
     /// The prologue's value over the last `inner` axes of its domain.
-    Reduce { fold: Fold, folding: Folding, prologue: Stage, inner: u32 },
-    /// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
-    Product { left: FactorCode, right: FactorCode },
+    Reduce {
+        fold: Fold,
+        folding: Folding,
+        prologue: Stage,
+        inner: u32,
+    },
+    Product(Product),
+}
+
+/// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Product {
+    pub left: FactorCode,
+    pub right: FactorCode,
+    /// Fours of rows and of columns that a lane has on a GPU: 1 or 2.
+    pub fours: [u32; 2],
 }
 
 /// A kernel of tensors.
@@ -188,7 +201,7 @@ impl Fused {
         match &self.anchor {
             Anchor::None => {}
             Anchor::Reduce { prologue, .. } => words.prologue = counter.stage(prologue),
-            Anchor::Product { left, right } => {
+            Anchor::Product(Product { left, right, .. }) => {
                 let ranks = [left.batch.len(), left.rows.len(), left.columns.len(), right.columns.len()];
                 words.groups = ranks.map(|rank| counter.take(rank as u32));
                 words.left = counter.factor(left);
@@ -204,7 +217,7 @@ impl Fused {
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         let prologue = match &self.anchor {
             Anchor::Reduce { prologue, .. } => Some(prologue),
-            Anchor::None | Anchor::Product { .. } => None,
+            Anchor::None | Anchor::Product(_) => None,
         };
         prologue.into_iter().chain([&self.finish])
     }
@@ -224,7 +237,7 @@ impl Fused {
             }
             stage.outputs.iter().for_each(|&slot| access[slot] = Access::ReadWrite);
         }
-        if let Anchor::Product { left, right } = &self.anchor {
+        if let Anchor::Product(Product { left, right, .. }) = &self.anchor {
             [left, right].into_iter().for_each(|factor| access[factor.slot] = Access::Read);
         }
         access

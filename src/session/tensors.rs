@@ -228,15 +228,16 @@ impl Session {
             Some(other) => return Err(Error::InvalidOption(format!("routing \"{other}\" is not \"auto\", \"device\" or \"cpu\""))),
         };
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        let is_time = |time: f64| time.is_finite() && time >= 0.0;
         let refuse = |what: &str| Err(Error::InvalidOption(format!("model: {what} must be a positive number")));
         if let Some(model) = &settings.model {
             for rates in [&model.device, &model.cpu] {
                 let positive = [rates.gigabytes, rates.gigaops, rates.product_gigaops].into_iter().all(is_rate);
-                if !positive || !(rates.launch_us.is_finite() && rates.launch_us >= 0.0) {
+                if !positive || !is_time(rates.launch_us) {
                     return refuse("every rate");
                 }
             }
-            if !is_rate(model.transfer_gigabytes) || !(model.readback_us.is_finite() && model.readback_us >= 0.0) {
+            if !is_rate(model.transfer_gigabytes) || !is_time(model.readback_us) {
                 return refuse("transferGigabytes");
             }
         }

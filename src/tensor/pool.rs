@@ -174,7 +174,7 @@ mod tests {
         let (mut device, mut pool) = (device(), Pool::new(4));
         pool.cap = 3000 * 4;
         let blocks = [1024, 1280, 1536].map(|size| pool.take(&mut device, Kind::Real, size).unwrap());
-        blocks.map(|block| pool.give_back(block));
+        blocks.into_iter().for_each(|block| pool.give_back(block));
         pool.trim(&mut device, pool.cap);
         // 1024 + 1280 + 1536 > 3000: the first is gone.
         assert_eq!(pool.statistics(), PoolStatistics { pooled: 2816 * 4, evictions: 1, misses: 3, peak: 3840 * 4, ..Default::default() });

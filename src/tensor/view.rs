@@ -240,7 +240,9 @@ pub fn joined(views: &mut [View], groups: &mut [usize]) {
         while axis < first + *group {
             let is_single = |view: &View| view.axes[axis].size == 1 && view.axes[axis].range.is_none();
             if views.iter().all(is_single) {
-                views.iter_mut().for_each(|view| drop(view.axes.remove(axis)));
+                for view in views.iter_mut() {
+                    view.axes.remove(axis);
+                }
                 *group -= 1;
                 continue;
             }

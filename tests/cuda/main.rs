@@ -11,6 +11,7 @@ mod fuzz;
 mod harness;
 #[path = "../support/mod.rs"]
 mod support;
+mod tensors;
 #[path = "../twins/value.rs"]
 mod value;
 

@@ -131,6 +131,7 @@ impl Merged {
                 Load::Shared(k) => Load::Shared(k + shared),
                 Load::Data(k) => Load::Data(k + varying),
                 Load::Jacobian(k) => Load::Jacobian(k + stored),
+                Load::Given(_) => unreachable!("nothing stands around these programs"),
             }),
             Instruction::Unary(operation, a) => Instruction::Unary(operation, at(a)),
             Instruction::Binary(operation, a, b) => Instruction::Binary(operation, at(a), at(b)),

@@ -176,6 +176,7 @@ pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> 
         Load::Shared(k) => memory.data[k as usize],
         Load::Data(k) => memory.data[program.shared as usize + column(k)],
         Load::Jacobian(k) => memory.jacobian[column(k)],
+        Load::Given(_) => unreachable!("nothing stands around these programs"),
     }
 }
 

@@ -23,5 +23,6 @@ pub fn evaluate(case: &Case, instance: usize, precision: Precision) -> Vec<Bound
         Load::Shared(k) => data[k as usize],
         Load::Data(k) => data[program.shared as usize + column(k)],
         Load::Jacobian(k) => jacobian[column(k)],
+        Load::Given(_) => unreachable!("nothing stands around these programs"),
     })
 }

@@ -1,7 +1,7 @@
 //! Gradients against central differences of the other evaluator, and evaluated on every device.
 
 use super::support::{Random, fresh_seed};
-use super::{Bench, compare, reference};
+use super::{Bench, benches, compare, reference};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ fn check(bench: &mut Bench, what: &str, parameters: &[Node], loss: impl FnOnce(&
 #[test]
 fn of_elementwise_operations() {
     let seed = fresh_seed();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for name in [
             "neg", "exp", "exp2", "expm1", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "softplus", "relu", "gelu", "silu", "square",
@@ -63,7 +63,7 @@ fn of_elementwise_operations() {
 #[test]
 fn of_movements_and_reductions() {
     let seed = fresh_seed();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         let x = bench.random(&mut random, &[4, 6, 3]);
         check(&mut bench, &format!("seed {seed}, movements"), &[x], |graph, x| {
@@ -106,7 +106,7 @@ fn of_movements_and_reductions() {
 #[test]
 fn of_products_and_convolutions() {
     let seed = fresh_seed();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for (left, right) in
             [(&[3u32, 4][..], &[4u32, 5][..]), (&[2, 1, 3, 4], &[3, 4, 2]), (&[5, 3, 2], &[2, 4]), (&[4], &[4]), (&[2, 3, 4], &[1, 4, 2])]
@@ -134,7 +134,7 @@ fn of_products_and_convolutions() {
 #[test]
 fn of_attention_embedding_and_cross_entropy() {
     let seed = fresh_seed();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for causal in [false, true] {
             let [q, k, v] = [[2, 5, 3], [2, 6, 3], [2, 6, 4]].map(|shape| bench.random(&mut random, &shape));
@@ -172,7 +172,7 @@ fn of_gradients() {
 
 #[test]
 fn what_has_no_gradient_is_refused() {
-    let mut bench = Bench::all().remove(0);
+    let mut bench = benches().remove(0);
     let (x, y) = (bench.tensor(&[1.0, 2.0], &[2]), bench.tensor(&[3.0, 4.0], &[2]));
     let graph = bench.graph();
     let product = graph.apply("mul", &[x, y]).unwrap();

@@ -1,6 +1,6 @@
 //! Operation by operation, at ragged sizes.
 
-use super::Bench;
+use super::benches;
 use super::support::{Random, fresh_seed as fresh};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::operations::elementwise;
@@ -15,7 +15,7 @@ const SIZES: [u32; 6] = [1, 63, 65, 500, 1000, 997];
 #[test]
 fn elementwise_operations() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for size in SIZES {
             let (a, b) = (bench.random(&mut random, &[size]), bench.random(&mut random, &[size]));
@@ -43,7 +43,7 @@ fn elementwise_operations() {
 #[test]
 fn broadcasting_follows_numpy() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         let shapes: [(&[u32], &[u32], &[u32]); 8] = [
             (&[], &[3], &[3]),
@@ -70,7 +70,7 @@ fn broadcasting_follows_numpy() {
 #[test]
 fn movements() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         let a = bench.random(&mut random, &[5, 7, 3]);
         let graph = bench.graph();
@@ -100,18 +100,18 @@ fn movements() {
 #[test]
 fn reductions() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for shape in [&[1u32][..], &[63], &[65, 3], &[3, 500], &[2, 7, 129], &[40_000], &[33, 0]] {
             let a = bench.random(&mut random, shape);
             let mut nodes = Vec::new();
-            for axis in 0..shape.len() {
+            for (axis, &size) in shape.iter().enumerate() {
                 for fold in [Fold::Sum, Fold::Max, Fold::Min] {
-                    if shape[axis] > 0 || fold == Fold::Sum {
+                    if size > 0 || fold == Fold::Sum {
                         nodes.push(bench.graph().reduce("reduce", fold, a, &[axis as f64], axis % 2 == 0).unwrap());
                     }
                 }
-                if shape[axis] > 0 {
+                if size > 0 {
                     nodes.push(bench.graph().argmax(a, axis as f64).unwrap());
                     nodes.push(bench.graph().softmax(a, axis as f64).unwrap());
                     nodes.push(bench.graph().log_softmax(a, axis as f64).unwrap());
@@ -134,7 +134,7 @@ fn reductions() {
 #[test]
 fn products() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         let shapes: [(&[u32], &[u32]); 11] = [
             (&[1, 1], &[1, 1]),
@@ -172,7 +172,7 @@ fn products() {
 #[test]
 fn convolutions_and_pools() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for (images, filters, step, padding, dilation) in [
             ([2, 3, 8, 9], [4, 3, 3, 2], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]),
@@ -190,7 +190,7 @@ fn convolutions_and_pools() {
 #[test]
 fn attention_embedding_and_cross_entropy() {
     let seed = fresh();
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(seed);
         for (n, m, d, e, causal) in [(1, 1, 1, 1, false), (33, 65, 8, 5, false), (47, 47, 16, 16, true)] {
             let [q, k] = [n, m].map(|rows| bench.random(&mut random, &[2, 3, rows, d]));

@@ -1,7 +1,7 @@
 //! Random graphs: fused, unfused and the other evaluator agree.
 
-use super::Bench;
 use super::support::{Random, fresh_seed};
+use super::{Bench, benches};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 
@@ -101,7 +101,7 @@ fn round(bench: &mut Bench, seed: u64) {
 #[test]
 fn fused_and_unfused_graphs_agree() {
     let seed = fresh_seed();
-    for (mut bench, rounds) in Bench::all().into_iter().zip([200, 100, 40, 20]) {
+    for (mut bench, rounds) in benches().into_iter().zip([200, 100, 40, 20]) {
         for number in 0..rounds {
             bench.tensors.unfused = false;
             round(&mut bench, seed + number);

@@ -1,7 +1,7 @@
 //! How graphs run: kernels, submissions, plans, memory, devices.
 
-use super::Bench;
 use super::support::Random;
+use super::{Bench, benches};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::routing::{Mode, Model, Place, Rates};
@@ -67,7 +67,7 @@ fn a_step_is_one_submission_and_a_plan_is_made_once() {
 
 #[test]
 fn linear_layers_are_one_kernel_and_keep_what_is_asked_for() {
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut random = Random::new(3);
         let [x, w, bias] = [&[37, 19][..], &[19, 23], &[23]].map(|shape| bench.random(&mut random, shape));
         let graph = bench.graph();
@@ -82,7 +82,7 @@ fn linear_layers_are_one_kernel_and_keep_what_is_asked_for() {
 
 #[test]
 fn two_runs_have_the_same_bits() {
-    for mut bench in Bench::all() {
+    for mut bench in benches() {
         let mut values = Vec::new();
         for _ in 0..2 {
             let mut random = Random::new(11);
@@ -141,7 +141,7 @@ fn routes_change_places_and_no_values() {
 
 #[test]
 fn what_the_host_still_has_needs_no_device() {
-    let mut bench = Bench::all().remove(1);
+    let mut bench = benches().remove(1);
     let node = bench.graph().stored(Data::Doubles(vec![1.0, 2.0]), vec![2]);
     bench.graph().hold(node);
     assert_eq!(bench.read(&[node, node]), [[1.0, 2.0], [1.0, 2.0]]);
@@ -150,7 +150,7 @@ fn what_the_host_still_has_needs_no_device() {
 
 #[test]
 fn memory_is_pooled_and_trimmed() {
-    let mut bench = Bench::all().remove(1);
+    let mut bench = benches().remove(1);
     let x = bench.random(&mut Random::new(1), &[1000]);
     let mut last = x;
     for _ in 0..50 {

@@ -11,7 +11,7 @@ use super::{Task, allocate::View};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Work};
 use crate::kernel::fused::{
-    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words,
+    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words,
 };
 use crate::real::Real;
 use crate::tensor::product::{Factor, multiply};
@@ -68,7 +68,7 @@ impl FusedProgram {
         let words = fused.words();
         let prologue = match &fused.anchor {
             Anchor::Reduce { prologue, .. } => Some(StageProgram::new(prologue, &words.prologue)),
-            Anchor::None | Anchor::Product { .. } => None,
+            Anchor::None | Anchor::Product(_) => None,
         };
         Self { anchor: fused.anchor.clone(), prologue, finish: StageProgram::new(&fused.finish, &words.finish), words }
     }
@@ -95,7 +95,7 @@ impl FusedProgram {
                 let how = How { fold: *fold, folding: *folding, inner: *inner as usize };
                 self.run_reduction(&memory, how, items, outputs);
             }
-            Anchor::Product { left, right } => self.run_product(&memory, (left, right), work.groups.clone(), outputs),
+            Anchor::Product(Product { left, right, .. }) => self.run_product(&memory, (left, right), work.groups.clone(), outputs),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The modules of tensors' kernels.
 
-use super::embedded::shader;
 use super::{Instruction, Program, Store, functions, write_instruction};
 use crate::device::{Access, binding};
-use crate::kernel::fused::{Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Source, Stage, StageWords, Stride, ViewCode, ViewWords};
+use crate::kernel::fused::{
+    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
+};
 use std::fmt::{Result, Write};
 
 const NAMES: [&str; binding::COUNT] = super::NAMES;
@@ -34,7 +35,7 @@ fn write(fused: &Fused, text: &mut String) -> Result {
         Anchor::None => write_map(fused, text),
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
         Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
-        Anchor::Product { left, right } => write_product(fused, left, right, text),
+        Anchor::Product(product) => write_product(fused, product, text),
     }
 }
 
@@ -226,37 +227,87 @@ fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32,
     writeln!(text, "    return {};\n}}", sum_of(parts))
 }
 
-/// Tiles of the product as `shaders/tile.wgsl` makes them; layout words 0 to 4: m, n, k, and tiles along m and n.
-fn write_product(fused: &Fused, left: &FactorCode, right: &FactorCode, text: &mut String) -> Result {
+/// Tiles of the product, 4 or 8 rows and columns a lane; layout words 0 to 4: m, n, k, and tiles along m and n. What a lane adds up
+/// has names and no numbers: arrays that are indexed by loops end up in memory with some drivers.
+fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result {
     let words = fused.words();
     let [batch, rows, depth, columns] = words.groups;
+    let Product { left, right, fours } = product;
     let mut factor = |name: &str, code: &FactorCode, own: &FactorWords, sizes: [u32; 2]| -> Result {
         write_part(&format!("{name}_batch"), &code.batch, &own.batch, batch, text)?;
         write_part(&format!("{name}_rows"), &code.rows, &own.rows, sizes[0], text)?;
         write_part(&format!("{name}_columns"), &code.columns, &own.columns, sizes[1], text)?;
         let start = own.offset.map_or("0u".into(), |word| format!("index[{word}]"));
-        writeln!(text, "\nvar<private> {name}_start: u32;\n\nfn {name}_of(b: u32) -> u32 {{\n    return {start} + {name}_batch(b);\n}}")
+        writeln!(text, "\nfn {name}_of(b: u32) -> u32 {{\n    return {start} + {name}_batch(b);\n}}")
     };
-    factor("first", left, &words.left, [rows, depth])?;
-    factor("second", right, &words.right, [depth, columns])?;
-    let [a, b] = [left.slot, right.slot].map(|slot| NAMES[slot]);
-    // What lies beyond the matrices is 0.
-    writeln!(text, "\nfn left_at(p: u32, k: u32) -> real {{\n    if (p >= index[0]) {{\n        return 0.0;\n    }}")?;
-    writeln!(text, "    return {a}[first_start + first_rows(p) + first_columns(k)];\n}}")?;
-    writeln!(text, "\nfn right_at(q: u32, k: u32) -> real {{\n    if (q >= index[1]) {{\n        return 0.0;\n    }}")?;
-    writeln!(text, "    return {b}[second_start + second_rows(k) + second_columns(q)];\n}}")?;
-    writeln!(text, "\n{}", shader!("../../../shaders/tile.wgsl"))?;
+    factor("left", left, &words.left, [rows, depth])?;
+    factor("right", right, &words.right, [depth, columns])?;
     write_finish(&fused.finish, &words.finish, text)?;
+    let [down, across] = *fours;
+    writeln!(text, "\n// Lanes stand in rows and columns.")?;
+    writeln!(text, "const across: u32 = 1u << (countOneBits(group_size - 1u) / 2u);\nconst down: u32 = group_size / across;")?;
+    writeln!(text, "const slab: u32 = 16u;\nconst tile_rows: u32 = {down}u * down;\nconst tile_columns: u32 = {across}u * across;")?;
+    writeln!(text, "var<workgroup> left_tile: array<vec4<real>, slab * tile_rows>;")?;
+    writeln!(text, "var<workgroup> right_tile: array<vec4<real>, slab * tile_columns>;")?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
     writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
-    writeln!(text, "    let b = number / (index[3] * index[4]);\n    let tile = number % (index[3] * index[4]);")?;
-    writeln!(text, "    let first = tile / index[4] * 8u * rows;\n    let start = tile % index[4] * 8u * columns;")?;
-    writeln!(text, "    first_start = first_of(b);\n    second_start = second_of(b);")?;
-    writeln!(text, "    multiply_tile(lane, first, start, 0u, index[2], false);")?;
-    writeln!(text, "    for (var r = 0u; r < 8u; r++) {{\n        let p = first + tile_row(lane, r);")?;
-    writeln!(text, "        for (var c = 0u; c < 8u; c++) {{\n            let q = start + tile_column(lane, c);")?;
-    writeln!(text, "            if (p < index[0] && q < index[1]) {{")?;
-    writeln!(text, "                finish((b * index[0] + p) * index[1] + q, tile_value(r, c));")?;
-    writeln!(text, "            }}\n        }}\n    }}\n}}")
+    writeln!(text, "    let m = index[0];\n    let n = index[1];\n    let depth = index[2];\n    let tiles = index[3] * index[4];")?;
+    writeln!(text, "    let b = number / tiles;\n    let tile = number % tiles;")?;
+    writeln!(text, "    let first = tile / index[4] * 4u * tile_rows;\n    let start = tile % index[4] * 4u * tile_columns;")?;
+    writeln!(text, "    let left_start = left_of(b);\n    let right_start = right_of(b);")?;
+    writeln!(text, "    let row = lane / across;\n    let column = lane % across;")?;
+    let sums = || (0..4 * down).flat_map(|r| (0..across).map(move |h| format!("s{r}_{h}")));
+    for sum in sums() {
+        writeln!(text, "    var {sum} = vec4<real>();")?;
+    }
+    writeln!(text, "    for (var k0 = 0u; k0 < depth; k0 += slab) {{\n        workgroupBarrier();")?;
+    // Lanes next to each other fetch what lies next to each other. Rows and columns beyond the last are it once more.
+    write_fetch(text, ("left", NAMES[left.slot]), ("tile_rows", "first", "m"), left.columns.last() == Some(&Stride::One), true)?;
+    write_fetch(text, ("right", NAMES[right.slot]), ("tile_columns", "start", "n"), right.columns.last() != Some(&Stride::One), false)?;
+    writeln!(text, "        workgroupBarrier();\n        for (var k = 0u; k < slab; k++) {{")?;
+    for h in 0..down {
+        writeln!(text, "            let x{h} = left_tile[k * tile_rows + {h}u * down + row];")?;
+    }
+    for h in 0..across {
+        writeln!(text, "            let y{h} = right_tile[k * tile_columns + {h}u * across + column];")?;
+    }
+    for r in 0..4 * down {
+        for h in 0..across {
+            writeln!(text, "            s{r}_{h} += x{}.{} * y{h};", r / 4, ["x", "y", "z", "w"][r as usize % 4])?;
+        }
+    }
+    writeln!(text, "        }}\n    }}")?;
+    let all: Vec<String> = sums().collect();
+    writeln!(text, "    var sums = array<vec4<real>, {}>({});", all.len(), all.join(", "))?;
+    writeln!(text, "    for (var r = 0u; r < {}u; r++) {{\n        let p = first + 4u * (r / 4u * down + row) + r % 4u;", 4 * down)?;
+    writeln!(text, "        if (p >= m) {{\n            continue;\n        }}")?;
+    writeln!(text, "        for (var h = 0u; h < {across}u; h++) {{\n            let four = sums[r * {across}u + h];")?;
+    writeln!(text, "            let q = start + 4u * (h * across + column);\n            let i = (b * m + p) * n + q;")?;
+    writeln!(
+        text,
+        "            for (var c = 0u; c < min(4u, max(n, q) - q); c++) {{\n                finish(i + c, four[c]);\n            }}"
+    )?;
+    writeln!(text, "        }}\n    }}\n}}")
+}
+
+/// A slab of a factor, in fours of rows of the left one or columns of the right one, entry by entry of the depth.
+fn write_fetch(
+    text: &mut String,
+    (side, values): (&str, &str),
+    (tile, first, count): (&str, &str, &str),
+    along_depth: bool,
+    left: bool,
+) -> Result {
+    writeln!(text, "        for (var e = lane; e < slab * {tile}; e += group_size) {{")?;
+    match along_depth {
+        true => writeln!(text, "            let k = e % slab;\n            let place = e / slab;")?,
+        false => writeln!(text, "            let k = e / {tile};\n            let place = e % {tile};")?,
+    }
+    writeln!(text, "            let at = {first} + 4u * place;\n            let along = min(k0 + k, depth - 1u);")?;
+    let (of_depth, of_place) = if left { ("left_columns", "left_rows") } else { ("right_rows", "right_columns") };
+    writeln!(text, "            let base = {side}_start + {of_depth}(along);")?;
+    let fours: Vec<String> = (0..4).map(|c| format!("{values}[base + {of_place}(min(at + {c}u, {count} - 1u))]")).collect();
+    writeln!(text, "            let four = vec4<real>({});", fours.join(", "))?;
+    writeln!(text, "            {side}_tile[k * {tile} + place] = select(vec4<real>(), four, k0 + k < depth);\n        }}")
 }

@@ -37,7 +37,7 @@ impl Graph {
         }
         let misfit = || refuse("reshape", format!("{} has {size} elements, {sizes:?} has not", shown(self.shape(node))));
         if let Some(axis) = open {
-            let others = elements(&shape).filter(|others| *others > 0 && size % others == 0);
+            let others = elements(&shape).filter(|others| *others > 0 && size.is_multiple_of(*others));
             let Some(others) = others else { return misfit() };
             shape[axis] = size / others;
         }
@@ -139,7 +139,7 @@ impl Graph {
             if !fits {
                 return refuse("concat", format!("{} and {} differ along another axis than {axis}", shown(&shape), shown(own)));
             }
-            total = total.checked_add(own[axis]).unwrap_or(u32::MAX);
+            total = total.saturating_add(own[axis]);
         }
         let mut joined = shape;
         joined[axis] = total;

@@ -9,6 +9,12 @@ use crate::kernel::fused::Fold;
 /// Sums of more elements than this are made of sums of parts: few workgroups would do all the work.
 const LONG: u32 = 1 << 15;
 
+/// The same of elements that lie apart, of which a lane adds up a column.
+const LONG_APART: u32 = 512;
+
+/// Columns so many that a lane each is enough.
+const MANY: u32 = 1 << 16;
+
 /// Results so few that a workgroup each leaves a device idle.
 const FEW: u32 = 64;
 
@@ -54,7 +60,8 @@ impl Graph {
         let rest: Vec<u32> = (0..).zip(&shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size).collect();
         let inner = elements(&axes.iter().map(|&axis| shape[axis as usize]).collect::<Vec<_>>()).unwrap_or(u32::MAX);
         let outer = elements(&rest).unwrap_or(u32::MAX);
-        if let Some(parts) = parts(inner, outer) {
+        let apart = axes.last().is_none_or(|&last| shape[last as usize + 1..].iter().any(|&size| size > 1));
+        if let Some(parts) = parts(inner, outer, apart) {
             let order = (0..shape.len() as u32).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
             let turned = self.moved(node, Movement::Permute(order));
             let mut split = rest.clone();
@@ -161,12 +168,14 @@ impl Graph {
     }
 }
 
-/// In how many parts many elements are added up, where few results would keep few workgroups busy.
-fn parts(inner: u32, outer: u32) -> Option<u32> {
-    if inner < LONG || outer > FEW {
+/// In how many parts many elements are added up, where few results would keep few workgroups busy: a workgroup a result or,
+/// where elements of one lie `apart`, a lane.
+fn parts(inner: u32, outer: u32, apart: bool) -> Option<u32> {
+    let is_long = if apart { inner >= LONG_APART && outer < MANY } else { inner >= LONG && outer <= FEW };
+    if !is_long {
         return None;
     }
     // The divisor next to the root: as many parts as each has elements.
     let root = f64::from(inner).sqrt() as u32;
-    (32..=root).rev().find(|parts| inner % parts == 0)
+    (16..=root).rev().find(|parts| inner.is_multiple_of(*parts))
 }

@@ -11,7 +11,7 @@ use super::{Buffer, Launch, Plan, Ref, Request, Step, Target, Work, special};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::kernel::block::PRODUCT_ROWS;
-use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Source, Stage as KernelStage, TENSOR_SLOTS};
+use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
 use crate::tensor::graph::{Graph, Groups, Node, Op, elements};
 use crate::tensor::view::{Movement, View};
 use std::collections::{HashMap, HashSet};
@@ -19,6 +19,9 @@ use std::collections::{HashMap, HashSet};
 /// Instructions of an elementwise kernel, and of what follows a product, which is written once an entry of a lane.
 const MOST_INSTRUCTIONS: usize = 400;
 const MOST_AFTER_PRODUCT: usize = 80;
+
+/// Tiles that keep a large GPU busy.
+const ENOUGH_TILES: u64 = 192;
 
 /// Elements that a workgroup is worth folding together.
 const FEWEST_PER_GROUP: u32 = 32;
@@ -479,7 +482,7 @@ impl<'a> Fuser<'a> {
                 words[..3].copy_from_slice(&[product[1], product[2], k]);
                 words.extend(&layout.words);
                 work.products = 2.0 * f64::from(size) * f64::from(k);
-                anchor = Anchor::Product { left: layout.left, right: layout.right };
+                anchor = Anchor::Product(Product { left: layout.left, right: layout.right, fours: [2, 2] });
             }
         }
         let layout = layout::stage(&draft.stage.readings, &draft.domain, &[draft.domain.len()], source_of);
@@ -502,9 +505,10 @@ impl<'a> Fuser<'a> {
                     count = size * target.limits.group_size;
                 }
             }
-            if let Anchor::Product { .. } = fused.anchor {
+            if let Anchor::Product(Product { fours, .. }) = &mut fused.anchor {
                 let [batch, m, n] = product;
-                let [down, across] = target.tiles(m, n);
+                *fours = target.fours(batch, m, n);
+                let [down, across] = target.tiles(m, n, *fours);
                 words[3..5].copy_from_slice(&[down, across]);
                 count = batch * down * across * target.limits.group_size;
             }
@@ -551,15 +555,22 @@ impl<'a> Fuser<'a> {
 }
 
 impl Target {
+    /// Fours of rows and columns that a lane of a product has: fewer where tiles would be too few for the device, or mostly empty.
+    fn fours(&self, batch: u32, m: u32, n: u32) -> [u32; 2] {
+        let tiles = |fours: [u32; 2]| self.tiles(m, n, fours).into_iter().map(u64::from).product::<u64>() * u64::from(batch);
+        let sizes = [[2, 2], [1, 2], [1, 1]];
+        sizes.into_iter().find(|&fours| tiles(fours) >= ENOUGH_TILES).unwrap_or([1, 1])
+    }
+
     /// Tiles of a product along its rows and columns.
-    fn tiles(&self, m: u32, n: u32) -> [u32; 2] {
+    fn tiles(&self, m: u32, n: u32, [down, across]: [u32; 2]) -> [u32; 2] {
         if self.cpu {
             return [m.div_ceil(PRODUCT_ROWS), 1];
         }
-        // As `shaders/tile.wgsl` has them.
+        // As `kernel/wgsl/fused.rs` has lanes.
         let columns = 1u32 << (self.limits.group_size.trailing_zeros() / 2);
         let rows = self.limits.group_size / columns;
-        [m.div_ceil(8 * rows), n.div_ceil(8 * columns)]
+        [m.div_ceil(4 * down * rows), n.div_ceil(4 * across * columns)]
     }
 
     /// Who folds: lanes next to each other should read what lies next to each other.

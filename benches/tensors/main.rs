@@ -1,0 +1,125 @@
+//! `cargo bench --bench tensors`: what the tensor layer takes, on the CPU or with `LEASTWISE_DEVICE=webgpu`, `cuda` or `cuda/f32` (feature
+//! `cuda`). Products of matrices are beside what PyTorch takes on an H200 (`docs/TENSORS.md`).
+//!
+//! Every figure is the least of several; a submission that only reads one number back is taken off where it says so.
+
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::wgpu::WgpuDevice;
+use leastwise::device::{Device, Precision};
+use leastwise::kernel::fused::Fold;
+use leastwise::tensor::graph::{Data, Graph, Node};
+use leastwise::tensor::runtime::{Devices, Next, Tensors};
+use std::sync::Arc;
+use std::time::Instant;
+
+const REPEATS: usize = 7;
+
+fn device() -> Device {
+    match std::env::var("LEASTWISE_DEVICE").as_deref() {
+        Err(_) | Ok("cpu") => Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits())),
+        Ok("webgpu") => Device::Wgpu(Box::new(WgpuDevice::open_blocking(None).expect("a WebGPU adapter"))),
+        #[cfg(feature = "cuda")]
+        Ok(name @ ("cuda" | "cuda/f32")) => {
+            let precision = if name == "cuda" { Precision::F64 } else { Precision::F32 };
+            Device::Cuda(Box::new(leastwise::device::cuda::CudaDevice::open(0, precision).expect("an NVIDIA GPU")))
+        }
+        Ok(other) => panic!("LEASTWISE_DEVICE is cpu, webgpu, cuda or cuda/f32 (with the feature of that name), not {other}"),
+    }
+}
+
+struct Bench {
+    device: Device,
+    tensors: Tensors,
+}
+
+impl Bench {
+    fn run(&mut self, outputs: &[Node], read: &[Node]) -> Vec<f64> {
+        let mut devices = Devices { main: &mut self.device, cpu: None };
+        let mut evaluation = self.tensors.evaluate(&mut devices, outputs, read).expect("a plan");
+        let mut readback = Vec::new();
+        loop {
+            match self.tensors.advance(&mut devices, &mut evaluation, &readback).expect("a recording") {
+                Next::Run(place, recording) => readback = devices.at(place).run(recording).expect("kernels"),
+                Next::Done(values) => return values,
+            }
+        }
+    }
+
+    fn tensor(&mut self, shape: &[u32]) -> Node {
+        let count: u32 = shape.iter().product();
+        let values = (0..count).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5).collect();
+        let node = self.tensors.graph.stored(Data::Singles(Arc::new(values)), shape.to_vec());
+        self.tensors.graph.hold(node);
+        self.run(&[], &[]);
+        node
+    }
+
+    /// The least milliseconds of computing something and reading one number that depends on it.
+    fn time(&mut self, make: impl Fn(&mut Graph) -> Node) -> f64 {
+        let mut best = f64::INFINITY;
+        for _ in 0..REPEATS {
+            let made = self.tensors.graph.made(|graph| {
+                let result = make(graph);
+                let flat = graph.reshape(result, &[-1.0])?;
+                let first = graph.slice(flat, 0.0, 0.0, 1.0, 1.0)?;
+                Ok::<_, leastwise::Error>(vec![result, first])
+            });
+            let made = made.expect("a graph");
+            let start = Instant::now();
+            self.run(&made[..1], &made[1..]);
+            best = best.min(start.elapsed().as_secs_f64() * 1e3);
+            made.into_iter().for_each(|node| self.tensors.graph.release(node));
+            self.tensors.collect();
+        }
+        best
+    }
+}
+
+fn main() {
+    let device = device();
+    let is_cpu = matches!(device, Device::Cpu(_));
+    println!("{} ({}), {:?}", device.adapter(), device.backend(), device.precision());
+    let bytes = device.precision().bytes();
+    let mut bench = Bench { device, tensors: Tensors::new(bytes) };
+    let tiny = bench.tensor(&[64]);
+    let idle = bench.time(|graph| graph.apply("exp", &[tiny]).expect("a tensor"));
+    println!("one small kernel and reading a number: {idle:.3} ms; taken off below");
+    for n in if is_cpu { vec![128, 512, 1024] } else { vec![512, 1024, 4096] } {
+        let (a, b, bias) = (bench.tensor(&[n, n]), bench.tensor(&[n, n]), bench.tensor(&[n]));
+        let flops = 2.0 * f64::from(n).powi(3);
+        let product = bench.time(|graph| graph.matmul(a, b).expect("a product")) - idle;
+        println!("matmul {n}³: {product:.3} ms, {:.2} TFLOP/s", flops / product / 1e9);
+        let layer = bench.time(|graph| {
+            let product = graph.matmul(a, b).expect("a product");
+            let sum = graph.apply("add", &[product, bias]).expect("a sum");
+            graph.apply("gelu", &[sum]).expect("a layer")
+        }) - idle;
+        println!("linear + bias + GELU {n}³: {layer:.3} ms, {:.2} TFLOP/s", flops / layer / 1e9);
+    }
+    let chain = if is_cpu { 4 } else { 100 };
+    let (a, b) = (bench.tensor(&[512, 512]), bench.tensor(&[512, 512]));
+    let products = bench.time(|graph| (0..chain).fold(a, |a, _| graph.matmul(a, b).expect("a product"))) - idle;
+    println!("{chain} dependent products 512³: {:.4} ms each", products / f64::from(chain));
+    let len = if is_cpu { 1 << 20 } else { 1 << 25 };
+    let (x, y) = (bench.tensor(&[len / 1024, 1024]), bench.tensor(&[len / 1024, 1024]));
+    let gigabytes = |passes: f64, ms: f64| passes * f64::from(len) * bytes as f64 / ms / 1e6;
+    let sum = bench.time(|graph| graph.apply("add", &[x, y]).expect("a sum")) - idle;
+    println!("add of {len}: {sum:.3} ms, {:.0} GB/s", gigabytes(3.0, sum));
+    let gelu = bench.time(|graph| graph.apply("gelu", &[x]).expect("a tensor")) - idle;
+    println!("gelu of {len}: {gelu:.3} ms, {:.0} GB/s", gigabytes(2.0, gelu));
+    for (name, axes) in [("all", &[][..]), ("rows", &[1.0]), ("columns", &[0.0])] {
+        let sum = bench.time(|graph| graph.reduce("sum", Fold::Sum, x, axes, false).expect("a sum")) - idle;
+        println!("sum of {name} of {len}: {sum:.3} ms, {:.0} GB/s", gigabytes(1.0, sum));
+    }
+    let soft = bench.time(|graph| graph.softmax(x, 1.0).expect("a tensor")) - idle;
+    println!("softmax of rows of {len}: {soft:.3} ms, {:.0} GB/s of two passes", gigabytes(2.0, soft));
+    let norm = bench.time(|graph| graph.layer_norm(x, None, None, 1e-5).expect("a tensor")) - idle;
+    println!("layer norm of {len}: {norm:.3} ms, {:.0} GB/s of two passes", gigabytes(2.0, norm));
+    let (heads, n, d) = if is_cpu { (2, 256, 64) } else { (64, 1024, 64) };
+    let [q, k, v] = [0; 3].map(|_| bench.tensor(&[heads, n, d]));
+    for causal in [false, true] {
+        let ms = bench.time(|graph| graph.attention(q, k, v, 0.125, causal).expect("a tensor")) - idle;
+        let flops = 4.0 * f64::from(heads) * f64::from(n) * f64::from(n) * f64::from(d) * if causal { 0.5 } else { 1.0 };
+        println!("attention {heads} × {n} × {d}{}: {ms:.3} ms, {:.2} TFLOP/s", if causal { ", causal" } else { "" }, flops / ms / 1e9);
+    }
+}

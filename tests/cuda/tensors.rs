@@ -1,0 +1,31 @@
+//! Tensors on a CUDA device, held to the other evaluator of `tests/tensors`.
+
+#[path = "../tensors/bench.rs"]
+#[allow(dead_code)]
+mod bench;
+#[path = "../tensors/gradients.rs"]
+mod gradients;
+#[path = "../tensors/operations.rs"]
+mod operations;
+#[path = "../tensors/random.rs"]
+mod random;
+#[path = "../tensors/reference.rs"]
+mod reference;
+
+use super::support;
+use bench::{Bench, compare};
+use leastwise::device::cuda::CudaDevice;
+use leastwise::device::{Device, Limits, Precision};
+
+fn benches() -> Vec<Bench> {
+    let open = |precision, limits: Option<Limits>| match limits {
+        Some(limits) => CudaDevice::open_within(0, precision, |_| limits),
+        None => CudaDevice::open(0, precision),
+    };
+    let device = |precision, limits| Device::Cuda(Box::new(open(precision, limits).unwrap_or_else(|error| panic!("{error}"))));
+    vec![
+        Bench::on("cuda f64", device(Precision::F64, None)),
+        Bench::on("cuda f32", device(Precision::F32, None)),
+        Bench::on("cuda f32, small", device(Precision::F32, Some(Limits::SMALL))),
+    ]
+}

@@ -1,0 +1,103 @@
+//! A device with tensors, whose values are held to those of the other evaluator.
+
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::wgpu::WgpuDevice;
+use leastwise::device::{Device, Limits, Precision};
+use leastwise::tensor::graph::{Data, Graph, Node};
+use leastwise::tensor::runtime::{Devices, Next, Tensors};
+use std::collections::HashMap;
+
+use super::reference;
+use super::support::Random;
+
+/// A device, perhaps the CPU beside it, and tensors on them.
+pub struct Bench {
+    pub name: &'static str,
+    pub device: Device,
+    pub cpu: Option<Device>,
+    pub tensors: Tensors,
+}
+
+impl Bench {
+    pub fn cpu(precision: Precision, limits: Limits) -> Self {
+        let name = if precision == Precision::F64 { "cpu f64" } else { "cpu f32" };
+        Self::on(name, Device::Cpu(CpuDevice::new(precision, limits)))
+    }
+
+    pub fn gpu(limits: Limits) -> Self {
+        let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/tensors/main.rs");
+        let cpu = Some(Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits())));
+        Self { name: "webgpu", device: Device::Wgpu(Box::new(device)), cpu, tensors: Tensors::new(4) }
+    }
+
+    /// On one device.
+    pub fn on(name: &'static str, device: Device) -> Self {
+        let tensors = Tensors::new(device.precision().bytes());
+        Self { name, device, cpu: None, tensors }
+    }
+
+    pub fn epsilon(&self) -> f64 {
+        if self.device.precision() == Precision::F64 { 1e-13 } else { 2e-6 }
+    }
+
+    pub fn graph(&mut self) -> &mut Graph {
+        &mut self.tensors.graph
+    }
+
+    pub fn tensor(&mut self, values: &[f64], shape: &[u32]) -> Node {
+        let node = self.graph().stored(Data::Doubles(values.to_vec()), shape.to_vec());
+        self.graph().hold(node)
+    }
+
+    /// Numbers that f32 has too, between −1 and 1.
+    pub fn random(&mut self, random: &mut Random, shape: &[u32]) -> Node {
+        let values: Vec<f64> = (0..shape.iter().product()).map(|_| f64::from(random.between(-1.0, 1.0) as f32)).collect();
+        self.tensor(&values, shape)
+    }
+
+    /// Computes and reads.
+    pub fn read(&mut self, nodes: &[Node]) -> Vec<Vec<f64>> {
+        self.compute(&[], nodes)
+    }
+
+    pub fn compute(&mut self, outputs: &[Node], read: &[Node]) -> Vec<Vec<f64>> {
+        let sizes: Vec<usize> = read.iter().map(|&node| self.tensors.graph.size(node) as usize).collect();
+        let Self { device, cpu, tensors, .. } = self;
+        let mut devices = Devices { main: device, cpu: cpu.as_mut() };
+        let mut evaluation = tensors.evaluate(&mut devices, outputs, read).expect("a plan");
+        let mut readback = Vec::new();
+        let mut values = loop {
+            match tensors.advance(&mut devices, &mut evaluation, &readback).expect("a recording") {
+                Next::Run(place, recording) => readback = devices.at(place).run(recording).expect("kernels that run"),
+                Next::Done(values) => break values,
+            }
+        };
+        let mut all = Vec::new();
+        for size in sizes {
+            let rest = values.split_off(size);
+            all.push(std::mem::replace(&mut values, rest));
+        }
+        all
+    }
+
+    /// Holds what is read to the other evaluator, relative to the largest element.
+    pub fn check(&mut self, what: &str, nodes: &[Node], factor: f64) {
+        let right = reference::values(&self.tensors.graph, nodes, &HashMap::new());
+        nodes.iter().for_each(|&node| {
+            self.tensors.graph.hold(node);
+        });
+        let found = self.read(nodes);
+        for (place, (found, right)) in found.iter().zip(&right).enumerate() {
+            compare(&format!("{}: {what}, tensor {place}", self.name), found, right, factor * self.epsilon());
+        }
+    }
+}
+
+pub fn compare(what: &str, found: &[f64], right: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), right.len(), "{what}");
+    let scale = right.iter().fold(1e-30f64, |most, value| most.max(value.abs()));
+    for (i, (found, right)) in found.iter().zip(right).enumerate() {
+        let near = (found - right).abs() <= tolerance * scale || found == right || found.is_nan() && right.is_nan();
+        assert!(near, "{what}: element {i}: {found} instead of {right} (of {scale} at most)");
+    }
+}
