@@ -115,6 +115,12 @@ test("one that fails does not fail those that are evaluated with it", async (t) 
   assert.deepEqual([...small.value], [1, 1]);
   assert.equal(large.status, "rejected");
   assert.equal(large.reason.code, "limits");
+  // Of arrays, whose operations give no promise, synchronize() tells.
+  const [from, to] = [lw.arrays.allocate([1 << 18]), lw.arrays.allocate([1 << 18])];
+  await lw.arrays.synchronize();
+  lw.arrays.sigmoid(from, to);
+  await rejects(lw.arrays.synchronize(), "limits", /a tensor of 262144 elements takes 1048576 bytes, but this device binds 65536 at once/);
+  await lw.arrays.synchronize();
 });
 
 test("the garbage collector is a safety net, and counts what it caught", async (t) => {

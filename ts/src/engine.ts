@@ -173,13 +173,13 @@ export class EngineOf implements Engine {
     this.#tasks.call((native) => native.tensorTrim());
   }
 
-  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<D> { return this.#maker.tensor(values, shape, options); }
-  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<D> { return this.#maker.indices(values, shape, options); }
-  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<D> { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
-  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<D> { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
-  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<D> { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
-  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<D> { return this.#maker.arange(count, options); }
-  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<D> { return this.#maker.random(shape, options); }
+  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.tensor(values, shape, options); }
+  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
+  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
+  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
+  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
+  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>> { return this.#maker.arange(count, options); }
+  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>> { return this.#maker.random(shape, options); }
   evaluate(...tensors: readonly Tensor<DType>[]): Promise<void> { return this.#maker.evaluate(tensors); }
   tensors(settings: TensorSettings): void { this.#maker.settings(settings); }
   measureTensors(): Promise<TensorModel> { return this.#maker.measure(); }

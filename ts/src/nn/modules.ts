@@ -46,11 +46,12 @@ export interface MlpOptions<D extends DType> {
 }
 
 /** A module of your own: parameters, which it owns from now on, and what is done with them. */
-export function layer<D extends DType, const T extends readonly Tensor<D>[]>(parameters: T, forward: (parameters: { readonly [K in keyof T]: Tensor<D> }, x: Tensor<D>) => Tensor<D>): Module<D> {
-  let held: readonly Tensor<D>[] = [...parameters];
+export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(parameters: T, forward: (parameters: T, x: Tensor<T[0]["dtype"]>) => Tensor<T[0]["dtype"]>): Module<T[0]["dtype"]> {
+  type D = T[0]["dtype"];
+  let held: readonly Tensor<D>[] = [...parameters] as unknown as readonly Tensor<D>[];
   held.forEach((tensor, k) => mustBeTensor("layer(parameters, forward)", `parameter ${k}`, tensor));
   return {
-    forward: (x) => forward(held as unknown as { readonly [K in keyof T]: Tensor<D> }, x),
+    forward: (x) => forward(held as unknown as T, x),
     parameters: () => held,
     update(next) {
       mustFit(held, next);
@@ -64,7 +65,7 @@ export function layer<D extends DType, const T extends readonly Tensor<D>[]>(par
 }
 
 /** x W + b: [.., inputs] becomes [.., outputs]. Parameters: W [inputs, outputs], b [outputs]. */
-export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<D> {
+export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
   mustBeCount("linear(lw, inputs, outputs): inputs", inputs);
   mustBeCount("linear(lw, inputs, outputs): outputs", outputs);
   const weight = started(lw, [inputs, outputs], inputs, outputs, options);
@@ -73,7 +74,7 @@ export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outp
 }
 
 /** A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1]. */
-export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<D> {
+export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
   mustBeCount("conv(lw, inputs, outputs, size): inputs", inputs);
   mustBeCount("conv(lw, inputs, outputs, size): outputs", outputs);
   const [height, width] = pairOf("conv(lw, inputs, outputs, size)", "size", size, NaN);
@@ -108,7 +109,7 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
 }
 
 /** Linear layers of these sizes, inputs first, with an activation between them, and none after the last. */
-export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<D> {
+export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
   const { activation = "relu", seed } = options;
   mustBeOneOf("mlp(lw, sizes): activation", activation, ["relu", "gelu", "silu", "tanh", "sigmoid", "softplus"]);
   if (!Array.isArray(sizes) || sizes.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");

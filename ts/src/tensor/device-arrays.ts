@@ -52,7 +52,7 @@ export interface Arrays {
   /** The device's own name, what it is, and bytes of its buffers that live. */
   readonly device: { readonly name: string; readonly type: Backend; readonly memory: number };
   /** Zeros. */
-  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<D>;
+  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
   deallocate(array: DeviceArray<DType>): void;
   /** Copies to the device. */
   write(array: DeviceArray<DType>, values: Floats | readonly number[]): void;
@@ -60,21 +60,21 @@ export interface Arrays {
   read<D extends DType>(array: DeviceArray<D>): Promise<ValuesOf<D>>;
   /** Resolves when everything that was enqueued is done, and rejects where something of it failed. */
   synchronize(): Promise<void>;
-  add<D extends DType>(a: DeviceArray<D>, b: DeviceArray<D>, out: DeviceArray<D>): void;
-  sub<D extends DType>(a: DeviceArray<D>, b: DeviceArray<D>, out: DeviceArray<D>): void;
-  mul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<D>, out: DeviceArray<D>): void;
-  div<D extends DType>(a: DeviceArray<D>, b: DeviceArray<D>, out: DeviceArray<D>): void;
-  relu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>): void;
-  sigmoid<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>): void;
-  tanh<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>): void;
-  gelu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>): void;
-  matmul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<D>, out: DeviceArray<D>): void;
-  transpose<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>): void;
+  add<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  sub<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  mul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  div<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  relu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  sigmoid<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  tanh<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  gelu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  matmul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  transpose<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
   /** Along an axis, the last one unless told. */
-  softmax<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>, axis?: number): void;
-  sum<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
-  mean<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
-  max<D extends DType>(a: DeviceArray<D>, out: DeviceArray<D>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  softmax<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, axis?: number): void;
+  sum<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  mean<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  max<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
 }
 
 type Any = DeviceArray<DType>;
@@ -88,7 +88,7 @@ export class ArraysOf implements Arrays {
 
   get device(): Arrays["device"] { return this.about(); }
 
-  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<D> {
+  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>> {
     return this.context.outside(() => new DeviceArray(this.maker.full("allocate(shape)", shape, 0, options)));
   }
 

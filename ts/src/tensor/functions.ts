@@ -60,7 +60,7 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], axis = 0):
 }
 
 /** `then` where the condition is not 0, else `otherwise`; shapes broadcast. The other branch has no part in the value, nor in gradients. */
-export function where<D extends DType>(condition: Tensor<D>, then: Tensor<D> | number, otherwise: Tensor<D> | number): Tensor<D> {
+export function where<D extends DType>(condition: Tensor<D>, then: Tensor<NoInfer<D>> | number, otherwise: Tensor<NoInfer<D>> | number): Tensor<D> {
   mustBeTensor("where(condition, …)", "condition", condition);
   return apply("where", [condition, then, otherwise]);
 }
@@ -70,7 +70,7 @@ export function where<D extends DType>(condition: Tensor<D>, then: Tensor<D> | n
  *
  * @throws `index-out-of-range` for a label that is no class
  */
-export function crossEntropy<D extends DType>(logits: Tensor<D>, labels: RowNumbers<D>): Tensor<D> {
+export function crossEntropy<D extends DType>(logits: Tensor<D>, labels: RowNumbers<NoInfer<D>>): Tensor<D> {
   const what = "crossEntropy(logits, labels)";
   mustBeTensor(what, "logits", logits);
   if (!isArrayLike(labels)) mustBeTensor(what, "labels", labels);
@@ -81,7 +81,7 @@ export function crossEntropy<D extends DType>(logits: Tensor<D>, labels: RowNumb
 }
 
 /** Rows of a table [rows, …]: what `table.gather(rows)` gives. */
-export function embedding<D extends DType>(table: Tensor<D>, rows: RowNumbers<D>): Tensor<D> {
+export function embedding<D extends DType>(table: Tensor<D>, rows: RowNumbers<NoInfer<D>>): Tensor<D> {
   mustBeTensor("embedding(table, rows)", "table", table);
   return (table as Tensor<D>).gather(rows);
 }
@@ -90,13 +90,13 @@ export function embedding<D extends DType>(table: Tensor<D>, rows: RowNumbers<D>
  * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e]. The matrix of scores is never in memory
  * (Dao et al. 2022).
  */
-export function attention<D extends DType>(queries: Tensor<D>, keys: Tensor<D>, values: Tensor<D>, { scale, causal = false }: AttentionOptions = {}): Tensor<D> {
+export function attention<D extends DType>(queries: Tensor<D>, keys: Tensor<NoInfer<D>>, values: Tensor<NoInfer<D>>, { scale, causal = false }: AttentionOptions = {}): Tensor<D> {
   mustBeTensors("attention(queries, keys, values)", [queries, keys, values]);
   return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
 }
 
 /** Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], which networks call a convolution. */
-export function conv2d<D extends DType>(images: Tensor<D>, filters: Tensor<D>, { step, padding, dilation }: ConvolutionOptions = {}): Tensor<D> {
+export function conv2d<D extends DType>(images: Tensor<D>, filters: Tensor<NoInfer<D>>, { step, padding, dilation }: ConvolutionOptions = {}): Tensor<D> {
   const what = "conv2d(images, filters)";
   mustBeTensors(what, [images, filters]);
   return apply("conv2d", [images, filters], [...pairOf(what, "step", step, 1), ...pairOf(what, "padding", padding, 0), ...pairOf(what, "dilation", dilation, 1)]);
@@ -116,7 +116,7 @@ export function maxPool2d<D extends DType>(images: Tensor<D>, { size, step, padd
  *
  * @throws `no-residual` where it returns anything but a scalar
  */
-export function map<D extends DType, const T extends readonly [Tensor<D>, ...Tensor<D>[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<D> {
+export function map<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<T[0]["dtype"]> {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `map(work, …tensors): work must be a function of scalars, not ${describe(work)}`);
   mustBeTensors("map(work, …tensors)", tensors);
   const words = Words.take();
@@ -128,7 +128,7 @@ export function map<D extends DType, const T extends readonly [Tensor<D>, ...Ten
     const output = valueOf(trace, returned);
     const { context, dtype } = tensors[0];
     const [made] = context.call((native) => native.tensorMap(words.all.slice(), Uint32Array.of(output), Uint32Array.from(tensors, (tensor) => tensor.id)));
-    return new Tensor(context, made!, dtype as D);
+    return new Tensor(context, made!, dtype as T[0]["dtype"]);
   } finally {
     Words.release(words);
   }

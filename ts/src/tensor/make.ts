@@ -21,8 +21,8 @@ export interface TensorOptions<D extends DType> {
 
 /** Seeded numbers: the same seed gives the same ones, everywhere. */
 export type RandomOptions<D extends DType> = TensorOptions<D> & { /** A whole number below 2³². */ readonly seed: number } & (
-  | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number }
-  | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number }
+  | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number; readonly mean?: never; readonly deviation?: never }
+  | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number; readonly low?: never; readonly high?: never }
 );
 
 /** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
@@ -54,15 +54,15 @@ export interface TensorStatistics extends NativeTensorStatistics {}
 /** An engine's part for tensors. */
 export interface TensorEngine {
   /** A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. */
-  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<D>;
+  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
-  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<D>;
-  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<D>;
-  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<D>;
-  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<D>;
+  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   /** 0, 1, …, count − 1; times `step`, plus `start`. */
-  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<D>;
-  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<D>;
+  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
+  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
   /** Computes tensors, all in one submission, and keeps their values on the device. */
   evaluate(...tensors: readonly Tensor<DType>[]): Promise<void>;
   /** How tensors are evaluated from now on; what is left out stays as it is. */
