@@ -66,7 +66,7 @@ const stages = [
   ["build", async () => { tarball = await build(); }],
   ["TypeScript, strict", typeCheck],
   ["install the tarball", async () => {
-    const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
+    const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "mnist", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
     project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" });
   }],
   ["type tests", () => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project) })],

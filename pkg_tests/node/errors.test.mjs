@@ -195,8 +195,8 @@ test("variables of another problem, expressions of another function", async (t) 
   let kept;
   problem.residuals("keeps", { of: [x] }, ([a]) => { kept = a; return a; }).dispose();
   const of = 'every residual only knows the arguments of its own function';
-  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => a.sub(kept)), "foreign-expression", `the residual "t" uses an expression of "keeps": ${of}`, { term: "t" });
-  refuses(() => problem.residuals("t", { of: [x] }, () => kept), "foreign-expression", `the residual "t" returned an expression of "keeps": ${of}`, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, ([a]) => a.sub(kept)), "foreign-expression", `the residual "t" uses an expression of the residual "keeps": ${of}`, { term: "t" });
+  refuses(() => problem.residuals("t", { of: [x] }, () => kept), "foreign-expression", `the residual "t" returned an expression of the residual "keeps": ${of}`, { term: "t" });
   refuses(() => kept.norm(), "foreign-expression",
     'an expression of the residual "keeps" was used after its function had returned: a residual is traced once, so nothing may keep its expressions', { term: "keeps" });
   await stillSolves(it);

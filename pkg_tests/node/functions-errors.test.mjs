@@ -124,7 +124,7 @@ test("expressions of another function, in every kind of operation", async (t) =>
   problem.residuals("keeps", { of: [x] }, ([v]) => { kept = v; return v; });
   const uses = [(v) => dot(v, kept), (v) => v.x.lt(exp(1)) && mix(v, kept, 0.5), (v) => mat3(v, v, kept), (v) => sum([v, kept]), (v) => select(v.x.gt(0), v, kept), (v) => rotateXYZ(v, v).sub(kept), (v) => fromAngleAxis(v).rotate(kept)];
   for (const use of uses) {
-    refuses(() => problem.residuals("t", { of: [x] }, ([v]) => use(v)), "foreign-expression", 'the residual "t" uses an expression of "keeps": every residual only knows the arguments of its own function', { term: "t" });
+    refuses(() => problem.residuals("t", { of: [x] }, ([v]) => use(v)), "foreign-expression", 'the residual "t" uses an expression of the residual "keeps": every residual only knows the arguments of its own function', { term: "t" });
   }
 });
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import * as leastwise from "leastwise";
 import * as mesh from "leastwise/mesh";
+import * as nn from "leastwise/nn";
 import * as sketch from "leastwise/sketch";
 import * as vectors from "leastwise/vectors";
 
@@ -24,16 +25,17 @@ test("the module is under 960 KB, compressed", () => {
 
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
-    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "barron", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "cos",
-    "cosh", "cotangent", "cross", "cube", "dihedralAngle", "distance", "dot", "eigenSymmetric", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "half", "huber", "hypot",
-    "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "mat2", "mat3", "max", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp",
+    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "barron", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
+    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "eigenSymmetric", "embedding", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "half", "huber", "hypot",
+    "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "quat", "quatExp",
     "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
-    "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "vec", "vector", "welsch",
+    "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "vec", "vector", "welsch", "where",
   ]);
   assert.deepEqual(Object.keys(mesh).sort(), ["edges", "stars", "weld"]);
+  assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./sketch", "./three", "./vectors", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./nn", "./sketch", "./three", "./vectors", "./package.json"]);
   for (const entry of Object.values(manifest.exports)) {
     for (const path of typeof entry === "string" ? [entry] : Object.values(entry)) assert.ok(files.includes(path.replace("./", "")), path);
   }
@@ -41,7 +43,7 @@ test("what is exported", () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((vectors|sketch|cli|cli\/commands)\/)?[a-z-]+|wasm\/leastwise|wasm\/leastwise_bg)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);
+    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/leastwise|wasm\/leastwise_bg)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

@@ -381,6 +381,7 @@ impl Tensors {
             return Ok(Some(brought));
         }
         self.prepare(devices, evaluation, compiled, place, &mut recording)?;
+        self.upload_leaves(devices, evaluation, compiled, place, &mut recording)?;
         while compiled.route.steps.get(evaluation.next).is_some_and(|(next, _)| *next == place)
             && self.missing(evaluation, compiled, place).is_empty()
         {
@@ -509,6 +510,29 @@ impl Tensors {
                 }
             }
             recording.push(Command::UploadReals { buffer: block.buffer, offset: 0, data });
+        }
+        Ok(())
+    }
+
+    /// What the host has for the steps that follow here, before any of them: an upload after a dispatch would divide the submission.
+    fn upload_leaves(
+        &mut self,
+        devices: &mut Devices,
+        evaluation: &Evaluation,
+        compiled: &Compiled,
+        place: Place,
+        recording: &mut Recording,
+    ) -> Result<(), Error> {
+        let ahead = compiled.route.steps.iter().zip(&compiled.plan.steps).skip(evaluation.next);
+        for (_, step) in ahead.take_while(|((at, _), _)| *at == place) {
+            for &(_, reference) in &step.bindings {
+                let Ref::Leaf(leaf) = reference else { continue };
+                let (node, storage) = evaluation.leaves[leaf as usize];
+                let is_host = self.graph.get(node).is_some_and(|entry| entry.data.is_some());
+                if is_host {
+                    self.leaf(devices, (node, storage), place, recording)?;
+                }
+            }
         }
         Ok(())
     }

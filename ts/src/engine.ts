@@ -1,5 +1,5 @@
 /** Engines: a device, and the problems and indices on it. */
-import type { Device } from "./arrays.js";
+import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { LeastwiseError } from "./errors.js";
@@ -8,6 +8,12 @@ import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
+import { TensorContext } from "./tensor/context.js";
+import { ArraysOf, type Arrays } from "./tensor/device-arrays.js";
+import { TensorMaker, type Nested, type RandomOptions, type TensorEngine, type TensorModel, type TensorOptions, type TensorSettings, type TensorStatistics, type TensorStep } from "./tensor/make.js";
+import { within } from "./tensor/scope.js";
+import type { Sizes } from "./tensor/shapes.js";
+import type { DType, Tensor } from "./tensor/tensor.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
@@ -31,8 +37,25 @@ export interface Stats {
   readonly compileMs: number;
 }
 
+/** Bytes and buffers. */
+export interface Memory {
+  /** Bytes of the buffers that live now, and the most that did. */
+  readonly live: number;
+  readonly peak: number;
+  /** Buffers that live now. */
+  readonly objects: number;
+  /** Bytes of buffers that no tensor has and that are kept for the next; {@link Engine.trim} destroys them. */
+  readonly pooled: number;
+  /** How often a tensor got a buffer that was kept. */
+  readonly hits: number;
+  /** Tensors that live: made, and not disposed. */
+  readonly tensors: number;
+  /** Tensors that were never disposed, and that the garbage collector freed at last. It may be late, or never come: where this is not 0, something is missing a `dispose()` or an {@link Engine.scope}. */
+  readonly finalized: number;
+}
+
 /** Everything begins here. */
-export interface Engine extends Disposable {
+export interface Engine extends Disposable, TensorEngine {
   readonly backend: Backend;
   /** Why this backend. */
   readonly reason: string;
@@ -45,8 +68,11 @@ export interface Engine extends Disposable {
   readonly lost: Promise<LeastwiseError>;
   /** A new, empty problem. */
   problem(): Problem;
-  /** Bytes of the buffers that live now, and the most that did; how many live. */
-  memory(): { live: number; peak: number; objects: number };
+  memory(): Memory;
+  /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. Throws `busy` during an evaluation. */
+  trim(): void;
+  /** The level below tensors: arrays that are written over. */
+  readonly arrays: Arrays;
   /** What the device has done so far. */
   counters(): Counters;
   /** What was compiled for all problems of this engine, and what was found to be known. */
@@ -78,7 +104,10 @@ export interface Engine extends Disposable {
    * `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit.
    */
   openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex>;
-  /** Frees the problems that `work` made and did not return. Synchronous, by type too. */
+  /**
+   * Frees the tensors and problems that `work` made and did not return: itself, or in arrays, plain objects and modules. Synchronous, by type too; values that
+   * are read in it (`t.read()`) are read all the same.
+   */
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
   /** Destroys everything, and the device if it was made here. */
   dispose(): void;
@@ -96,6 +125,9 @@ export class EngineOf implements Engine {
   readonly device: Device | undefined;
   readonly lost: Promise<LeastwiseError>;
   readonly #tasks: Tasks;
+  readonly #tensors: TensorContext;
+  readonly #maker: TensorMaker;
+  readonly arrays: Arrays;
   readonly #open: OpenDevice | undefined;
   readonly #problems = new Set<ProblemOf>();
   readonly #indices = new Set<VectorIndexOf>();
@@ -109,6 +141,9 @@ export class EngineOf implements Engine {
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
     this.#tasks = new Tasks(native, panic, this.device);
+    this.#tensors = new TensorContext(this.#tasks, origin.backend);
+    this.#maker = new TensorMaker(this.#tensors);
+    this.arrays = new ArraysOf(this.#tensors, this.#maker, () => ({ name: this.adapter, type: this.backend, memory: this.counters().bytesLive }));
     this.lost = new Promise((resolve) => {
       // A GPUDevice tells by itself; without one the first call that fails does.
       if (!origin.open) this.#tasks.onDeath = (error) => { if (error.code === "device-lost") resolve(error); };
@@ -128,10 +163,28 @@ export class EngineOf implements Engine {
     return problem;
   }
 
-  memory(): { live: number; peak: number; objects: number } {
-    const counters = this.counters();
-    return { live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed };
+  memory(): Memory {
+    const counters = this.counters(), { pooled, hits } = this.tensorStatistics();
+    const { count, finalized } = this.#tensors;
+    return { live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed, pooled, hits, tensors: count, finalized };
   }
+
+  trim(): void {
+    this.#tasks.call((native) => native.tensorTrim());
+  }
+
+  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.tensor(values, shape, options); }
+  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
+  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
+  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
+  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
+  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>> { return this.#maker.arange(count, options); }
+  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>> { return this.#maker.random(shape, options); }
+  evaluate(...tensors: readonly Tensor<DType>[]): Promise<void> { return this.#maker.evaluate(tensors); }
+  tensors(settings: TensorSettings): void { this.#maker.settings(settings); }
+  measureTensors(): Promise<TensorModel> { return this.#maker.measure(); }
+  tensorTrace(): readonly TensorStep[] { return this.#tasks.call((native) => native.tensorTrace()); }
+  tensorStatistics(): TensorStatistics { return this.#tasks.call((native) => native.tensorStatistics()); }
 
   counters(): Counters {
     return this.#tasks.call((native) => native.counters);
@@ -188,14 +241,18 @@ export class EngineOf implements Engine {
     this.#alive();
     const before = new Set(this.#problems);
     let returned: unknown;
+    this.#tensors.open();
     try {
       returned = work();
-      if (typeof returned === "object" && returned !== null && "then" in returned) {
+      if (typeof (returned as { then?: unknown } | null | undefined)?.then === "function") {
+        // Nobody waits for it any more, so nobody is told what it fails of.
+        void Promise.resolve(returned).catch(() => {});
         returned = undefined;
         throw new LeastwiseError("invalid-option", "scope(work): work must be synchronous, because what it made is freed when it returns; it returned a promise");
       }
     } finally {
-      const kept = new Set(Array.isArray(returned) ? returned : typeof returned === "object" && returned !== null ? [returned, ...Object.values(returned)] : []);
+      const kept = within(returned);
+      this.#tensors.close(kept);
       for (const problem of this.#problems) if (!before.has(problem) && !kept.has(problem)) problem.dispose();
     }
     return returned as T;

@@ -9,8 +9,11 @@ const ERROR_CODES = [
   "no-residual",
   "foreign-variable",
   "foreign-expression",
+  "foreign-tensor",
   "untraceable",
   "shape",
+  "dtype",
+  "aliased",
   "bounds",
   "invalid-option",
   "tape",
@@ -41,8 +44,11 @@ const ERROR_CODES = [
  * - `no-residual`: the residual function returned nothing usable
  * - `foreign-variable`: a slot of another problem
  * - `foreign-expression`: an expression of another trace, or of one that is over
+ * - `foreign-tensor`: a tensor of another engine
  * - `untraceable`: a JavaScript operator, conversion or comparison on an expression
  * - `shape`: sizes that do not go together
+ * - `dtype`: tensors of two precisions, or one that the backend does not have
+ * - `aliased`: a result that would be written over an operand that is still being read
  * - `bounds`: limits that are NaN or leave nothing between them: see `instance`
  * - `invalid-option`
  * - `tape`: the traced function could not be read or compiled

@@ -49,11 +49,11 @@ function output(item: unknown, trace: Trace): Expression<unknown> {
     return noResidual(item instanceof Promise ? "a promise" : describe(item), trace);
   }
   if (item.owner !== trace) {
-    throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" returned an expression of "${item.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
+    throw new LeastwiseError("foreign-expression", `${trace.title} returned an expression of ${item.owner.title}: every residual only knows the arguments of its own function`, { term: trace.term });
   }
   return item;
 }
 
 function noResidual(returned: string, trace: Trace): never {
-  throw new LeastwiseError("no-residual", `the residual "${trace.term}" returned ${returned}: return a scalar, a vector, a matrix, a quaternion, or an array of them (is a \`return\` missing?)`, { term: trace.term });
+  throw new LeastwiseError("no-residual", `${trace.title} returned ${returned}: return a scalar, a vector, a matrix, a quaternion, or an array of them (is a \`return\` missing?)`, { term: trace.term });
 }

@@ -49,7 +49,7 @@ export type Operand = Expression<unknown> | number;
 function untraceable(trace: Trace): LeastwiseError {
   return new LeastwiseError(
     "untraceable",
-    `the residual "${trace.term}" used an expression as a JavaScript number or string (an operator such as + or <, Math.*, a template string, sorting): it has no value while it is traced. ` +
+    `${trace.title} used an expression as a JavaScript number or string (an operator such as + or <, Math.*, a template string, sorting): it has no value while it is traced. ` +
       "Use methods and functions instead: a.add(b) for a + b, sin(a) for Math.sin(a), select(a.lt(b), x, y) for a < b ? x : y",
     { term: trace.term },
   );
@@ -76,10 +76,10 @@ export function traceOf(name: string, operands: readonly unknown[]): Trace {
 /** For callers without types: says which operands do not go together, and what would. @internal */
 export function refuse(name: string, operands: readonly unknown[], takes: string): never {
   const found = operands.find((operand) => operand instanceof Expression);
-  const term = found ? found.owner.term : runningTrace()?.term;
+  const trace = found ? found.owner : runningTrace();
   const given = operands.map(describe);
   const list = given.length === 0 ? "nothing" : given.length === 1 ? given[0] : `${given.slice(0, -1).join(", ")} and ${given.at(-1)}`;
-  throw new LeastwiseError("shape", `${term === undefined ? "" : `the residual "${term}": `}${name}() of ${list}: it takes ${takes}`, { term });
+  throw new LeastwiseError("shape", `${trace ? `${trace.title}: ` : ""}${name}() of ${list}: it takes ${takes}`, { term: trace?.term });
 }
 
 /** The value numbers of operands; numbers become literals. All must belong to one trace. @internal */
@@ -91,7 +91,7 @@ export function values(trace: Trace, operands: readonly Operand[]): number[] {
 export function valueOf(trace: Trace, operand: Operand): number {
   if (typeof operand === "number") return trace.literal(operand);
   if (operand.owner !== trace) {
-    throw new LeastwiseError("foreign-expression", `the residual "${trace.term}" uses an expression of "${operand.owner.term}": every residual only knows the arguments of its own function`, { term: trace.term });
+    throw new LeastwiseError("foreign-expression", `${trace.title} uses an expression of ${operand.owner.title}: every residual only knows the arguments of its own function`, { term: trace.term });
   }
   return operand.value;
 }

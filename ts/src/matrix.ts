@@ -85,7 +85,7 @@ function line<N extends 2 | 3>(m: Mat<N>, name: string, index: number, place: (k
 
 function checkIndex(m: Mat<2 | 3>, what: string, index: number): void {
   if (!Number.isInteger(index) || index < 0 || index >= m.size) {
-    throw new LeastwiseError("shape", `the residual "${m.owner.term}" asks for ${what} of ${m.what} (0 to ${m.size - 1})`, { term: m.owner.term });
+    throw new LeastwiseError("shape", `${m.owner.title} asks for ${what} of ${m.what} (0 to ${m.size - 1})`, { term: m.owner.term });
   }
 }
 

@@ -129,6 +129,21 @@ export interface NativeCompressOptions {
 /** k a query, row by row; id 2³² − 1 and distance ∞ where there are fewer. */
 export interface NativeHits { readonly ids: Uint32Array; readonly distances: Float32Array; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
 
+/** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
+export interface NativeRates { readonly launchUs: number; readonly gigabytes: number; readonly gigaops: number; readonly productGigaops: number }
+
+/** What tensors' operations take on the session's device and on the CPU beside it, and what bringing something over takes. */
+export interface NativeTensorModel { readonly device: NativeRates; readonly cpu: NativeRates; readonly readbackUs: number; readonly transferGigabytes: number }
+
+/** One step of the last evaluation of tensors. */
+export interface NativeTraced { readonly what: string; readonly place: string; readonly reason: string; readonly elements: number; readonly operations: number }
+
+/** What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. The last six are the pools'. */
+export interface NativeTensorStatistics {
+  readonly evaluations: number; readonly plansMade: number; readonly plansReused: number; readonly kernels: number; readonly fused: number; readonly transfers: number; readonly nodes: number;
+  readonly live: number; readonly pooled: number; readonly peak: number; readonly hits: number; readonly misses: number; readonly evictions: number;
+}
+
 /** How good an index is. */
 export interface NativeEvaluation { readonly recall: number; readonly bytes: number; readonly ratio: number; readonly msPerQuery: number; readonly msSingle: number; readonly exactMsPerQuery: number; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
 
@@ -257,6 +272,29 @@ export interface NativeEngine {
   /** A task whose `done` carries the file's bytes. */
   saveIndex(index: number): number;
   freeIndex(index: number): void;
+
+  /**
+   * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64 (CPU
+   * and CUDA), else f32.
+   */
+  tensorStore(values: Float32Array | Float64Array, shape: Uint32Array, double: boolean): Uint32Array;
+  /** Whole numbers that rows are gathered by: gradients of gather need these. */
+  tensorNumbers(values: Uint32Array, shape: Uint32Array, double: boolean): Uint32Array;
+  tensorOp(name: string, inputs: Uint32Array, numbers: Float64Array, double: boolean): Uint32Array;
+  /** A traced function of one scalar each. */
+  tensorMap(words: Uint32Array, outputs: Uint32Array, inputs: Uint32Array): Uint32Array;
+  tensorGradient(loss: number, of: Uint32Array): Uint32Array;
+  tensorRelease(ids: Uint32Array): void;
+  /** A task: its `values` are all that were read, one after the other (in one submission and one readback). */
+  tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
+  /** Where an evaluated tensor is on the GPU. */
+  tensorView(id: number): NativeView | undefined;
+  tensorSettings(settings: { readonly routing?: "auto" | "device" | "cpu"; readonly model?: NativeTensorModel; readonly poolBytes?: number; readonly fused?: boolean }): void;
+  tensorTrace(): readonly NativeTraced[];
+  tensorStatistics(): NativeTensorStatistics;
+  tensorTrim(): void;
+  /** A task whose `values` are the model's numbers: those of `device`, of `cpu`, and the two of transfers. */
+  tensorMeasure(): number;
 
   /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
   resume(task: number, budgetMs: number): Progress;

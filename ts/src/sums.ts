@@ -26,7 +26,7 @@ export class Each<V> {
 
   /** Throws: there is no number of entries while the function is traced. @internal */
   [Symbol.iterator](): never {
-    throw new LeastwiseError("untraceable", `the residual "${this.owner.term}" loops over the entries of .each(…), which are as many as a row has: use sumOver(entries, (entry) => …)`, { term: this.owner.term });
+    throw new LeastwiseError("untraceable", `${this.owner.title} loops over the entries of .each(…), which are as many as a row has: use sumOver(entries, (entry) => …)`, { term: this.owner.term });
   }
 }
 
@@ -50,13 +50,13 @@ export function sumOver(items: Each<unknown>, given: unknown, last?: unknown): E
   }
   const trace = items.owner;
   const refuse = (code: "shape" | "invalid-option" | "foreign-expression" | "no-residual", message: string): never => {
-    throw new LeastwiseError(code, `the residual "${trace.term}": ${message}`, { term: trace.term });
+    throw new LeastwiseError(code, `${trace.title}: ${message}`, { term: trace.term });
   };
   if (typeof body !== "function") refuse("no-residual", `the last argument of sumOver() must be a function of one entry, not ${describe(body)}`);
   if (typeof more !== "object" || more === null) refuse("shape", `sumOver(items, more, body): more must be an object of further slots and columns of the same entries, not ${describe(more)}`);
   const pairs = Object.entries(more as Record<string, unknown>).map(([name, each]) => {
     if (!(each instanceof Each)) refuse("shape", `sumOver(items, more, body): more.${name} is ${describe(each)}, but must be entries, as a slot of x.each(…) or a column of perEntry(…) gives them; what is the row's the body can use as it is`);
-    if ((each as Each<unknown>).owner !== trace) refuse("foreign-expression", `sumOver(items, more, body): more.${name} belongs to the residual "${(each as Each<unknown>).owner.term}"`);
+    if ((each as Each<unknown>).owner !== trace) refuse("foreign-expression", `sumOver(items, more, body): more.${name} belongs to ${(each as Each<unknown>).owner.title}`);
     return [name, (each as Each<unknown>).entry] as const;
   });
   if (summing.has(trace)) refuse("invalid-option", "a sumOver() within the body of another: a sum over a row can't be part of an entry of it");

@@ -24,13 +24,18 @@ export class Trace {
   private open = true;
 
   /** The tape is appended to `words`. */
-  constructor(readonly term: string, private readonly words: Words) {}
+  constructor(readonly term: string | undefined, private readonly words: Words, private readonly name?: string) {}
+
+  /** What messages call it. */
+  get title(): string {
+    return this.name ?? `the residual "${this.term}"`;
+  }
 
   /** Writes an instruction; gives the number of its value. */
   write(opcode: Opcode, operands: readonly number[]): number {
     this.mustBeOpen();
     if (operands.length > 0xffff) {
-      throw new LeastwiseError("tape", `the residual "${this.term}": one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
+      throw new LeastwiseError("tape", `${this.title}: one operation takes ${operands.length} operands, but 65535 are possible`, { term: this.term });
     }
     this.words.push(opcode | (operands.length << 16));
     this.words.append(operands);
@@ -53,7 +58,7 @@ export class Trace {
 
   private mustBeOpen(): void {
     if (!this.open) {
-      throw new LeastwiseError("foreign-expression", `an expression of the residual "${this.term}" was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
+      throw new LeastwiseError("foreign-expression", `an expression of ${this.title} was used after its function had returned: a residual is traced once, so nothing may keep its expressions`, { term: this.term });
     }
   }
 
@@ -72,7 +77,7 @@ export class Trace {
   literal(value: number): number {
     // Beyond f32's range a number would be infinite on a GPU.
     if (!(Math.abs(value) <= 3.4028234663852886e38)) {
-      throw new LeastwiseError("non-finite", `the residual "${this.term}" uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
+      throw new LeastwiseError("non-finite", `${this.title} uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
     }
     number[0] = value;
     return this.write2(Opcode.Literal, halves[0]!, halves[1]!);

@@ -42,7 +42,7 @@ export class Vec<N extends number> extends Expression<N> {
   /** Element i, counted from 0. */
   at(i: number): Scalar {
     if (!Number.isInteger(i) || i < 0 || i >= this.length) {
-      throw new LeastwiseError("shape", `the residual "${this.owner.term}" asks for element ${i} of a vector of ${this.length} (0 to ${this.length - 1})`, { term: this.owner.term });
+      throw new LeastwiseError("shape", `${this.owner.title} asks for element ${i} of a vector of ${this.length} (0 to ${this.length - 1})`, { term: this.owner.term });
     }
     return component(this, i);
   }

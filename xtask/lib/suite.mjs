@@ -7,7 +7,7 @@ const elsewhere = ["cli.test.mjs", "compression-errors.test.mjs", "mesh.test.mjs
 export const suiteFiles = (project) => readdirSync(join(project, "node")).filter((name) => name.endsWith(".test.mjs") && !elsewhere.includes(name)).sort();
 
 /** What they need besides. */
-export const suitePackages = ["bunny", "three", "webgpu"];
+export const suitePackages = ["bunny", "mnist", "three", "webgpu"];
 
 /** Of tests' names. Where the root of all tests matches, as it is called, every test does. */
 export const suitePattern = "^(?!<root>|.*(WebGPU|webgpu))";

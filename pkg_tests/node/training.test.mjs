@@ -1,0 +1,171 @@
+// Training: optimizers against their formulas, and networks that learn digits.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crossEntropy, grad, maxPool2d } from "leastwise";
+import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
+import { batches, digits, PIXELS, sequence } from "../problems/digits.mjs";
+import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
+
+const { training, testing } = digits();
+
+const perceptron = (lw) => mlp(lw, [PIXELS, 128, 10], { seed: 1 });
+
+const convolutional = (lw) => sequential(
+  (x) => x.reshape(-1, 1, 28, 28), conv(lw, 1, 8, 5, { seed: 1, step: 2, padding: 2 }), (x) => maxPool2d(x.relu(), { size: 2 }),
+  conv(lw, 8, 24, 3, { seed: 2, padding: 1 }), (x) => x.relu().reshape(-1, 24 * 49), linear(lw, 24 * 49, 10, { seed: 3, start: "glorot" }),
+);
+
+const loss = (lw) => (model, { images, labels, count }) => crossEntropy(model.forward(lw.tensor(images, [count, PIXELS])), labels);
+
+/** The share of digits that a model names. */
+async function accuracy(lw, model, { images, labels, count }) {
+  let right = 0;
+  for (let first = 0; first < count; first += 500) {
+    const end = Math.min(first + 500, count);
+    const largest = lw.scope(() => model.forward(lw.tensor(images.subarray(first * PIXELS, end * PIXELS), [end - first, PIXELS])).argmax(1));
+    (await largest.read()).forEach((label, k) => { if (label === labels[first + k]) right++; });
+    largest.dispose();
+  }
+  return right / count;
+}
+
+/** Trains from a seed for so many steps, or epochs of 50 digits a step; gives the losses. */
+async function train(lw, model, { epochs, steps = Math.floor(training.count / 50) * epochs, rate }) {
+  const random = sequence(7), curve = [];
+  const run = trainer(model, loss(lw), adamW({ learningRate: (step) => rate * (1 - (step - 1) / steps), weightDecay: 0.05 }));
+  while (curve.length < steps) {
+    for (const batch of batches(training, 50, random)) {
+      if (curve.length === steps) break;
+      curve.push(await run.step(batch));
+    }
+  }
+  run.dispose();
+  return curve;
+}
+
+for (const [name, make, least, options] of [["a perceptron", perceptron, 0.95, { epochs: 6, rate: 3e-3 }], ["a small convolutional network", convolutional, 0.97, { epochs: 3, rate: 6e-3 }]]) {
+  test(`${name} learns digits: ${100 * least} % of those that it never saw`, async (t) => {
+    const lw = await open(t, { backend: "cpu" });
+    const model = make(lw);
+    const before = await accuracy(lw, model, testing);
+    assert.ok(before < 0.3, `before: ${before}`);
+    const curve = await train(lw, model, options);
+    const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
+    assert.ok(mean(curve.slice(-50)) < 0.2 * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${mean(curve.slice(-50))}`);
+    const after = await accuracy(lw, model, testing);
+    t.diagnostic(`${(100 * after).toFixed(1)} %, loss ${mean(curve.slice(-50)).toFixed(3)}`);
+    assert.ok(after >= least, `after: ${after}`);
+  });
+}
+
+for (const backend of BACKENDS) {
+  test(`${backend}: the same seeds give the same losses, to the bit`, async (t) => {
+    // Software adapters take a second a step of convolutions.
+    const [many, few] = backend === "webgpu" ? [4, 2] : [12, 6];
+    const curves = [];
+    for (let run = 0; run < 2; run++) {
+      const lw = await open(t, { backend });
+      curves.push([await train(lw, perceptron(lw), { steps: many, rate: 3e-3 }), await train(lw, convolutional(lw), { steps: few, rate: 6e-3 })]);
+    }
+    assert.deepEqual(curves[0], curves[1]);
+    assert.ok(curves[0][0].at(-1) < 0.9 * curves[0][0][0], `${curves[0][0]}`);
+  });
+}
+
+// ── optimizers against their formulas, in f64 ──
+
+/** Of f(x) = Σ c x⁴/4, whose gradient is c x³. */
+const COEFFICIENTS = [1, 0.5, 2], START = [1, -2, 0.5];
+const slope = (x) => x.map((value, k) => COEFFICIENTS[k] * value ** 3);
+
+const formulas = {
+  "sgd": [sgd({ learningRate: 0.1 }), () => (x, g) => x.map((value, k) => value - 0.1 * g[k])],
+  "sgd with momentum": [sgd({ learningRate: 0.05, momentum: 0.9 }), () => {
+    let v = [0, 0, 0];
+    return (x, g) => {
+      v = v.map((value, k) => 0.9 * value + g[k]);
+      return x.map((value, k) => value - 0.05 * v[k]);
+    };
+  }],
+  "adam": [adam({ learningRate: 0.1 }), () => adaptive(0.1, [0.9, 0.999], 1e-8, 0)],
+  "adam with other numbers": [adam({ learningRate: (step) => 0.2 / step, decays: [0.5, 0.9], epsilon: 1e-3 }), () => adaptive((step) => 0.2 / step, [0.5, 0.9], 1e-3, 0)],
+  "adamW": [adamW({ learningRate: 0.1, weightDecay: 0.2 }), () => adaptive(0.1, [0.9, 0.999], 1e-8, 0.2)],
+};
+
+function adaptive(learningRate, [first, second], epsilon, decay) {
+  let m = [0, 0, 0], v = [0, 0, 0], t = 0;
+  return (x, g) => {
+    t++;
+    const rate = typeof learningRate === "function" ? learningRate(t) : learningRate;
+    m = m.map((value, k) => first * value + (1 - first) * g[k]);
+    v = v.map((value, k) => second * value + (1 - second) * g[k] ** 2);
+    return x.map((value, k) => value * (1 - rate * decay) - rate * (m[k] / (1 - first ** t)) / (Math.sqrt(v[k] / (1 - second ** t)) + epsilon));
+  };
+}
+
+for (const [name, [optimizer, formula]] of Object.entries(formulas)) {
+  test(`${name}: ten steps as its formula makes them`, async (t) => {
+    const lw = await open(t, { backend: "cpu" });
+    const dtype = { dtype: "f64" };
+    const c = lw.tensor(COEFFICIENTS, [3], dtype);
+    const model = layer([lw.tensor(START, [3], dtype)], ([x], c) => x.square().square().mul(c).sum().mul(0.25));
+    const run = trainer(model, (model) => model.forward(c), optimizer);
+    const step = formula();
+    let x = START;
+    for (let k = 0; k < 10; k++) {
+      const expected = x.reduce((sum, value, i) => sum + COEFFICIENTS[i] * value ** 4 / 4, 0);
+      closeTo(await run.step(), expected, 1e-13, `loss of step ${k}`);
+      x = step(x, slope(x));
+      (await model.parameters()[0].read()).forEach((value, i) => closeTo(value, x[i], 1e-12, `parameter ${i} after step ${k}`));
+    }
+    assert.equal(run.steps, 10);
+  });
+}
+
+test("an optimizer without a trainer: pure, and nothing is computed before it is asked for", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const x = lw.tensor([1, 2]), [g] = grad(x.square().sum(), [x]);
+  const before = lw.counters().submissions;
+  const { parameters, state } = sgd({ learningRate: 0.5, momentum: 0.9 }).step([x], [g]);
+  assert.equal(lw.counters().submissions, before);
+  assert.deepEqual([...await parameters[0].read()], [0, 0]);
+  assert.deepEqual([...await state.moments[0][0].read()], [2, 4]);
+  assert.deepEqual([...await x.read()], [1, 2], "the old ones are the caller's");
+  assert.equal(state.steps, 1);
+});
+
+test("a layer starts as its seed says, with the spread that He and Glorot give", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const [weight, bias] = await Promise.all(linear(lw, 200, 100, { seed: 3 }).parameters().map((each) => each.read()));
+  const [again] = await Promise.all(linear(lw, 200, 100, { seed: 3 }).parameters().map((each) => each.read()));
+  assert.deepEqual(weight, again);
+  const deviation = Math.sqrt(weight.reduce((sum, value) => sum + value * value, 0) / weight.length);
+  closeTo(deviation, Math.sqrt(2 / 200), 0.02, "He");
+  assert.ok(bias.every((value) => value === 0));
+  const uniform = await linear(lw, 200, 100, { seed: 3, start: "glorot", bias: false }).parameters()[0].read();
+  const limit = Math.sqrt(6 / 300);
+  assert.ok(uniform.every((value) => Math.abs(value) <= limit) && uniform.some((value) => Math.abs(value) > 0.99 * limit));
+});
+
+test("errors for people", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const model = linear(lw, 2, 1, { seed: 1 });
+  refuses(() => sgd({}), "invalid-option", "sgd(options): learningRate is needed");
+  refuses(() => sgd({ learningRate: 0.1, momentun: 1 }), "invalid-option", 'sgd(options): options have no "momentun" (they have: learningRate, momentum)');
+  refuses(() => adam({ decays: [0.9, 1] }), "invalid-option", "adam(options): decays are numbers from 0 on, below 1, not 1");
+  refuses(() => mlp(lw, [3], { seed: 1 }), "invalid-option", /two at least/);
+  refuses(() => sequential(model, 3), "invalid-option", "sequential(…parts): part 1 must be a module or a function of a tensor, not a number");
+  refuses(() => model.update([lw.ones([2, 1])]), "shape", "update(parameters): the module has 2 parameters of shapes [2, 1], [1], not [2, 1]");
+  const x = lw.tensor([1, 2], [1, 2]);
+  const kept = await model.parameters()[0].read();
+  const run = trainer(model, (model, factor) => model.forward(x).square().sum().mul(factor), sgd({ learningRate: 0.1 }));
+  const first = run.step(1);
+  await rejects(run.step(1), "busy", /last step is not done/);
+  await first;
+  const moved = await model.parameters()[0].read();
+  assert.notDeepEqual(moved, kept);
+  const exploding = trainer(model, (model) => model.forward(x).square().add(100).exp().sum(), sgd({ learningRate: 0.1 }));
+  await rejects(exploding.step(), "non-finite", /the loss of step 1 is Infinity; the model stays as it was/);
+  assert.deepEqual(await model.parameters()[0].read(), moved, "nothing was stepped");
+  await rejects(trainer(model, (model) => model.forward(x), sgd({ learningRate: 1 })).step().then(() => trainer(model, () => lw.ones([2]), sgd({ learningRate: 1 })).step()), "shape", /the loss must be one number/);
+});

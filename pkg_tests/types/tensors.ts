@@ -1,0 +1,172 @@
+// Compiled, never run: tensors, arrays and `leastwise/nn`.
+import { attention, concat, conv2d, crossEntropy, exp, grad, init, map, maxPool2d, select, stack, where } from "leastwise";
+import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, Memory, Tensor, TensorModel, TensorStatistics, TensorStep } from "leastwise";
+import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
+import type { Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+function is<T extends true>(_proof?: T): void {}
+
+export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
+  using lw = await init();
+  using a = lw.tensor(floats, [2, 3]);
+  const nested = lw.tensor([[1, 2], [3, 4]]), one = lw.tensor(1), d = lw.tensor(doubles, [6], { dtype: "f64" });
+  is<Same<typeof a, Tensor>>();
+  is<Same<typeof nested, Tensor<"f32">>>();
+  is<Same<typeof d, Tensor<"f64">>>();
+  is<Same<typeof a.shape, readonly number[]>>();
+  const values = await a.read(), exact = await d.exp().read(), item = await one.item();
+  is<Same<typeof values, F32>>();
+  is<Same<typeof exact, F64>>();
+  is<Same<typeof item, number>>();
+  is<Same<typeof a.buffer, DeviceView | undefined>>();
+  is<Same<typeof a.T, Tensor>>();
+  const chain = a.add(1).mul(nested).sub(a).div(2).pow(2).maximum(0).matmul(a.transpose(1, 0)).reshape(-1, 2).sum([0, -1], { keepDims: true });
+  is<Same<typeof chain, Tensor>>();
+  a.slice([0, 5], ":", { step: -1 }, 3, null, [null, -1, 2]).flip(0).pad([[1, 1], [0, 2]], 7).expandDims(0).squeeze().softmax(-1).layerNorm({ scale: a, epsilon: 1e-6 });
+  a.reshape([2, 3]).broadcastTo([4, 2, 3]).gather(words).gather([0, 1]).gather(lw.indices([0]));
+  concat([a, nested], 1);
+  stack([a, a]);
+  where(a.less(0), 0, a);
+  crossEntropy(a, words);
+  attention(a, a, a, { causal: true });
+  conv2d(a, a, { step: 2, padding: [1, 0] });
+  maxPool2d(a, { size: 2 });
+  const shape: number[] = [2, 3];
+  lw.zeros(shape);
+  lw.random(shape, { seed: 1, distribution: "normal", deviation: 2 });
+  lw.arange(3, { start: 1 });
+  // A function that takes tensors of either precision.
+  const norm = <D extends DType>(x: Tensor<D>): Tensor<D> => x.square().sum().sqrt();
+  is<Same<ReturnType<typeof norm<"f64">>, Tensor<"f64">>>();
+  // @ts-expect-error one is of f32, the other of f64
+  a.add(d);
+  // @ts-expect-error nor are they multiplied
+  attention(a, a, d);
+  // @ts-expect-error a product of matrices is of tensors
+  a.matmul(2);
+  // @ts-expect-error an array is no tensor
+  a.add([1, 2, 3]);
+  // @ts-expect-error JavaScript operators compute nothing
+  a * 2;
+  // @ts-expect-error nor does Math
+  Math.exp(a);
+  // @ts-expect-error what has no elements yet has none to index
+  a[0];
+  // @ts-expect-error a condition is a tensor
+  where(true, a, a);
+  // @ts-expect-error the size of windows is needed
+  maxPool2d(a, {});
+  // @ts-expect-error a range is no name
+  a.slice("all");
+  // @ts-expect-error a range has two ends
+  a.slice([1]);
+  // @ts-expect-error names are no sizes
+  lw.zeros(["2"]);
+  // @ts-expect-error there is no such type of number
+  lw.tensor([1], [1], { dtype: "f16" });
+  // @ts-expect-error random numbers need a seed
+  lw.random([2], {});
+  // @ts-expect-error a deviation is a normal distribution's
+  lw.random([2], { seed: 1, deviation: 2 });
+  // @ts-expect-error tensors are immutable
+  a.shape = [6];
+  // @ts-expect-error and are made by an engine
+  new Tensor();
+}
+
+export function gradients(lw: Engine, a: Tensor, b: Tensor, d: Tensor<"f64">) {
+  const loss = map((x, y) => select(x.gt(y), exp(x), y.square()), a, b).sum();
+  is<Same<typeof loss, Tensor>>();
+  const found = grad(loss, [a, b]);
+  is<Same<typeof found, readonly [Tensor, Tensor]>>();
+  const [first] = grad(loss, [a]);
+  is<Same<typeof first, Tensor>>();
+  const list: readonly Tensor[] = [a, b], many = grad(loss, list);
+  is<Same<typeof many, readonly Tensor[]>>();
+  const [precise] = grad(d.sum(), [d]);
+  is<Same<typeof precise, Tensor<"f64">>>();
+  // @ts-expect-error there are two, not three
+  const [x, y, z] = grad(loss, [a, b]);
+  // @ts-expect-error a loss is a tensor
+  grad(3, [a]);
+  // @ts-expect-error numbers have no gradient
+  grad(loss, [1]);
+  // @ts-expect-error it takes as many elements as there are tensors
+  map((x, y) => x.add(y), a);
+  // @ts-expect-error it returns a scalar
+  map((x) => x.gt(0), a);
+  // @ts-expect-error which a number is not
+  map(() => 1, a);
+  // @ts-expect-error an expression is no tensor
+  map((x) => x.matmul(x), a);
+}
+
+export async function engines(lw: Engine) {
+  const kept = lw.scope(() => ({ a: lw.ones([2]), list: [lw.ones([1])] }));
+  is<Same<typeof kept, { a: Tensor<"f32">; list: Tensor<"f32">[] }>>();
+  // @ts-expect-error an asynchronous scope would free at the wrong time
+  lw.scope(async () => lw.ones([2]));
+  // @ts-expect-error nor may it return what is to be awaited
+  lw.scope(() => kept.a.read());
+  await lw.evaluate(kept.a, lw.ones([1], { dtype: "f64" }));
+  lw.tensors({ routing: "cpu", poolBytes: 1e6 });
+  const model = await lw.measureTensors();
+  is<Same<typeof model, TensorModel>>();
+  lw.tensors({ model });
+  // @ts-expect-error there is no such route
+  lw.tensors({ routing: "gpu" });
+  is<Same<ReturnType<typeof lw.tensorTrace>, readonly TensorStep[]>>();
+  is<Same<ReturnType<typeof lw.tensorStatistics>, TensorStatistics>>();
+  is<Same<ReturnType<typeof lw.memory>, Memory>>();
+  lw.trim();
+}
+
+export async function arrays(lw: Engine) {
+  const { arrays } = lw;
+  is<Same<typeof arrays, Arrays>>();
+  const a = arrays.allocate([2, 2]), b = arrays.allocate([2, 2]), d = arrays.allocate([2], { dtype: "f64" });
+  is<Same<typeof a, DeviceArray>>();
+  arrays.write(a, [1, 2, 3, 4]);
+  arrays.add(a, b, a);
+  arrays.sum(a, b, { axis: 0, keepDims: true });
+  const values = await arrays.read(d);
+  is<Same<typeof values, F64>>();
+  await arrays.synchronize();
+  // @ts-expect-error where to?
+  arrays.add(a, b);
+  // @ts-expect-error into an array of the same precision
+  arrays.add(a, b, d);
+  // @ts-expect-error a tensor can't be written over
+  arrays.relu(a, lw.ones([2, 2]));
+}
+
+export async function networks(lw: Engine, images: F32, labels: Uint32Array) {
+  const model = sequential(conv(lw, 1, 8, 5, { seed: 1, padding: 2 }), (x) => maxPool2d(x.relu(), { size: 2 }), (x) => x.reshape(-1, 8 * 196), mlp(lw, [8 * 196, 32, 10], { seed: 2, activation: "gelu" }));
+  is<Same<typeof model, Module>>();
+  const run = trainer(model, (model, { x, y }: { x: F32; y: Uint32Array }) => crossEntropy(model.forward(lw.tensor(x, [10, 1, 28, 28])), y), adam({ learningRate: (step) => 1 / step }));
+  is<Same<typeof run, Trainer<{ x: F32; y: Uint32Array }>>>();
+  const loss = await run.step({ x: images, y: labels });
+  is<Same<typeof loss, number>>();
+  const own = layer([lw.ones([2]), lw.zeros([2])], ([scale, shift], x) => x.mul(scale).add(shift));
+  is<Same<typeof own, Module>>();
+  const exact = linear(lw, 2, 1, { seed: 1, dtype: "f64" });
+  is<Same<typeof exact, Module<"f64">>>();
+  const optimizers: Optimizer[] = [sgd({ learningRate: 0.1, momentum: 0.9 }), adamW({ weightDecay: 0.1 })];
+  const stepped = optimizers[0]!.step(own.parameters(), own.parameters());
+  is<Same<typeof stepped, Stepped>>();
+  // @ts-expect-error a rate is needed
+  sgd({});
+  // @ts-expect-error a seed is needed
+  linear(lw, 2, 1, {});
+  // @ts-expect-error there is no such activation
+  mlp(lw, [1, 2], { seed: 1, activation: "swish" });
+  // @ts-expect-error a part is a module or a function
+  sequential(model, 3);
+  // @ts-expect-error labels are missing in the batch
+  await run.step({ x: images });
+  // @ts-expect-error a loss is a tensor, and comes at once
+  trainer(model, async (model, x: Tensor) => model.forward(x), adam());
+  // @ts-expect-error a module of f32 takes no f64
+  own.forward(lw.ones([2], { dtype: "f64" }));
+}

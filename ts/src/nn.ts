@@ -1,0 +1,10 @@
+/**
+ * Networks, kept to what fits on a page each: modules, optimizers, and a trainer that makes one submission a step.
+ * @packageDocumentation
+ */
+export { conv, layer, linear, mlp, sequential } from "./nn/modules.js";
+export type { Activation, ConvOptions, LayerOptions, MlpOptions, Module, Part } from "./nn/modules.js";
+export { adam, adamW, sgd } from "./nn/optimizers.js";
+export type { AdamOptions, LearningRate, Optimizer, OptimizerState, SgdOptions, Stepped } from "./nn/optimizers.js";
+export { trainer } from "./nn/trainer.js";
+export type { Trainer } from "./nn/trainer.js";

@@ -1,0 +1,114 @@
+/** Optimizers: from parameters and gradients to better parameters. Nothing is computed until the results are evaluated, all of them in one submission. */
+import { LeastwiseError } from "../errors.js";
+import { mustBeBetween, mustHaveOnly } from "../settings.js";
+import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
+import { within } from "../tensor/scope.js";
+
+/** What an optimizer remembers: how many steps, and for each parameter what it averages. */
+export interface OptimizerState<D extends DType = "f32"> {
+  readonly steps: number;
+  readonly moments: readonly (readonly Tensor<D>[])[];
+}
+
+/** New parameters, and what to remember; no gradient goes through them. */
+export interface Stepped<D extends DType = "f32"> {
+  readonly parameters: readonly Tensor<D>[];
+  readonly state: OptimizerState<D>;
+}
+
+/** Makes steps. It keeps nothing itself: one optimizer may train many models. */
+export interface Optimizer {
+  /** A step; without a state the first one. Old parameters and states are the caller's to dispose, once the new ones are evaluated. */
+  step<D extends DType>(parameters: readonly Tensor<D>[], gradients: readonly Tensor<D>[], state?: OptimizerState<D>): Stepped<D>;
+}
+
+/** η: a number, or a function of the step's number, from 1 on. */
+export type LearningRate = number | ((step: number) => number);
+
+export interface SgdOptions {
+  readonly learningRate: LearningRate;
+  /** How much of the last step is made again: 0 (the default) to below 1. */
+  readonly momentum?: number;
+}
+
+export interface AdamOptions {
+  /** 0.001, unless told. */
+  readonly learningRate?: LearningRate;
+  /** How much the means of gradients and of their squares keep: [0.9, 0.999], unless told. */
+  readonly decays?: readonly [number, number];
+  /** What is added to the root of the mean square: 1e-8, unless told. */
+  readonly epsilon?: number;
+}
+
+/** v ← μ v + g, x ← x − η v: gradient descent with momentum (Polyak 1964, as in Sutskever et al. 2013 and PyTorch). */
+export function sgd(options: SgdOptions): Optimizer {
+  mustHaveOnly(options, ["learningRate", "momentum"], "sgd(options)");
+  const { learningRate, momentum = 0 } = options;
+  if (learningRate === undefined) throw new LeastwiseError("invalid-option", "sgd(options): learningRate is needed");
+  const rate = rateOf("sgd(options)", learningRate);
+  mustBeBetween("sgd(options): momentum", momentum, 0, 1);
+  return stepping((x, g, [v], t) => {
+    const step = v ? v.mul(momentum).add(g).detach() : g;
+    return { x: x.sub(step.mul(rate(t))), moments: momentum ? [step] : [] };
+  });
+}
+
+/** m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², x ← x − η m̂/(√v̂ + ε) with m̂ = m/(1 − β₁ᵗ), v̂ = v/(1 − β₂ᵗ) (Kingma & Ba 2015). */
+export function adam(options: AdamOptions = {}): Optimizer {
+  return adaptive("adam(options)", options, 0);
+}
+
+/** {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01, unless told. */
+export function adamW({ weightDecay = 0.01, ...options }: AdamOptions & { readonly weightDecay?: number } = {}): Optimizer {
+  mustBeBetween("adamW(options): weightDecay", weightDecay, 0);
+  return adaptive("adamW(options)", options, weightDecay);
+}
+
+function adaptive(what: string, options: AdamOptions, weightDecay: number): Optimizer {
+  mustHaveOnly(options, ["learningRate", "decays", "epsilon"], what);
+  const { learningRate = 1e-3, decays: [first, second] = [0.9, 0.999], epsilon = 1e-8 } = options;
+  const rate = rateOf(what, learningRate);
+  for (const decay of [first, second]) if (!(decay >= 0 && decay < 1)) throw new LeastwiseError("invalid-option", `${what}: decays are numbers from 0 on, below 1, not ${String(decay)}`);
+  mustBeBetween(`${what}: epsilon`, epsilon, 0, Infinity, true);
+  return stepping((x, g, [m, v], t) => {
+    // In the beginning both means are 0, and the corrections make up for that.
+    const mean = (m ? m.mul(first).add(g.mul(1 - first)) : g.mul(1 - first)).detach();
+    const square = (v ? v.mul(second).add(g.square().mul(1 - second)) : g.square().mul(1 - second)).detach();
+    const root = square.mul(1 / (1 - second ** t)).sqrt().add(epsilon);
+    const held = weightDecay ? x.mul(1 - rate(t) * weightDecay) : x;
+    return { x: held.sub(mean.mul(rate(t) / (1 - first ** t)).div(root)), moments: [mean, square] };
+  });
+}
+
+/** A learning rate by the number of a step, checked. */
+function rateOf(what: string, given: LearningRate): (step: number) => number {
+  if (typeof given !== "function") mustBeBetween(`${what}: learningRate`, given, 0);
+  return (step) => {
+    const rate = typeof given === "function" ? given(step) : given;
+    mustBeBetween(`${what}: learningRate(${step})`, rate, 0);
+    return rate;
+  };
+}
+
+/** An optimizer that treats each parameter alike: `t` is the number of the step, from 1 on. */
+function stepping(one: <D extends DType>(x: Tensor<D>, g: Tensor<D>, moments: readonly Tensor<D>[], t: number) => { x: Tensor<D>; moments: readonly Tensor<D>[] }): Optimizer {
+  return {
+    step<D extends DType>(parameters: readonly Tensor<D>[], gradients: readonly Tensor<D>[], state?: OptimizerState<D>): Stepped<D> {
+      const what = "step(parameters, gradients)";
+      mustBeTensors(what, parameters);
+      mustBeTensors(what, [...parameters, ...gradients]);
+      if (parameters.length !== gradients.length) throw new LeastwiseError("shape", `${what}: there are ${parameters.length} parameters, but ${gradients.length} gradients`);
+      const { context } = parameters[0] as Tensor<DType>;
+      const steps = (state?.steps ?? 0) + 1;
+      let stepped: Stepped<D> | undefined;
+      context.open();
+      try {
+        const each = (parameters as readonly Tensor<D>[]).map((x, k) => one(x, gradients[k]!, state?.moments[k] ?? [], steps));
+        stepped = { parameters: each.map(({ x }) => x.detach()), state: { steps, moments: each.map(({ moments }) => moments) } };
+        return stepped;
+      } finally {
+        context.close(within(stepped));
+      }
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission. */
+import { LeastwiseError } from "../errors.js";
+import { grad } from "../tensor/functions.js";
+import { within } from "../tensor/scope.js";
+import type { DType, Tensor } from "../tensor/tensor.js";
+import type { Module } from "./modules.js";
+import type { Optimizer, OptimizerState, Stepped } from "./optimizers.js";
+
+/** Trains a model, step by step. */
+export interface Trainer<B> extends Disposable {
+  /** Steps made so far. */
+  readonly steps: number;
+  /**
+   * One step; gives the loss before it. The model has its new parameters when the promise resolves, and what the loss function made is freed.
+   *
+   * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was
+   */
+  step(batch: B): Promise<number>;
+  /** Frees what the optimizer remembers; the model stays. */
+  dispose(): void;
+}
+
+/**
+ * A trainer. `loss` gives one number of the model and a batch, which is whatever you pass to `step`; tensors that it makes, such as those of the batch, are freed
+ * after the step: `trainer(model, (model, { x, y }: Batch) => crossEntropy(model.forward(lw.tensor(x, [64, 784])), y), adam())`.
+ */
+export function trainer<D extends DType, M extends Module<D>, B>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
+  let state: OptimizerState<D> | undefined;
+  let running = false;
+  const freeAll = (tensors: readonly Tensor<D>[]) => { for (const tensor of tensors) tensor.dispose(); };
+  const moments = (of: OptimizerState<D> | undefined) => of?.moments.flat() ?? [];
+
+  /** What is to be computed, and nothing else that was made. */
+  function graph(batch: B): { value: Tensor<D>; stepped: Stepped<D> } {
+    const parameters = model.parameters();
+    const { context } = parameters[0] as Tensor<DType>;
+    let made: { value: Tensor<D>; stepped: Stepped<D> } | undefined;
+    context.open();
+    try {
+      const value = loss(model, batch);
+      if (typeof (value as { then?: unknown } | undefined)?.then === "function") throw new LeastwiseError("invalid-option", "trainer(model, loss, optimizer): loss must be synchronous, but returned a promise");
+      made = { value, stepped: optimizer.step(parameters, grad(value, parameters), state) };
+      return made;
+    } finally {
+      context.close(within(made));
+    }
+  }
+
+  return {
+    get steps() { return state?.steps ?? 0; },
+    async step(batch) {
+      if (running) throw new LeastwiseError("busy", "step(batch): the last step is not done: await it first");
+      if (model.parameters().length === 0) throw new LeastwiseError("invalid-option", "step(batch): the model has no parameters");
+      running = true;
+      try {
+        const { value, stepped } = graph(batch);
+        const made = [...stepped.parameters, ...moments(stepped.state)];
+        try {
+          const [read] = await (value as Tensor<DType>).context.evaluations.ask(made, [value]);
+          const found = read![0]!;
+          if (!Number.isFinite(found)) throw new LeastwiseError("non-finite", `step(batch): the loss of step ${stepped.state.steps} is ${found}; the model stays as it was: is the learning rate too large, or something in the batch not finite?`);
+          model.update(stepped.parameters);
+          freeAll(moments(state));
+          state = stepped.state;
+          return found;
+        } catch (error) {
+          freeAll(made);
+          throw error;
+        } finally {
+          value.dispose();
+        }
+      } finally {
+        running = false;
+      }
+    },
+    dispose() {
+      freeAll(moments(state));
+      state = undefined;
+    },
+    [Symbol.dispose]() { this.dispose(); },
+  };
+}

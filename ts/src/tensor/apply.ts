@@ -1,0 +1,114 @@
+/** Operations on tensors' ids: what every method and function of tensors ends in. */
+import { LeastwiseError } from "../errors.js";
+import { describe } from "../instruction.js";
+import type { Made, TensorContext } from "./context.js";
+import { Tensor, type DType } from "./tensor.js";
+
+/** An operation and its numbers. @internal */
+export type Step = readonly [name: string, numbers: readonly number[]];
+
+/** What may be an operand. @internal */
+export type Operand<D extends DType> = Tensor<D> | number;
+
+/** The largest f32: beyond it a number is infinite on a GPU. */
+const LARGEST = 3.4028234663852886e38;
+
+/** Refuses what is no tensor that lives. @internal */
+export function mustBeTensor(what: string, name: string, given: unknown): asserts given is Tensor<DType> {
+  if (!(given instanceof Tensor)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${Array.isArray(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
+  given.mustLive(what);
+}
+
+/** Refuses tensors that can't be in one operation. @internal */
+export function mustGoTogether(what: string, first: Tensor<DType>, others: readonly Tensor<DType>[]): void {
+  for (const other of others) {
+    if (other.context !== first.context) throw new LeastwiseError("foreign-tensor", `${what}: the tensors belong to two engines; read() one and give it to the other with lw.tensor`);
+    if (other.dtype !== first.dtype) throw new LeastwiseError("dtype", `${what}: tensors are of ${first.dtype} and of ${other.dtype}, and nothing is converted in silence: make both with the same dtype`);
+  }
+}
+
+/** Refuses numbers that a device can't have. @internal */
+export function mustBeNumber(what: string, value: unknown, dtype: DType): asserts value is number {
+  if (typeof value !== "number") throw new LeastwiseError("invalid-option", `${what} must be a tensor or a number, not ${describe(value)}`);
+  if (!(Math.abs(value) <= (dtype === "f64" ? Number.MAX_VALUE : LARGEST))) {
+    throw new LeastwiseError("non-finite", `${what} is ${value}: numbers must be finite${dtype === "f64" ? "" : ", and at most 3.4e38"}`);
+  }
+}
+
+/** A tensor by one operation, of tensors and numbers, of which one at least is a tensor. @internal */
+export function apply<D extends DType>(name: string, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
+  const first = operands.find((operand) => operand instanceof Tensor);
+  if (!first) {
+    const odd = operands.find((operand) => typeof operand !== "number");
+    throw new LeastwiseError("invalid-option", odd === undefined ? `${name}() of numbers alone: use Math` : `${name}(): an operand must be a tensor or a number, not ${describe(odd)}`);
+  }
+  const { context, dtype } = first;
+  for (const operand of operands) {
+    if (operand instanceof Tensor) operand.mustLive(`${name}()`);
+    else mustBeNumber(`${name}(): an operand`, operand, dtype);
+  }
+  mustGoTogether(`${name}()`, first, operands.filter((operand) => operand instanceof Tensor));
+  const numbersAt: number[] = [];
+  try {
+    const ids = operands.map((operand) => {
+      if (operand instanceof Tensor) return operand.id;
+      const { id } = context.apply("constant", [], [operand], dtype);
+      numbersAt.push(id);
+      return id;
+    });
+    return new Tensor(context, context.apply(name, ids, numbers, dtype), dtype);
+  } finally {
+    context.release(numbersAt);
+  }
+}
+
+/** A tensor by several operations one after the other; what is between is let go. @internal */
+export function through<D extends DType>(what: string, tensor: Tensor<D>, steps: readonly Step[]): Tensor<D> {
+  tensor.mustLive(what);
+  const { context, dtype } = tensor;
+  // A handle of its own, where there is nothing to do.
+  const all = steps.length ? steps : [["reshape", tensor.shape] as const];
+  let made: Made = { id: tensor.id, shape: tensor.shape };
+  for (const [number, [name, numbers]] of all.entries()) {
+    const before = made.id, between = number > 0;
+    try {
+      made = context.apply(name, [before], numbers, dtype);
+    } finally {
+      if (between) context.release([before]);
+    }
+  }
+  return new Tensor(context, made, dtype);
+}
+
+/** Whole numbers as a tensor, for as long as `work` takes. @internal */
+export function withNumbers<D extends DType, T>(what: string, rows: Tensor<D> | ArrayLike<number>, like: Tensor<D>, work: (rows: Tensor<D>) => T): T {
+  if (rows instanceof Tensor) return work(rows);
+  const given = wholeNumbers(like.context, what, rows, [rows.length], like.dtype);
+  try {
+    return work(given);
+  } finally {
+    given.dispose();
+  }
+}
+
+/** A tensor of whole numbers, checked. @internal */
+export function wholeNumbers<D extends DType>(context: TensorContext, what: string, values: ArrayLike<number>, shape: readonly number[], dtype: D): Tensor<D> {
+  const words = new Uint32Array(values.length);
+  let largest = 0;
+  for (let k = 0; k < words.length; k++) {
+    const value = values[k]!;
+    // f32 knows no whole numbers apart beyond these.
+    if (!(Number.isInteger(value) && value >= 0 && value <= 1 << 24)) {
+      throw new LeastwiseError("index-out-of-range", `${what}: number ${k} is ${String(value)}, but labels and indices are whole numbers from 0 to 16777216`, { instance: k });
+    }
+    words[k] = value;
+    largest = Math.max(largest, value);
+  }
+  const [made] = context.call((native) => native.tensorNumbers(words, Uint32Array.from(shape), dtype === "f64"));
+  return new Tensor(context, made!, dtype, words.length ? largest : undefined);
+}
+
+/** Refuses whole numbers that are known to be too large. @internal */
+export function mustBeBelow(what: string, numbers: Tensor<DType>, end: number, of: string): void {
+  if (numbers.largest !== undefined && numbers.largest >= end) throw new LeastwiseError("index-out-of-range", `${what}: there is a ${numbers.largest} among the numbers, but there are ${end} ${of} (0 to ${end - 1})`);
+}

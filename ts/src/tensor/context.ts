@@ -1,0 +1,113 @@
+/** The tensors of one engine: making and freeing them, and the scopes that they are made in. */
+import { LeastwiseError } from "../errors.js";
+import type { NativeEngine } from "../native.js";
+import type { Tasks } from "../tasks.js";
+import { Evaluations } from "./evaluations.js";
+import type { DType, Tensor } from "./tensor.js";
+
+/** A tensor's id in the engine, and its shape. @internal */
+export interface Made { readonly id: number; readonly shape: readonly number[] }
+
+/** What has to be freed of a tensor that nobody has any more. */
+interface Lost { readonly id: number }
+
+const NO_NUMBERS = new Float64Array(0);
+const NOTHING = new Uint32Array(0);
+
+/** @internal */
+export class TensorContext {
+  readonly evaluations: Evaluations;
+  /** Handles that are held. */
+  count = 0;
+  /** How many the garbage collector found that nobody had disposed. */
+  finalized = 0;
+  #scopes: Set<Tensor<DType>>[] = [];
+  // A safety net: nothing says when, or whether, a garbage collector calls.
+  readonly #forgotten = new FinalizationRegistry<Lost>(({ id }) => {
+    this.finalized++;
+    this.count--;
+    this.release([id]);
+  });
+
+  constructor(readonly tasks: Tasks, readonly backend: string) {
+    this.evaluations = new Evaluations(this);
+  }
+
+  /** An operation's one result. */
+  apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: DType): Made {
+    const packed = this.tasks.call((native) =>
+      native.tensorOp(name, inputs.length ? Uint32Array.from(inputs) : NOTHING, numbers.length ? Float64Array.from(numbers) : NO_NUMBERS, dtype === "f64"));
+    return unpacked(packed)[0]!;
+  }
+
+  /** Any call that gives packed tensors. */
+  call(work: (native: NativeEngine) => Uint32Array): readonly Made[] {
+    return unpacked(this.tasks.call(work));
+  }
+
+  /** Refuses f64 where there is none. */
+  mustHave(dtype: unknown, what: string): asserts dtype is DType {
+    if (dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f32" or "f64", not ${typeof dtype === "string" ? `"${dtype}"` : String(dtype)}`);
+    if (dtype === "f64" && this.backend === "webgpu") {
+      throw new LeastwiseError("dtype", `${what}: WebGPU computes in f32; f64 is for init({ backend: "cpu" }) and init({ backend: "cuda" })`);
+    }
+  }
+
+  /** A handle begins. */
+  adopt(tensor: Tensor<DType>): void {
+    this.count++;
+    this.#scopes.at(-1)?.add(tensor);
+    this.#forgotten.register(tensor, { id: tensor.id }, tensor);
+  }
+
+  /** A handle ends. Values that are still to be read are read. */
+  drop(tensor: Tensor<DType>): void {
+    this.count--;
+    this.#forgotten.unregister(tensor);
+    for (const scope of this.#scopes) scope.delete(tensor);
+    if (!this.evaluations.defer(tensor)) this.release([tensor.id]);
+  }
+
+  release(ids: readonly number[]): void {
+    if (ids.length === 0) return;
+    this.tasks.release((native) => native.tensorRelease(Uint32Array.from(ids)));
+  }
+
+  /** From here on what is made belongs to a scope. */
+  open(): void {
+    this.#scopes.push(new Set());
+  }
+
+  /** Makes something that no scope frees. */
+  outside<T>(work: () => T): T {
+    const scopes = this.#scopes;
+    this.#scopes = [];
+    try {
+      return work();
+    } finally {
+      this.#scopes = scopes;
+    }
+  }
+
+  /** Frees what the innermost scope made, but for what is kept, which the next one outside gets. */
+  close(kept: ReadonlySet<unknown>): void {
+    const made = this.#scopes.pop();
+    if (!made) return;
+    const outer = this.#scopes.at(-1);
+    for (const tensor of made) {
+      if (kept.has(tensor)) outer?.add(tensor);
+      else tensor.dispose();
+    }
+  }
+}
+
+/** Tensors as the engine packs them: id, rank and sizes of each. */
+function unpacked(packed: Uint32Array): readonly Made[] {
+  const made: Made[] = [];
+  for (let at = 0; at < packed.length;) {
+    const rank = packed[at + 1]!;
+    made.push({ id: packed[at]!, shape: Object.freeze(Array.from(packed.subarray(at + 2, at + 2 + rank))) });
+    at += 2 + rank;
+  }
+  return made;
+}

@@ -1,0 +1,161 @@
+/**
+ * The level below tensors: arrays that are written over, and operations with an explicit destination. For loops that must not make anything, and
+ * for those who come from BLAS.
+ */
+import type { Floats } from "../arrays.js";
+import type { Backend } from "../engine.js";
+import { LeastwiseError } from "../errors.js";
+import { describe } from "../instruction.js";
+import { mustGoTogether } from "./apply.js";
+import type { TensorContext } from "./context.js";
+import type { TensorMaker, TensorOptions } from "./make.js";
+import { elementsOf, shown, type ReduceOptions, type Sizes } from "./shapes.js";
+import type { DType, Tensor, ValuesOf } from "./tensor.js";
+
+/** An array on the engine's device, of a shape that stays, with contents that are written over. */
+export class DeviceArray<D extends DType = "f32"> implements Disposable {
+  readonly shape: Sizes;
+  readonly dtype: D;
+  #tensor: Tensor<D> | undefined;
+
+  /** @internal */
+  constructor(tensor: Tensor<D>) {
+    this.shape = tensor.shape;
+    this.dtype = tensor.dtype;
+    this.#tensor = tensor;
+  }
+
+  /** Its contents. @internal */
+  contents(what: string): Tensor<D> {
+    if (!this.#tensor) throw new LeastwiseError("disposed", `${what}: the array ${shown(this.shape)} was deallocated`);
+    return this.#tensor;
+  }
+
+  /** Other contents, of the same shape. @internal */
+  replace(tensor: Tensor<D>): void {
+    this.#tensor?.dispose();
+    this.#tensor = tensor;
+  }
+
+  dispose(): void {
+    this.#tensor?.dispose();
+    this.#tensor = undefined;
+  }
+  [Symbol.dispose](): void { this.dispose(); }
+}
+
+/**
+ * Operations on arrays. Every one is enqueued at once, in the order of the calls, and checks shapes first; what an elementwise one writes over may be one of its
+ * operands. Others refuse that (`aliased`), since in other libraries it destroys what is still being read.
+ */
+export interface Arrays {
+  /** The device's own name, what it is, and bytes of its buffers that live. */
+  readonly device: { readonly name: string; readonly type: Backend; readonly memory: number };
+  /** Zeros. */
+  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
+  deallocate(array: DeviceArray<DType>): void;
+  /** Copies to the device. */
+  write(array: DeviceArray<DType>, values: Floats | readonly number[]): void;
+  /** Copies from the device. */
+  read<D extends DType>(array: DeviceArray<D>): Promise<ValuesOf<D>>;
+  /** Resolves when everything that was enqueued is done, and rejects where something of it failed. */
+  synchronize(): Promise<void>;
+  add<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  sub<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  mul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  div<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  relu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  sigmoid<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  tanh<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  gelu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  matmul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
+  transpose<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  /** Along an axis, the last one unless told. */
+  softmax<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, axis?: number): void;
+  sum<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  mean<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  max<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+}
+
+type Any = DeviceArray<DType>;
+type Over = ReduceOptions & { readonly axis?: number | readonly number[] };
+
+/** @internal */
+export class ArraysOf implements Arrays {
+  #failed: unknown[] = [];
+
+  constructor(private readonly context: TensorContext, private readonly maker: TensorMaker, private readonly about: () => Arrays["device"]) {}
+
+  get device(): Arrays["device"] { return this.about(); }
+
+  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>> {
+    return this.context.outside(() => new DeviceArray(this.maker.full("allocate(shape)", shape, 0, options)));
+  }
+
+  deallocate(array: Any): void {
+    mustBeArray("deallocate(array)", "array", array);
+    array.dispose();
+  }
+
+  write(array: Any, values: Floats | readonly number[]): void {
+    const what = "write(array, values)";
+    mustBeArray(what, "array", array);
+    array.contents(what);
+    if (values?.length !== elementsOf(array.shape)) throw new LeastwiseError("data-length", `${what}: there are ${values?.length} values, but the array ${shown(array.shape)} has ${elementsOf(array.shape)} elements`);
+    array.replace(this.context.outside(() => this.maker.tensor(values, array.shape, { dtype: array.dtype })));
+  }
+
+  async read<D extends DType>(array: DeviceArray<D>): Promise<ValuesOf<D>> {
+    mustBeArray("read(array)", "array", array);
+    return array.contents("read(array)").read();
+  }
+
+  async synchronize(): Promise<void> {
+    await this.context.evaluations.idle();
+    const [first] = this.#failed.splice(0);
+    if (first !== undefined) throw first;
+  }
+
+  add(a: Any, b: Any, out: Any): void { this.#elementwise("add", [a, b], out, (x, y) => x.add(y!)); }
+  sub(a: Any, b: Any, out: Any): void { this.#elementwise("sub", [a, b], out, (x, y) => x.sub(y!)); }
+  mul(a: Any, b: Any, out: Any): void { this.#elementwise("mul", [a, b], out, (x, y) => x.mul(y!)); }
+  div(a: Any, b: Any, out: Any): void { this.#elementwise("div", [a, b], out, (x, y) => x.div(y!)); }
+  relu(a: Any, out: Any): void { this.#elementwise("relu", [a], out, (x) => x.relu()); }
+  sigmoid(a: Any, out: Any): void { this.#elementwise("sigmoid", [a], out, (x) => x.sigmoid()); }
+  tanh(a: Any, out: Any): void { this.#elementwise("tanh", [a], out, (x) => x.tanh()); }
+  gelu(a: Any, out: Any): void { this.#elementwise("gelu", [a], out, (x) => x.gelu()); }
+  matmul(a: Any, b: Any, out: Any): void { this.#apart("matmul", [a, b], out, (x, y) => x.matmul(y!)); }
+  transpose(a: Any, out: Any): void { this.#apart("transpose", [a], out, (x) => x.transpose()); }
+  softmax(a: Any, out: Any, axis = -1): void { this.#apart("softmax", [a], out, (x) => x.softmax(axis)); }
+  sum(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("sum", [a], out, (x) => x.sum(axis, options)); }
+  mean(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("mean", [a], out, (x) => x.mean(axis, options)); }
+  max(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("max", [a], out, (x) => x.max(axis, options)); }
+
+  /** May write over an operand. */
+  #elementwise(name: string, operands: readonly Any[], out: Any, work: (a: Tensor<DType>, b: Tensor<DType> | undefined) => Tensor<DType>): void {
+    const what = `${name}(${operands.length > 1 ? "a, b" : "a"}, out)`;
+    operands.forEach((operand, k) => mustBeArray(what, "ab"[k]!, operand));
+    mustBeArray(what, "out", out);
+    const contents = operands.map((operand) => operand.contents(what));
+    mustGoTogether(what, out.contents(what), contents);
+    const result = this.context.outside(() => work(contents[0]!, contents[1]));
+    if (shown(result.shape) !== shown(out.shape)) {
+      result.dispose();
+      throw new LeastwiseError("shape", `${what}: the result is ${shown(result.shape)}, but out is ${shown(out.shape)}`);
+    }
+    // Computed at once, and so before what it is made of is written over.
+    this.context.evaluations.ask([result], []).catch((error: unknown) => { this.#failed.push(error); });
+    out.replace(result);
+  }
+
+  /** May not. */
+  #apart(name: string, operands: readonly Any[], out: Any, work: (a: Tensor<DType>, b: Tensor<DType> | undefined) => Tensor<DType>): void {
+    const alias = operands.findIndex((operand) => operand === out);
+    if (alias >= 0) throw new LeastwiseError("aliased", `${name}(…, out): out is also the operand ${"ab"[alias]}, of which every element of the result needs several; give it an array of its own (elementwise operations may write over an operand)`);
+    this.#elementwise(name, operands, out, work);
+  }
+}
+
+function mustBeArray(what: string, name: string, given: unknown): asserts given is Any {
+  if (!(given instanceof DeviceArray)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be an array of lw.arrays.allocate(shape), not ${describe(given)}`);
+}

@@ -1,0 +1,110 @@
+/**
+ * Evaluations of an engine's tensors, one after the other. What is asked for in one turn of the event loop, or while another
+ * evaluation runs, is computed and read together: in one submission, with one readback.
+ */
+import type { Floats } from "../arrays.js";
+import { LeastwiseError } from "../errors.js";
+import type { TensorContext } from "./context.js";
+import type { DType, Tensor } from "./tensor.js";
+
+type AnyTensor = Tensor<DType>;
+
+/** Somebody's wish: tensors to be computed, some of which are read. */
+interface Wish {
+  readonly dtype: DType;
+  readonly outputs: readonly AnyTensor[];
+  readonly read: readonly AnyTensor[];
+  readonly resolve: (values: readonly Floats[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** @internal */
+export class Evaluations {
+  #open: Wish[] = [];
+  #running = false;
+  /** How many open wishes read a tensor; it is freed after these, where it was disposed meanwhile. */
+  readonly #wanted = new Map<AnyTensor, number>();
+  readonly #deferred = new Set<AnyTensor>();
+
+  constructor(private readonly context: TensorContext) {}
+
+  /** Computes tensors of one precision; gives the values of those that are read. */
+  ask(outputs: readonly AnyTensor[], read: readonly AnyTensor[]): Promise<readonly Floats[]> {
+    const first = outputs[0] ?? read[0];
+    if (!first) return Promise.resolve([]);
+    return new Promise((resolve, reject) => {
+      for (const tensor of [...outputs, ...read]) this.#wanted.set(tensor, (this.#wanted.get(tensor) ?? 0) + 1);
+      this.#open.push({ dtype: first.dtype, outputs, read, resolve, reject });
+      if (this.#running) return;
+      this.#running = true;
+      queueMicrotask(() => void this.#drain());
+    });
+  }
+
+  /** When everything that was asked for so far is done; what failed tells those who asked for it. */
+  async idle(): Promise<void> {
+    while (this.#running) await new Promise<void>((resolve) => { this.#idle.push(resolve); });
+  }
+  #idle: (() => void)[] = [];
+
+  /** Whether a tensor that is being disposed is still to be evaluated, and goes after that. */
+  defer(tensor: AnyTensor): boolean {
+    if (!this.#wanted.has(tensor)) return false;
+    this.#deferred.add(tensor);
+    return true;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#open.length) {
+      const dtype = this.#open[0]!.dtype;
+      const batch = this.#open.filter((wish) => wish.dtype === dtype);
+      this.#open = this.#open.filter((wish) => wish.dtype !== dtype);
+      try {
+        await this.#evaluate(batch);
+      } catch (error) {
+        // An error is for those whose tensors it is about.
+        if (batch.length === 1 || !isOfTensors(error)) for (const wish of batch) wish.reject(error);
+        else for (const wish of batch) await this.#evaluate([wish]).catch(wish.reject);
+      } finally {
+        for (const wish of batch) this.#done(wish);
+      }
+    }
+    this.#running = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  async #evaluate(batch: readonly Wish[]): Promise<void> {
+    const { tasks } = this.context;
+    const read = [...new Set(batch.flatMap((wish) => wish.read))];
+    const outputs = [...new Set(batch.flatMap((wish) => wish.outputs))];
+    const ids = (tensors: readonly AnyTensor[]) => Uint32Array.from(tensors, (tensor) => tensor.id);
+    const task = tasks.call((native) => native.tensorEvaluate(ids(outputs), ids(read)));
+    const { values = new Float64Array(0) } = await tasks.run(task);
+    const found = new Map<AnyTensor, Float64Array>();
+    let first = 0;
+    for (const tensor of read) {
+      found.set(tensor, values.subarray(first, first + tensor.size));
+      first += tensor.size;
+    }
+    for (const wish of batch) wish.resolve(wish.read.map((tensor) => (wish.dtype === "f64" ? Float64Array : Float32Array).from(found.get(tensor)!)));
+  }
+
+  #done({ outputs, read }: Wish): void {
+    const freed: number[] = [];
+    for (const tensor of [...outputs, ...read]) {
+      const left = this.#wanted.get(tensor)! - 1;
+      if (left > 0) {
+        this.#wanted.set(tensor, left);
+        continue;
+      }
+      this.#wanted.delete(tensor);
+      if (this.#deferred.delete(tensor)) freed.push(tensor.id);
+    }
+    this.context.release(freed);
+  }
+}
+
+/** Whether an error may be about one of several wishes; a device that is lost is about all. */
+function isOfTensors(error: unknown): boolean {
+  return error instanceof LeastwiseError && !["device-lost", "disposed", "engine-dead"].includes(error.code);
+}

@@ -1,0 +1,205 @@
+/** What an engine has for tensors: making them, evaluating them, and how that is done. */
+import type { Floats } from "../arrays.js";
+import { isArrayLike } from "../arrays.js";
+import { LeastwiseError } from "../errors.js";
+import { describe } from "../instruction.js";
+import type { NativeRates, NativeTensorModel, NativeTensorStatistics, NativeTraced } from "../native.js";
+import { given, mustBeBetween, mustBeCount, mustBeOneOf, mustHaveOnly } from "../settings.js";
+import { mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
+import type { TensorContext } from "./context.js";
+import { normal, uniform } from "./random.js";
+import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
+import { Tensor, type DType } from "./tensor.js";
+
+/** Numbers in arrays in arrays, as deep as a tensor has axes. */
+export type Nested = readonly (number | Nested)[];
+
+export interface TensorOptions<D extends DType> {
+  /** `"f32"`, unless told; `"f64"` on the CPU and on CUDA. */
+  readonly dtype?: D;
+}
+
+/** Seeded numbers: the same seed gives the same ones, everywhere. */
+export type RandomOptions<D extends DType> = TensorOptions<D> & { /** A whole number below 2³². */ readonly seed: number } & (
+  | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number; readonly mean?: never; readonly deviation?: never }
+  | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number; readonly low?: never; readonly high?: never }
+);
+
+/** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
+export interface TensorRates extends NativeRates {}
+
+/** What operations take on the engine's device and on the CPU beside it, and what bringing something over takes. */
+export interface TensorModel extends NativeTensorModel {
+  readonly device: TensorRates;
+  readonly cpu: TensorRates;
+}
+
+export interface TensorSettings {
+  /** `"auto"` (the default): every step where the model says that it is done sooner; on the engine's device as long as there is no model. `"device"`, `"cpu"`: all there. */
+  readonly routing?: "auto" | "device" | "cpu";
+  /** The model: of `lw.measureTensors()`, now or in an earlier run. */
+  readonly model?: TensorModel;
+  /** Bytes of buffers at most that are kept for later. */
+  readonly poolBytes?: number;
+  /** Whether elementwise operations are fused, as they are unless told. To compare. */
+  readonly fused?: boolean;
+}
+
+/** A step of the last evaluation: what ran where, and why there. */
+export interface TensorStep extends NativeTraced {}
+
+/** What evaluations came to. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one. */
+export interface TensorStatistics extends NativeTensorStatistics {}
+
+/** An engine's part for tensors. */
+export interface TensorEngine {
+  /** A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. */
+  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
+  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  /** 0, 1, …, count − 1; times `step`, plus `start`. */
+  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
+  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
+  /** Computes tensors, all in one submission, and keeps their values on the device. */
+  evaluate(...tensors: readonly Tensor<DType>[]): Promise<void>;
+  /** How tensors are evaluated from now on; what is left out stays as it is. */
+  tensors(settings: TensorSettings): void;
+  /** Measures what operations take on this machine, a few milliseconds, and routes by that from now on. Keep the model and give it back to {@link tensors} to have the same routes, and the same bits, again. */
+  measureTensors(): Promise<TensorModel>;
+  /** What the last evaluation did, step by step. */
+  tensorTrace(): readonly TensorStep[];
+  tensorStatistics(): TensorStatistics;
+}
+
+const f32 = "f32" as DType;
+
+/** @internal */
+export class TensorMaker {
+  constructor(private readonly context: TensorContext) {}
+
+  tensor<D extends DType>(values: unknown, shape: Sizes | undefined, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+    const what = "lw.tensor(values, shape)";
+    this.context.mustHave(dtype, what);
+    const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) && isArrayLike(values) ? { numbers: values, shape: [values.length] } : flattened(what, values);
+    const sizes = shape === undefined ? flat.shape : sizesOf(what, shape);
+    if (elementsOf(sizes) !== flat.numbers.length) {
+      throw new LeastwiseError("data-length", `${what}: there are ${flat.numbers.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
+    }
+    return this.#store(typed(flat.numbers, dtype), sizes, dtype as D);
+  }
+
+  indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+    const what = "lw.indices(values, shape)";
+    this.context.mustHave(dtype, what);
+    if (!isArrayLike(values)) throw new LeastwiseError("invalid-option", `${what}: values must be an array of whole numbers, not ${describe(values)}`);
+    const sizes = shape === undefined ? [values.length] : sizesOf(what, shape);
+    if (elementsOf(sizes) !== values.length) throw new LeastwiseError("data-length", `${what}: there are ${values.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
+    return wholeNumbers(this.context, what, values, sizes, dtype as D);
+  }
+
+  full<D extends DType>(what: string, shape: Sizes, value: number, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+    this.context.mustHave(dtype, what);
+    const sizes = sizesOf(what, shape);
+    mustBeNumber(`${what}: the value`, value, dtype);
+    // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
+    const { id } = this.context.apply("constant", [], [value, ...sizes], dtype);
+    try {
+      return new Tensor(this.context, this.context.apply("detach", [id], [], dtype), dtype as D);
+    } finally {
+      this.context.release([id]);
+    }
+  }
+
+  arange<D extends DType>(count: number, { dtype = f32 as D, start = 0, step = 1 }: TensorOptions<D> & { start?: number; step?: number } = {}): Tensor<D> {
+    const what = "lw.arange(count)";
+    this.context.mustHave(dtype, what);
+    mustBeCount(`${what}: count`, count, { least: 0 });
+    const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), dtype as D);
+    if (start === 0 && step === 1) return counted;
+    const scaled = counted.mul(step);
+    counted.dispose();
+    const moved = scaled.add(start);
+    scaled.dispose();
+    return moved;
+  }
+
+  random<D extends DType>(shape: Sizes, options: RandomOptions<D>): Tensor<D> {
+    const what = "lw.random(shape, options)";
+    mustHaveOnly(options, ["seed", "distribution", "low", "high", "mean", "deviation", "dtype"], what);
+    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = f32 as D } = options as RandomOptions<D> & { low?: number; high?: number; mean?: number; deviation?: number };
+    this.context.mustHave(dtype, what);
+    if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
+    mustBeCount(`${what}: seed`, seed, { least: 0 });
+    mustBeOneOf(`${what}: distribution`, distribution, ["uniform", "normal"]);
+    const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in options);
+    if (other !== undefined) throw new LeastwiseError("invalid-option", `${what}: "${other}" means nothing for the distribution "${distribution}"`);
+    for (const [name, value] of Object.entries({ low, high, mean })) mustBeBetween(`${what}: ${name}`, value, -3.4e38, 3.4e38);
+    mustBeBetween(`${what}: deviation`, deviation, 0, 3.4e38);
+    const sizes = sizesOf(what, shape);
+    const values = dtype === "f64" ? new Float64Array(elementsOf(sizes)) : new Float32Array(elementsOf(sizes));
+    if (distribution === "uniform") uniform(values, seed, low, high);
+    else normal(values, seed, mean, deviation);
+    return this.#store(values, sizes, dtype as D);
+  }
+
+  async evaluate(tensors: readonly Tensor<DType>[]): Promise<void> {
+    const what = "lw.evaluate(…tensors)";
+    tensors.forEach((tensor, k) => {
+      mustBeTensor(what, `tensor ${k}`, tensor);
+      if (tensor.context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: tensor ${k} belongs to another engine`);
+    });
+    await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => tensor.dtype === dtype), [])));
+  }
+
+  settings(settings: TensorSettings): void {
+    const what = "lw.tensors(settings)";
+    mustHaveOnly(settings, ["routing", "model", "poolBytes", "fused"], what);
+    mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
+    mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
+    this.context.tasks.call((native) => native.tensorSettings(given(settings)));
+  }
+
+  async measure(): Promise<TensorModel> {
+    await this.context.evaluations.idle();
+    const task = this.context.tasks.call((native) => native.tensorMeasure());
+    const { values } = await this.context.tasks.run(task);
+    const rates = (first: number): TensorRates => ({ launchUs: values![first]!, gigabytes: values![first + 1]!, gigaops: values![first + 2]!, productGigaops: values![first + 3]! });
+    const model = { device: rates(0), cpu: rates(4), readbackUs: values![8]!, transferGigabytes: values![9]! };
+    this.settings({ model });
+    return model;
+  }
+
+  #store<D extends DType>(values: Floats, sizes: Sizes, dtype: D): Tensor<D> {
+    const [made] = this.context.call((native) => native.tensorStore(values, Uint32Array.from(sizes), dtype === "f64"));
+    return new Tensor(this.context, made!, dtype);
+  }
+}
+
+function typed(values: ArrayLike<number>, dtype: DType): Floats {
+  if (dtype === "f64") return values instanceof Float64Array ? values : Float64Array.from(values);
+  return values instanceof Float32Array ? values : Float32Array.from(values);
+}
+
+/** Numbers of nested arrays, row by row, and their shape. */
+function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes } {
+  if (!Array.isArray(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
+  const shape: number[] = [];
+  for (let first: unknown = nested; Array.isArray(first); first = first[0]) shape.push(first.length);
+  const numbers: number[] = [];
+  const visit = (part: unknown, axis: number): void => {
+    if (axis === shape.length) {
+      if (typeof part !== "number") throw new LeastwiseError("invalid-option", `${what}: value ${numbers.length} is ${describe(part)}, not a number`);
+      numbers.push(part);
+      return;
+    }
+    if (!Array.isArray(part) || part.length !== shape[axis]) {
+      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${Array.isArray(part) ? `of ${part.length}` : describe(part)}`);
+    }
+    for (const each of part) visit(each, axis + 1);
+  };
+  visit(nested, 0);
+  return { numbers, shape };
+}

@@ -1,0 +1,276 @@
+/**
+ * Tensors: immutable arrays of any number of axes, on the engine's device. Operations note what is to be done, and it is done when values are asked for: chains
+ * of elementwise operations in one kernel, and everything in one submission. Names and broadcasting are NumPy's.
+ */
+import { isArrayLike, type DeviceView, type F32, type F64 } from "../arrays.js";
+import { LeastwiseError, mustBeObject } from "../errors.js";
+import { describe } from "../instruction.js";
+import { apply, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
+import type { Made, TensorContext } from "./context.js";
+import { axesOf, axisOf, elementsOf, rangeOf, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
+
+/** How elements are stored and computed with: f64 on the CPU and on CUDA. */
+export type DType = "f32" | "f64";
+
+/** The typed array that a tensor's elements are read as. */
+export type ValuesOf<D extends DType> = D extends "f64" ? F64 : F32;
+
+/** Rows to be gathered, or labels: a tensor, best one of `lw.indices`, or whole numbers. */
+export type RowNumbers<D extends DType = "f32"> = Tensor<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
+
+/** Made by `lw.tensor` and its like, and by operations. */
+export class Tensor<D extends DType = "f32"> implements Disposable {
+  /** How many elements there are along each axis; `[]` for a single number. */
+  readonly shape: Sizes;
+  readonly dtype: D;
+  /** @internal */ readonly context: TensorContext;
+  /** @internal */ readonly id: number;
+  /** The largest of whole numbers that were given. @internal */ readonly largest: number | undefined;
+  #disposed = false;
+
+  /** @internal */
+  constructor(context: TensorContext, { id, shape }: Made, dtype: D, largest?: number) {
+    this.context = context;
+    this.id = id;
+    this.shape = shape;
+    this.dtype = dtype;
+    this.largest = largest;
+    context.adopt(this as Tensor<DType>);
+  }
+
+  /** How many elements there are. */
+  get size(): number { return elementsOf(this.shape); }
+  /** How many axes there are. */
+  get rank(): number { return this.shape.length; }
+
+  // ── element by element, of tensors whose shapes broadcast ──
+  /** this + o */
+  add(o: Tensor<D> | number): Tensor<D> { return apply("add", [this, o]); }
+  /** this − o */
+  sub(o: Tensor<D> | number): Tensor<D> { return apply("sub", [this, o]); }
+  /** this · o, element by element */
+  mul(o: Tensor<D> | number): Tensor<D> { return apply("mul", [this, o]); }
+  /** this / o */
+  div(o: Tensor<D> | number): Tensor<D> { return apply("div", [this, o]); }
+  /** this to the power of o */
+  pow(o: Tensor<D> | number): Tensor<D> { return apply("pow", [this, o]); }
+  /** The larger one. Where both are equal, the gradient goes to the left one. */
+  maximum(o: Tensor<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
+  /** The smaller one. Where both are equal, the gradient goes to the left one. */
+  minimum(o: Tensor<D> | number): Tensor<D> { return apply("minimum", [this, o]); }
+  /** 1 where this < o, else 0. */
+  less(o: Tensor<D> | number): Tensor<D> { return apply("less", [this, o]); }
+  /** 1 where this ≤ o, else 0. */
+  lessEqual(o: Tensor<D> | number): Tensor<D> { return apply("lessEqual", [this, o]); }
+  /** 1 where this > o, else 0. */
+  greater(o: Tensor<D> | number): Tensor<D> { return apply("less", [o, this]); }
+  /** 1 where this ≥ o, else 0. */
+  greaterEqual(o: Tensor<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
+  /** 1 where both are equal, else 0. */
+  equal(o: Tensor<D> | number): Tensor<D> { return apply("equal", [this, o]); }
+
+  neg(): Tensor<D> { return apply("neg", [this]); }
+  /** |x|; its slope at 0 is 0. */
+  abs(): Tensor<D> { return apply("abs", [this]); }
+  sign(): Tensor<D> { return apply("sign", [this]); }
+  floor(): Tensor<D> { return apply("floor", [this]); }
+  ceil(): Tensor<D> { return apply("ceil", [this]); }
+  /** To the nearest whole number; halves to the even one. */
+  round(): Tensor<D> { return apply("round", [this]); }
+  square(): Tensor<D> { return apply("square", [this]); }
+  /** √x; its slope at 0 is 0. */
+  sqrt(): Tensor<D> { return apply("sqrt", [this]); }
+  /** 1/√x */
+  rsqrt(): Tensor<D> { return apply("rsqrt", [this]); }
+  cbrt(): Tensor<D> { return apply("cbrt", [this]); }
+  exp(): Tensor<D> { return apply("exp", [this]); }
+  exp2(): Tensor<D> { return apply("exp2", [this]); }
+  /** exp(x) − 1, exact for small x */
+  expm1(): Tensor<D> { return apply("expm1", [this]); }
+  log(): Tensor<D> { return apply("log", [this]); }
+  /** log(1 + x), exact for small x */
+  log1p(): Tensor<D> { return apply("log1p", [this]); }
+  sin(): Tensor<D> { return apply("sin", [this]); }
+  cos(): Tensor<D> { return apply("cos", [this]); }
+  tan(): Tensor<D> { return apply("tan", [this]); }
+  tanh(): Tensor<D> { return apply("tanh", [this]); }
+  /** 2/√π ∫₀ˣ exp(−t²) dt */
+  erf(): Tensor<D> { return apply("erf", [this]); }
+  /** max(x, 0); its slope at 0 is 0. */
+  relu(): Tensor<D> { return apply("relu", [this]); }
+  /** 1/(1 + exp(−x)) */
+  sigmoid(): Tensor<D> { return apply("sigmoid", [this]); }
+  /** x Φ(x), Φ the normal distribution's, in the form with tanh (Hendrycks & Gimpel 2016): ½x(1 + tanh(√(2/π)(x + 0.044715x³))). */
+  gelu(): Tensor<D> { return apply("gelu", [this]); }
+  /** x · sigmoid(x) */
+  silu(): Tensor<D> { return apply("silu", [this]); }
+  /** log(1 + exp(x)) */
+  softplus(): Tensor<D> { return apply("softplus", [this]); }
+
+  // ── products, and the same elements elsewhere ──
+  /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
+  matmul(o: Tensor<D>): Tensor<D> {
+    mustBeTensor("matmul(o)", "o", o);
+    return apply("matmul", [this, o]);
+  }
+  /** Axis k of the result is axis `order[k]`; without an order the last two change places. */
+  transpose(...order: readonly number[]): Tensor<D> { return apply("transpose", [this], order); }
+  /** The last two axes change places. */
+  get T(): Tensor<D> { return apply("transpose", [this]); }
+  /** Another shape of as many elements, row by row; one size may be −1, which is what is left for it. */
+  reshape(...shape: readonly number[]): Tensor<D>;
+  reshape(shape: Sizes): Tensor<D>;
+  reshape(...shape: readonly (number | Sizes)[]): Tensor<D> { return apply("reshape", [this], sizesOf("reshape(shape)", listOf(shape), { open: true })); }
+  /** The same elements along axes of size 1, and along new axes before the first. */
+  broadcastTo(...shape: readonly number[]): Tensor<D>;
+  broadcastTo(shape: Sizes): Tensor<D>;
+  broadcastTo(...shape: readonly (number | Sizes)[]): Tensor<D> { return apply("broadcastTo", [this], sizesOf("broadcastTo(shape)", listOf(shape))); }
+  /** A part, one range an axis, the first ones first: `t.slice([0, 5], ":", { step: -1 }, 3)` is NumPy's `t[0:5, :, ::-1, 3]`. */
+  slice(...ranges: readonly Range[]): Tensor<D> {
+    const what = "slice(…)";
+    if (ranges.length > this.rank) throw new LeastwiseError("shape", `${what}: ${ranges.length} ranges, but the tensor ${shown(this.shape)} has ${this.rank} axes`);
+    const steps: Step[] = [], gone = new Set<number>();
+    ranges.forEach((given, axis) => {
+      const range = rangeOf(what, given, axis, this.shape[axis]!);
+      if (range === undefined) return;
+      if ("place" in range) gone.add(axis);
+      steps.push(["slice", "place" in range ? [axis, range.place, range.place + 1, 1] : [axis, ...range.range]]);
+    });
+    const sliced = through(what, this, steps);
+    return gone.size ? sliced.#into("reshape", sliced.shape.filter((_, axis) => !gone.has(axis))) : sliced;
+  }
+  /** The other way round along one axis or several. */
+  flip(axis: Axes): Tensor<D> { return through("flip(axis)", this, (axesOf("flip(axis)", axis, this.rank) ?? []).map((each) => ["flip", [each]])); }
+  /** `value` around what is there: how many elements before and after, a pair for each axis. */
+  pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Tensor<D> {
+    const what = "pad(widths)";
+    if (!Array.isArray(widths) || widths.length !== this.rank || !widths.every((pair) => isArrayLike(pair) && pair.length === 2)) {
+      throw new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
+    }
+    mustBeNumber(`${what}: the value`, value, this.dtype);
+    return through(what, this, widths.flatMap(([before, after], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
+  }
+  /** Windows along an axis: [.., n, ..] becomes [.., windows, size, ..], `step` apart, of elements `dilation` apart. */
+  window(axis: number, size: number, { step = 1, dilation = 1 }: { readonly step?: number; readonly dilation?: number } = {}): Tensor<D> {
+    return apply("window", [this], [axisOf("window(axis)", axis, this.rank), size, step, dilation]);
+  }
+  /** With a new axis of size 1 at that place. */
+  expandDims(axis: number): Tensor<D> {
+    const place = axisOf("expandDims(axis)", axis, this.rank + 1);
+    return apply("reshape", [this], [...this.shape.slice(0, place), 1, ...this.shape.slice(place)]);
+  }
+  /** Without these axes, which must have size 1; without all such axes, where none is given. */
+  squeeze(axis?: Axes): Tensor<D> {
+    const axes = axesOf("squeeze(axis)", axis, this.rank);
+    const long = axes?.find((each) => this.shape[each] !== 1);
+    if (long !== undefined) throw new LeastwiseError("shape", `squeeze(axis): axis ${long} of ${shown(this.shape)} has ${this.shape[long]} elements, not 1`);
+    return apply("reshape", [this], this.shape.filter((size, k) => (axes ? !axes.includes(k) : size !== 1)));
+  }
+  /** Rows: element [i, …] of the result is this[rows[i], …]. Computed numbers are taken to the nearest row that there is; given ones must be right. */
+  gather(rows: RowNumbers<D>): Tensor<D> {
+    const what = "gather(rows)";
+    this.mustLive(what);
+    if (!isArrayLike(rows)) mustBeTensor(what, "rows", rows);
+    return withNumbers(what, rows, this as Tensor<D>, (given) => {
+      mustBeBelow(what, given, this.shape[0] ?? 0, "rows");
+      return apply("gather", [this, given]);
+    });
+  }
+
+  // ── reductions ──
+  /** Σ over all axes, or those given. */
+  sum(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("sum", axis, options); }
+  /** The mean over all axes, or those given. */
+  mean(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("mean", axis, options); }
+  /** The largest element. Equal ones share the gradient. */
+  max(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("max", axis, options); }
+  /** The smallest element. Equal ones share the gradient. */
+  min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
+  /** Where the largest element along an axis is, the first one of equals, as a number; without an axis, its place among all. It has no gradient. */
+  argmax(axis?: number, { keepDims = false }: ReduceOptions = {}): Tensor<D> {
+    if (axis === undefined) return through("argmax()", this, [["reshape", [this.size]], ["argmax", [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
+    const place = axisOf("argmax(axis)", axis, this.rank);
+    return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
+  }
+  /** exp(x)/Σ exp(x) along an axis, the last one unless told; nothing overflows. */
+  softmax(axis = -1): Tensor<D> { return apply("softmax", [this], [axisOf("softmax(axis)", axis, this.rank)]); }
+  /** The logarithm of {@link softmax}. */
+  logSoftmax(axis = -1): Tensor<D> { return apply("logSoftmax", [this], [axisOf("logSoftmax(axis)", axis, this.rank)]); }
+  /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). ε is 1e-5 unless told. */
+  layerNorm({ scale, shift, epsilon = 1e-5 }: { readonly scale?: Tensor<D>; readonly shift?: Tensor<D>; readonly epsilon?: number } = {}): Tensor<D> {
+    if (this.rank === 0) throw new LeastwiseError("shape", "layerNorm(): a single number has no axis to be normalised along");
+    const given = [scale, shift].filter((each) => each !== undefined);
+    given.forEach((each, k) => mustBeTensor("layerNorm(…)", k === 0 && scale ? "scale" : "shift", each));
+    return apply("layerNorm", [this, ...given], [epsilon, scale ? 1 : 0, shift ? 1 : 0]);
+  }
+
+  // ── values ──
+  /** The same values, through which no gradient goes. */
+  detach(): Tensor<D> { return apply("detach", [this]); }
+  /** The elements, row by row. What is asked for in one turn of the event loop is computed and read together. */
+  async read(): Promise<ValuesOf<D>> {
+    this.mustLive("read()");
+    const [values] = await this.context.evaluations.ask([], [this as Tensor<DType>]);
+    return values as ValuesOf<D>;
+  }
+  /** The one element. */
+  async item(): Promise<number> {
+    if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
+    return (await this.read())[0]!;
+  }
+  /** Where the elements are on the GPU, once they were computed (`await lw.evaluate(t)`); undefined before, on CUDA and on the CPU. Don't write there. */
+  get buffer(): DeviceView | undefined {
+    this.mustLive("buffer");
+    return this.context.tasks.call((native) => native.tensorView(this.id)) as DeviceView | undefined;
+  }
+
+  /** Frees it. Tensors that were made of it stay. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.context.drop(this as Tensor<DType>);
+  }
+  [Symbol.dispose](): void { this.dispose(); }
+
+  toString(): string { return `Tensor ${shown(this.shape)} ${this.dtype}${this.#disposed ? ", disposed" : ""}`; }
+  /** Throws where JavaScript wants a number: operators compute nothing here. @internal */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === "string") return this.toString();
+    throw new LeastwiseError("untraceable", "a tensor was used as a JavaScript number (an operator such as + or <, Math.*): use methods, such as a.add(b), and read() for values");
+  }
+
+  /** @internal */
+  mustLive(what: string): void {
+    if (this.#disposed) throw new LeastwiseError("disposed", `${what}: the tensor ${shown(this.shape)} was disposed (by dispose(), or at the end of lw.scope: return what is to stay)`);
+  }
+
+  #reduce(name: string, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D> {
+    const what = `${name}(axis)`;
+    mustBeObject(options, `${what}: options`);
+    const axes = axesOf(what, axis, this.rank);
+    // To the engine no axes are all of them.
+    if (axes?.length === 0) return through(what, this, []);
+    return apply(name, [this], [options.keepDims ? 1 : 0, ...(axes ?? [])]);
+  }
+
+  /** One more operation, after which this is not needed. */
+  #into(name: string, numbers: readonly number[]): Tensor<D> {
+    try {
+      return apply(name, [this], numbers);
+    } finally {
+      this.dispose();
+    }
+  }
+}
+
+/** Sizes one after the other, or in one array. */
+function listOf(given: readonly (number | Sizes)[]): unknown {
+  return given.length === 1 && typeof given[0] !== "number" ? given[0] : given;
+}
+
+/** Refuses anything but tensors of one engine and dtype, one at least. @internal */
+export function mustBeTensors(what: string, tensors: unknown): asserts tensors is readonly [Tensor<DType>, ...Tensor<DType>[]] {
+  if (!Array.isArray(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${Array.isArray(tensors) ? "an empty one" : describe(tensors)}`);
+  tensors.forEach((tensor, k) => mustBeTensor(what, `tensor ${k}`, tensor));
+  mustGoTogether(what, tensors[0] as Tensor<DType>, tensors as Tensor<DType>[]);
+}
