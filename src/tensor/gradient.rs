@@ -1,7 +1,7 @@
 //! Gradients: one reverse sweep over the graph, whose results are tensors of the same graph (Griewank & Walther,
 //! *Evaluating Derivatives*, 2nd ed., section 3.2). What is elementwise is differentiated by the expression compiler.
 
-use super::graph::{Graph, Groups, Node, Op, Rule, Special};
+use super::graph::{Graph, Groups, Node, Op, Rule, Special, elements};
 use super::operations::shown;
 use super::view::Movement;
 use crate::error::Error;
@@ -212,7 +212,7 @@ impl Sweep<'_> {
             let joined = self.graph.moved(g, Movement::Reshape(joined));
             return Ok(self.graph.moved(joined, Movement::Pad { axis, low: 0, high: n - count * size }));
         }
-        let product = |sizes: &[u32]| sizes.iter().product::<u32>();
+        let product = |sizes: &[u32]| elements(sizes).unwrap_or(0);
         let (outer, inner) = (product(before), product(after));
         let flat = self.graph.moved(g, Movement::Reshape(vec![outer, count, size, inner]));
         let folded = self.graph.add(Op::Special(Special::Fold { n, step, dilation }), vec![flat], vec![outer, n, inner]);
@@ -343,7 +343,7 @@ impl Sweep<'_> {
         let Some(lists) = self.graph.lists(rows, shape[0]) else {
             return refuse("rows were gathered by numbers that were computed; give them as whole numbers for a gradient".into());
         };
-        let width = shape[1..].iter().product::<u32>();
+        let width = elements(&shape[1..]).unwrap_or(0);
         let count = self.graph.size(rows);
         let flat = self.graph.moved(g, Movement::Reshape(vec![count, width]));
         let special = Special::SumRows { rows: shape[0] };

@@ -285,16 +285,16 @@ impl Tensors {
             targets.push(Target { cpu: true, limits: cpu.limits() });
         }
         let plan = plan(&self.graph, request, outputs, &targets, self.unfused)?;
-        for buffer in &plan.buffers {
-            let (bytes, limit) = (u64::from(buffer.elements) * devices.main.precision().bytes(), devices.main.limits().binding_bytes);
+        let sizes: Vec<u32> = request.leaves.iter().map(|&leaf| self.graph.size(leaf)).collect();
+        for elements in plan.buffers.iter().map(|buffer| buffer.elements).chain(sizes.iter().copied()) {
+            let (bytes, limit) = (u64::from(elements) * devices.main.precision().bytes(), devices.main.limits().binding_bytes);
             if bytes > limit {
                 return Err(Error::Limits(format!(
-                    "a tensor of {} elements takes {bytes} bytes, but this device binds {limit} at once",
-                    buffer.elements
+                    "a tensor of {elements} elements takes {bytes} bytes, but this device binds {limit} at once"
                 )));
             }
         }
-        let sizes: Vec<f64> = request.leaves.iter().map(|&leaf| f64::from(self.graph.size(leaf))).collect();
+        let sizes: Vec<f64> = sizes.into_iter().map(f64::from).collect();
         let route = self.router.route(&plan, places, &sizes, devices.cpu.is_some());
         let mut kernels = Vec::with_capacity(plan.steps.len());
         for (step, (place, _)) in plan.steps.iter().zip(&route.steps) {

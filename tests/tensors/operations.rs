@@ -208,3 +208,37 @@ fn attention_embedding_and_cross_entropy() {
         bench.check(&format!("seed {seed}"), &[gathered, squared, loss], 20.0);
     }
 }
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let mut bench = benches().remove(1);
+    let x = bench.tensor(&[0.5; 3000], &[3000]);
+    let graph = bench.graph();
+    for (refused, message) in [
+        (graph.broadcast_to("broadcastTo", x, &[70_000, 70_000, 3000]), "more elements than 2³² − 1"),
+        (graph.pad(x, 0.0, 4e9, 4e9, 0.0), "more elements than 2³² − 1"),
+        (graph.reshape(x, &[f64::NAN]), "a whole number"),
+        (graph.reshape(x, &[7.0, -1.0]), "[3000] has 3000 elements"),
+        (graph.slice(x, 0.0, 0.5, 2.0, 1.0), "positions must be whole numbers"),
+        (graph.slice(x, 3.0, 0.0, 2.0, 1.0), "there is no axis 3"),
+        (graph.window(x, 0.0, 3001.0, 1.0, 1.0), "too short for windows"),
+        (graph.concat(&[], 0.0), "nothing to join"),
+        (graph.operation("matmul", &[x], &[]), "it does not take 1 tensors and 0 numbers"),
+        (graph.operation("no such", &[x], &[]), "it does not take"),
+    ] {
+        let found = refused.expect_err(message).to_string();
+        assert!(found.contains(message), "{found}");
+    }
+    // 2³² elements are no tensor, but a convolution's windows may be as many.
+    let row = graph.reshape(x, &[1.0, 3000.0]).unwrap();
+    let long = graph.window(row, 1.0, 1500.0, 1.0, 1.0).unwrap();
+    assert!(graph.window(long, 2.0, 1000.0, 1.0, 1.0).is_ok());
+    let column = graph.reshape(long, &[1501.0 * 1500.0]).unwrap();
+    assert!(graph.window(column, 0.0, 5000.0, 1.0, 1.0).unwrap_err().to_string().contains("more elements"));
+    // Larger than a binding of these limits: 2¹⁸ numbers of f32.
+    let wide = bench.tensor(&vec![0.5; 300_000], &[300_000]);
+    let doubled = bench.graph().apply("add", &[wide, wide]).unwrap();
+    let mut devices = leastwise::tensor::runtime::Devices { main: &mut bench.device, cpu: None };
+    let refused = bench.tensors.evaluate(&mut devices, &[], &[doubled]).err().expect("a refusal").to_string();
+    assert_eq!(refused, "a tensor of 300000 elements takes 1200000 bytes, but this device binds 1048576 at once");
+}

@@ -77,8 +77,8 @@ impl Graph {
         }
         let images = self.pad(images, 2.0, padding[0], padding[0], 0.0)?;
         let images = self.pad(images, 3.0, padding[1], padding[1], 0.0)?;
-        let rows = self.window(images, 2.0, height.into(), step[0], dilation[0])?;
-        let places = self.window(rows, 4.0, width.into(), step[1], dilation[1])?;
+        let rows = self.windows_of(images, 2.0, height.into(), step[0], dilation[0])?;
+        let places = self.windows_of(rows, 4.0, width.into(), step[1], dilation[1])?;
         let [_, _, high, _, wide, _] = self.shape(places)[..] else { return refuse("conv2d", "windows have six axes".into()) };
         // Depth: channels and places in a window; columns: windows.
         let right = self.moved(places, Movement::Permute(vec![0, 1, 3, 5, 2, 4]));

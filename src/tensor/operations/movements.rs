@@ -116,6 +116,13 @@ impl Graph {
 
     /// Windows of `size` elements, `step` apart, their elements `dilation` apart: the axis becomes two, windows and places.
     pub fn window(&mut self, node: Node, axis: f64, size: f64, step: f64, dilation: f64) -> Result<Node, Error> {
+        let windows = self.windows_of(node, axis, size, step, dilation)?;
+        Self::checked("window", self.shape(windows).to_vec())?;
+        Ok(windows)
+    }
+
+    /// The same, of more elements than there can be in a tensor: a view, which nobody may store.
+    pub(super) fn windows_of(&mut self, node: Node, axis: f64, size: f64, step: f64, dilation: f64) -> Result<Node, Error> {
         let shape = self.shape(self.known(node)?);
         let axis = Self::axis("window", axis, shape.len())?;
         let [size, step, dilation] = [("the size", size), ("the step", step), ("the dilation", dilation)]

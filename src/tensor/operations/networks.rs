@@ -67,8 +67,8 @@ impl Graph {
         let lowest = f64::from(f32::MIN);
         let images = self.pad(images, 2.0, padding[0], padding[0], lowest)?;
         let images = self.pad(images, 3.0, padding[1], padding[1], lowest)?;
-        let rows = self.window(images, 2.0, size[0], step[0], 1.0)?;
-        let places = self.window(rows, 4.0, size[1], step[1], 1.0)?;
+        let rows = self.windows_of(images, 2.0, size[0], step[0], 1.0)?;
+        let places = self.windows_of(rows, 4.0, size[1], step[1], 1.0)?;
         Ok(self.fold(Fold::Max, places, &[3, 5]))
     }
 }

@@ -414,7 +414,7 @@ impl<'a> Fuser<'a> {
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
                     places.extend(members.iter().map(|&member| (member, buffer(self.graph.size(member)))).collect::<Vec<_>>());
-                    self.step(draft, &members, &mut plan, &places)
+                    self.step(draft, &members, &mut plan, &places)?
                 }
             };
             for (_, place) in &step.bindings {
@@ -441,7 +441,7 @@ impl<'a> Fuser<'a> {
         })
     }
 
-    fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Step {
+    fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Result<Step, Error> {
         let reads = draft.reads();
         let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
         let source_of = |origin: &Origin| match origin {
@@ -511,7 +511,11 @@ impl<'a> Fuser<'a> {
                 *lanes = target.limits.group_size;
                 let [down, across] = target.tiles(m, n, *fours);
                 words[3..5].copy_from_slice(&[down, across]);
-                count = batch * down * across * target.limits.group_size;
+                let items = [down, across, target.limits.group_size].into_iter().try_fold(batch, u32::checked_mul);
+                let Some(items) = items else {
+                    return Err(Error::Limits(format!("{batch} products of {m} × {n} are more tiles than a dispatch has; cut the batch")));
+                };
+                count = items;
             }
             let place = (table.len() as u32, words.len() as u32);
             table.extend(&words);
@@ -528,7 +532,7 @@ impl<'a> Fuser<'a> {
         });
         let mut bindings: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
         bindings.sort_unstable_by_key(|(slot, _)| *slot);
-        Step { what, bindings, constants, work, launches }
+        Ok(Step { what, bindings, constants, work, launches })
     }
 
     /// A kernel's operations, for people.
