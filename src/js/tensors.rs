@@ -75,6 +75,12 @@ impl Engine {
         to_js(&self.session.tensor_statistics())
     }
 
+    /// A task.
+    #[wasm_bindgen(js_name = tensorMeasure)]
+    pub fn tensor_measure(&mut self) -> Result<u32, JsValue> {
+        self.session.measure_tensors().map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = tensorTrim)]
     pub fn tensor_trim(&mut self) -> Result<(), JsValue> {
         self.session.trim_tensors().map_err(refuse)

@@ -106,6 +106,16 @@ pub struct Product {
     pub right: FactorCode,
     /// Fours of rows and of columns that a lane has on a GPU: 1 or 2.
     pub fours: [u32; 2],
+    /// Lanes of a workgroup there: a power of two.
+    pub lanes: u32,
+}
+
+impl Product {
+    /// The rows and columns that lanes stand in.
+    pub fn lanes(&self) -> (u32, u32) {
+        let columns = 1 << (self.lanes.trailing_zeros() / 2);
+        (self.lanes / columns, columns)
+    }
 }
 
 /// A kernel of tensors.

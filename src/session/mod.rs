@@ -5,6 +5,7 @@
 //! does in a [`Threaded`] session.
 
 mod backward;
+mod calibration;
 mod checkpoints;
 mod clusters;
 mod compress;

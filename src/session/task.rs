@@ -1,6 +1,7 @@
 //! Tasks: what takes longer than one call.
 
 use super::backward::{BackwardTask, Gradients};
+use super::calibration::Calibration;
 use super::checkpoints::Saving;
 use super::clusters::ClusterTask;
 use super::compress::Compress;
@@ -83,6 +84,7 @@ pub(super) enum Task {
     Backward(BackwardTask),
     Graduated(Box<GraduatedTask>),
     Tensors(Box<TensorTask>),
+    Calibration(Box<Calibration>),
     /// What went wrong while another task waited for it.
     Failed(Error),
 }
@@ -127,7 +129,13 @@ impl Task {
             Self::Save(saving) => Some(saving.problem),
             Self::Backward(task) => Some(task.problem),
             Self::Graduated(task) => Some(task.problem),
-            Self::Cluster(_) | Self::Compress(_) | Self::Index(_) | Self::Blocks(_) | Self::Tensors(_) | Self::Failed(_) => None,
+            Self::Cluster(_)
+            | Self::Compress(_)
+            | Self::Index(_)
+            | Self::Blocks(_)
+            | Self::Tensors(_)
+            | Self::Calibration(_)
+            | Self::Failed(_) => None,
         }
     }
 }
@@ -167,6 +175,7 @@ impl Session {
             Task::Backward(_) => self.resume_backward(&mut running, deadline),
             Task::Graduated(task) => self.resume_graduated(task, deadline),
             Task::Tensors(tensors) => self.resume_tensors(task, tensors, deadline),
+            Task::Calibration(calibration) => self.resume_calibration(task, calibration, deadline),
             Task::Failed(error) => Err(error.clone()),
             Task::Solve { .. } => self.resume_solve(&mut running, deadline),
         };
@@ -309,6 +318,7 @@ impl Session {
             Task::Backward(task) => self.end_backward(task),
             Task::Graduated(task) => self.end_graduated(*task),
             Task::Tensors(task) => self.end_tensors(number, *task),
+            Task::Calibration(task) => self.end_calibration(number, *task),
             Task::Failed(_) | Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
         }
     }

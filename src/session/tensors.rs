@@ -37,6 +37,13 @@ pub(super) struct TensorTask {
     readback: Vec<f64>,
 }
 
+impl TensorTask {
+    /// The tensors are held already.
+    pub(super) fn new(double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
+        Self { double, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+    }
+}
+
 /// How tensors are evaluated; what is not there stays as it is.
 #[derive(Default, serde::Deserialize, Debug)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -93,6 +100,11 @@ impl Session {
             None => Self::single_of(&mut self.device, &mut self.single)?,
         };
         Ok((tensors, Devices { main, cpu: cpu.as_mut() }, active))
+    }
+
+    /// The same without what is on its way.
+    pub(super) fn devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
+        self.world(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
     fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
@@ -210,7 +222,7 @@ impl Session {
         }
         let (outputs, read) = nodes.split_at(outputs.len());
         let (outputs, read) = (outputs.to_vec(), read.to_vec());
-        Ok(self.add_task(Task::Tensors(Box::new(TensorTask { double, evaluation: None, outputs, read, play: None, readback: Vec::new() }))))
+        Ok(self.add_task(Task::Tensors(Box::new(TensorTask::new(double, outputs, read)))))
     }
 
     /// Where a tensor's elements are on the session's device, once it was evaluated.
@@ -333,6 +345,10 @@ impl Session {
     fn evaluate_before(&mut self, number: u32, double: bool, deadline: f64) -> Result<Option<Progress>, Error> {
         let active = self.world(double)?.2.filter(|active| *active != number);
         let Some(active) = active else { return Ok(None) };
+        if matches!(self.tasks.get(&active), Some(Task::Calibration(_))) {
+            // What is measured must not wait for others: they wait for it.
+            return Ok(Some(Progress::Yielded));
+        }
         let Some(Task::Tensors(mut first)) = self.tasks.remove(&active) else { return Ok(None) };
         match self.resume_tensors(active, &mut first, deadline) {
             Ok(Progress::Values(values)) => {

@@ -8,6 +8,7 @@ mod operations;
 mod random;
 mod reference;
 mod runs;
+mod sessions;
 #[path = "../support/mod.rs"]
 mod support;
 

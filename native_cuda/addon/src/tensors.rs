@@ -75,6 +75,12 @@ impl Engine {
         to_js(env, &self.call(env, |session| Ok(session.tensor_statistics()))?)
     }
 
+    /// A task.
+    #[napi]
+    pub fn tensor_measure(&self, env: &Env) -> Result<u32> {
+        self.call(env, |session| session.measure_tensors())
+    }
+
     #[napi]
     pub fn tensor_trim(&self, env: &Env) -> Result<()> {
         self.call(env, |session| session.trim_tensors())

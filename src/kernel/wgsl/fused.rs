@@ -232,7 +232,7 @@ fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32,
 fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result {
     let words = fused.words();
     let [batch, rows, depth, columns] = words.groups;
-    let Product { left, right, fours } = product;
+    let Product { left, right, fours, lanes } = product;
     let mut factor = |name: &str, code: &FactorCode, own: &FactorWords, sizes: [u32; 2]| -> Result {
         write_part(&format!("{name}_batch"), &code.batch, &own.batch, batch, text)?;
         write_part(&format!("{name}_rows"), &code.rows, &own.rows, sizes[0], text)?;
@@ -244,33 +244,57 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
     factor("right", right, &words.right, [depth, columns])?;
     write_finish(&fused.finish, &words.finish, text)?;
     let [down, across] = *fours;
-    writeln!(text, "\n// Lanes stand in rows and columns.")?;
-    writeln!(text, "const across: u32 = 1u << (countOneBits(group_size - 1u) / 2u);\nconst down: u32 = group_size / across;")?;
-    writeln!(text, "const slab: u32 = 16u;\nconst tile_rows: u32 = {down}u * down;\nconst tile_columns: u32 = {across}u * across;")?;
-    writeln!(text, "var<workgroup> left_tile: array<vec4<real>, slab * tile_rows>;")?;
-    writeln!(text, "var<workgroup> right_tile: array<vec4<real>, slab * tile_columns>;")?;
+    let (rows, columns) = product.lanes();
+    // Large tiles keep lanes busy for long; of small ones, fewer and larger slabs wait less.
+    let slab = if fours == &[2, 2] { 8 } else { 16 };
+    let (tile_rows, tile_columns) = (down * rows, across * columns);
+    writeln!(text, "\nvar<workgroup> left_tile: array<vec4<real>, {}>;", slab * tile_rows)?;
+    writeln!(text, "var<workgroup> right_tile: array<vec4<real>, {}>;", slab * tile_columns)?;
+    // Lanes next to each other fetch what lies next to each other.
+    let along = [left.columns.last() == Some(&Stride::One), right.columns.last() != Some(&Stride::One)];
+    write_fetch(text, ("left", NAMES[left.slot], "left_columns", "left_rows"), "index[0]", slab, (tile_rows, along[0]))?;
+    write_fetch(text, ("right", NAMES[right.slot], "right_rows", "right_columns"), "index[1]", slab, (tile_columns, along[1]))?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
     writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
     writeln!(text, "    let m = index[0];\n    let n = index[1];\n    let depth = index[2];\n    let tiles = index[3] * index[4];")?;
     writeln!(text, "    let b = number / tiles;\n    let tile = number % tiles;")?;
-    writeln!(text, "    let first = tile / index[4] * 4u * tile_rows;\n    let start = tile % index[4] * 4u * tile_columns;")?;
+    writeln!(text, "    let first = tile / index[4] * {}u;\n    let start = tile % index[4] * {}u;", 4 * tile_rows, 4 * tile_columns)?;
     writeln!(text, "    let left_start = left_of(b);\n    let right_start = right_of(b);")?;
-    writeln!(text, "    let row = lane / across;\n    let column = lane % across;")?;
+    writeln!(text, "    let row = lane / {columns}u;\n    let column = lane % {columns}u;")?;
     let sums = || (0..4 * down).flat_map(|r| (0..across).map(move |h| format!("s{r}_{h}")));
     for sum in sums() {
         writeln!(text, "    var {sum} = vec4<real>();")?;
     }
-    writeln!(text, "    for (var k0 = 0u; k0 < depth; k0 += slab) {{\n        workgroupBarrier();")?;
-    // Lanes next to each other fetch what lies next to each other. Rows and columns beyond the last are it once more.
-    write_fetch(text, ("left", NAMES[left.slot]), ("tile_rows", "first", "m"), left.columns.last() == Some(&Stride::One), true)?;
-    write_fetch(text, ("right", NAMES[right.slot]), ("tile_columns", "start", "n"), right.columns.last() != Some(&Stride::One), false)?;
-    writeln!(text, "        workgroupBarrier();\n        for (var k = 0u; k < slab; k++) {{")?;
+    let sides = [("left", "first", slab * tile_rows / lanes), ("right", "start", slab * tile_columns / lanes)];
+    // The next slab is on its way while this one is multiplied.
+    let fetch = |text: &mut String, indent: &str, new: &str, k0: &str| -> Result {
+        for (side, begin, turns) in sides {
+            for turn in 0..turns {
+                let e = if turn == 0 { "lane".into() } else { format!("lane + {}u", turn * lanes) };
+                writeln!(text, "{indent}{new}{side}{turn} = fetch_{side}({e}, {side}_start, {begin}, {k0}, depth);")?;
+            }
+        }
+        Ok(())
+    };
+    fetch(text, "    ", "var ", "0u")?;
+    writeln!(text, "    for (var k0 = 0u; k0 < depth; k0 += {slab}u) {{\n        workgroupBarrier();")?;
+    for ((side, _, turns), (tile, along)) in sides.into_iter().zip([(tile_rows, along[0]), (tile_columns, along[1])]) {
+        for turn in 0..turns {
+            let e = if turn == 0 { "lane".into() } else { format!("(lane + {}u)", turn * lanes) };
+            // By entries of the depth.
+            let place = if along { format!("{e} % {slab}u * {tile}u + {e} / {slab}u") } else { e };
+            writeln!(text, "        {side}_tile[{place}] = {side}{turn};")?;
+        }
+    }
+    writeln!(text, "        workgroupBarrier();\n        if (k0 + {slab}u < depth) {{")?;
+    fetch(text, "            ", "", &format!("k0 + {slab}u"))?;
+    writeln!(text, "        }}\n        for (var k = 0u; k < {slab}u; k++) {{")?;
     for h in 0..down {
-        writeln!(text, "            let x{h} = left_tile[k * tile_rows + {h}u * down + row];")?;
+        writeln!(text, "            let x{h} = left_tile[k * {tile_rows}u + {}u + row];", h * rows)?;
     }
     for h in 0..across {
-        writeln!(text, "            let y{h} = right_tile[k * tile_columns + {h}u * across + column];")?;
+        writeln!(text, "            let y{h} = right_tile[k * {tile_columns}u + {}u + column];", h * columns)?;
     }
     for r in 0..4 * down {
         for h in 0..across {
@@ -280,10 +304,10 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
     writeln!(text, "        }}\n    }}")?;
     let all: Vec<String> = sums().collect();
     writeln!(text, "    var sums = array<vec4<real>, {}>({});", all.len(), all.join(", "))?;
-    writeln!(text, "    for (var r = 0u; r < {}u; r++) {{\n        let p = first + 4u * (r / 4u * down + row) + r % 4u;", 4 * down)?;
+    writeln!(text, "    for (var r = 0u; r < {}u; r++) {{\n        let p = first + 4u * (r / 4u * {rows}u + row) + r % 4u;", 4 * down)?;
     writeln!(text, "        if (p >= m) {{\n            continue;\n        }}")?;
     writeln!(text, "        for (var h = 0u; h < {across}u; h++) {{\n            let four = sums[r * {across}u + h];")?;
-    writeln!(text, "            let q = start + 4u * (h * across + column);\n            let i = (b * m + p) * n + q;")?;
+    writeln!(text, "            let q = start + 4u * (h * {columns}u + column);\n            let i = (b * m + p) * n + q;")?;
     writeln!(
         text,
         "            for (var c = 0u; c < min(4u, max(n, q) - q); c++) {{\n                finish(i + c, four[c]);\n            }}"
@@ -291,23 +315,21 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
     writeln!(text, "        }}\n    }}\n}}")
 }
 
-/// A slab of a factor, in fours of rows of the left one or columns of the right one, entry by entry of the depth.
+/// A function that fetches the e-th four rows (or columns) of a slab of a factor, at one entry of the depth.
 fn write_fetch(
     text: &mut String,
-    (side, values): (&str, &str),
-    (tile, first, count): (&str, &str, &str),
-    along_depth: bool,
-    left: bool,
+    (side, values, of_depth, of_place): (&str, &str, &str, &str),
+    count: &str,
+    slab: u32,
+    (tile, along): (u32, bool),
 ) -> Result {
-    writeln!(text, "        for (var e = lane; e < slab * {tile}; e += group_size) {{")?;
-    match along_depth {
-        true => writeln!(text, "            let k = e % slab;\n            let place = e / slab;")?,
-        false => writeln!(text, "            let k = e / {tile};\n            let place = e % {tile};")?,
+    writeln!(text, "\nfn fetch_{side}(e: u32, start: u32, first: u32, k0: u32, depth: u32) -> vec4<real> {{")?;
+    match along {
+        true => writeln!(text, "    let k = k0 + e % {slab}u;\n    let at = first + 4u * (e / {slab}u);")?,
+        false => writeln!(text, "    let k = k0 + e / {tile}u;\n    let at = first + 4u * (e % {tile}u);")?,
     }
-    writeln!(text, "            let at = {first} + 4u * place;\n            let along = min(k0 + k, depth - 1u);")?;
-    let (of_depth, of_place) = if left { ("left_columns", "left_rows") } else { ("right_rows", "right_columns") };
-    writeln!(text, "            let base = {side}_start + {of_depth}(along);")?;
+    // Rows and columns beyond the last are it once more, which nobody stores; entries beyond the last are 0.
+    writeln!(text, "    if (k >= depth) {{\n        return vec4<real>();\n    }}\n    let base = start + {of_depth}(k);")?;
     let fours: Vec<String> = (0..4).map(|c| format!("{values}[base + {of_place}(min(at + {c}u, {count} - 1u))]")).collect();
-    writeln!(text, "            let four = vec4<real>({});", fours.join(", "))?;
-    writeln!(text, "            {side}_tile[k * {tile} + place] = select(vec4<real>(), four, k0 + k < depth);\n        }}")
+    writeln!(text, "    return vec4<real>({});\n}}", fours.join(", "))
 }

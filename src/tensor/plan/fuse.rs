@@ -482,7 +482,7 @@ impl<'a> Fuser<'a> {
                 words[..3].copy_from_slice(&[product[1], product[2], k]);
                 words.extend(&layout.words);
                 work.products = 2.0 * f64::from(size) * f64::from(k);
-                anchor = Anchor::Product(Product { left: layout.left, right: layout.right, fours: [2, 2] });
+                anchor = Anchor::Product(Product { left: layout.left, right: layout.right, fours: [1, 1], lanes: 256 });
             }
         }
         let layout = layout::stage(&draft.stage.readings, &draft.domain, &[draft.domain.len()], source_of);
@@ -505,9 +505,10 @@ impl<'a> Fuser<'a> {
                     count = size * target.limits.group_size;
                 }
             }
-            if let Anchor::Product(Product { fours, .. }) = &mut fused.anchor {
+            if let Anchor::Product(Product { fours, lanes, .. }) = &mut fused.anchor {
                 let [batch, m, n] = product;
                 *fours = target.fours(batch, m, n);
+                *lanes = target.limits.group_size;
                 let [down, across] = target.tiles(m, n, *fours);
                 words[3..5].copy_from_slice(&[down, across]);
                 count = batch * down * across * target.limits.group_size;

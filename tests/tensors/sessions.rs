@@ -1,0 +1,98 @@
+//! Tensors as a session has them: tasks that interleave, worlds of f32 and f64, and routes that are measured.
+
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Limits, Precision};
+use leastwise::problem::Reals;
+use leastwise::session::{Progress, Session, TensorSettings};
+
+use super::support::gpu;
+
+fn cpu(precision: Precision) -> Session {
+    Session::new(leastwise::device::Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits())))
+}
+
+/// A slice of a task.
+fn slice(session: &mut Session, task: u32) -> Option<Vec<f64>> {
+    match session.resume(task, 0.0).expect("a task that goes on") {
+        Progress::Yielded => None,
+        Progress::Waiting(signal) => {
+            session.device_mut().block_on(&signal).expect("a GPU");
+            None
+        }
+        Progress::Values(values) => Some(values),
+        _ => panic!("a task of tensors"),
+    }
+}
+
+#[test]
+fn evaluations_follow_one_another() {
+    for (name, mut session) in [("cpu", cpu(Precision::F32)), ("webgpu", gpu(None))] {
+        let values: Vec<f32> = (0..4096).map(|i| (i % 17) as f32 / 17.0).collect();
+        let x = session.tensor(Reals::F32(&values), &[64, 64], false).unwrap()[0];
+        let (mut tasks, mut made) = (Vec::new(), vec![x]);
+        for k in 0..4 {
+            let mut y = x;
+            for _ in 0..=k {
+                y = session.tensor_operation("matmul", &[y, x], &[], false).unwrap()[0];
+                made.push(y);
+            }
+            tasks.push(session.evaluate_tensors(&[], &[y]).unwrap());
+        }
+        // Whoever was asked last is gone on with first, and handles go meanwhile.
+        session.release_tensors(&made);
+        let mut found: Vec<Option<Vec<f64>>> = vec![None; 4];
+        while found.iter().any(Option::is_none) {
+            for k in (0..4).rev().filter(|&k| found[k].is_none()).collect::<Vec<_>>() {
+                found[k] = slice(&mut session, tasks[k]);
+            }
+        }
+        let product = |a: &[f64]| -> Vec<f64> {
+            (0..4096).map(|i| (0..64).map(|k| a[i / 64 * 64 + k] * f64::from(values[k * 64 + i % 64])).sum()).collect()
+        };
+        let mut right: Vec<f64> = values.iter().map(|&value| value.into()).collect();
+        for (k, found) in found.into_iter().flatten().enumerate() {
+            right = product(&right);
+            super::compare(&format!("{name}: product {k}"), &found, &right, 1e-5);
+        }
+        session.trim_tensors().unwrap();
+        assert_eq!(session.tensor_statistics().pool.live, 0, "{name}");
+    }
+}
+
+#[test]
+fn precisions_do_not_mix_and_f64_is_exact() {
+    let mut session = cpu(Precision::F32);
+    let third = session.tensor(Reals::F64(&[1.0 / 3.0]), &[1], true).unwrap()[0];
+    let single = session.tensor(Reals::F64(&[1.0 / 3.0]), &[1], false).unwrap()[0];
+    let message = session.tensor_operation("add", &[third, single], &[], false).unwrap_err().to_string();
+    assert!(message.contains("f32 and of f64 do not mix"), "{message}");
+    let sum = session.tensor_operation("add", &[third, third], &[], true).unwrap()[0];
+    let task = session.evaluate_tensors(&[], &[sum]).unwrap();
+    let values = loop {
+        if let Some(values) = slice(&mut session, task) {
+            break values;
+        }
+    };
+    assert_eq!(values, [2.0 / 3.0]);
+    let refused = gpu(None).tensor(Reals::F64(&[1.0]), &[1], true).unwrap_err();
+    assert_eq!((refused.code(), refused.to_string().contains("WebGPU has no f64")), ("invalid-option", true));
+    let wrong = session.tensor(Reals::F64(&[1.0]), &[2], true).unwrap_err().to_string();
+    assert_eq!(wrong, "tensor has 1 values, but those of shape [2] are needed");
+}
+
+#[test]
+fn models_are_measured_and_kept() {
+    for mut session in [cpu(Precision::F64), gpu(Some(Limits::WEBGPU))] {
+        let task = session.measure_tensors().unwrap();
+        let model = loop {
+            if let Some(values) = slice(&mut session, task) {
+                break values;
+            }
+        };
+        assert!(model.len() == 10 && model.iter().all(|number| number.is_finite() && *number > 0.0), "{model:?}");
+        let bad = TensorSettings { routing: Some("gpu".into()), ..TensorSettings::default() };
+        assert!(session.set_tensors(&bad).unwrap_err().to_string().contains("\"auto\", \"device\" or \"cpu\""));
+        session.trim_tensors().unwrap();
+        assert_eq!(session.tensor_statistics().pool.live, 0);
+    }
+}
