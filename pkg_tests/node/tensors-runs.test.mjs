@@ -169,6 +169,35 @@ test("settings: unfused is the same, the trace says what ran, and routes can be 
   assert.match(lw.tensorTrace()[0].reason, /^device 1000\d{3}\.\d \+ .* µs, cpu .* µs$/);
 });
 
+test("settings hold for tensors of f64, too, although none was made before", async (t) => {
+  const steps = async (settings) => {
+    const lw = await open(t, { backend: "cpu" });
+    lw.tensors(settings);
+    await lw.tensor([1, 2], [2], { dtype: "f64" }).mul(2).sin().exp().read();
+    return lw.tensorTrace().length;
+  };
+  assert.deepEqual([await steps({}), await steps({ fused: false })], [1, 3]);
+});
+
+test("measuring gives a model that can be given back", async (t) => {
+  const lw = await open(t, { backend: ADDON ? "cuda" : "webgpu" });
+  const before = lw.memory().tensors;
+  const model = await lw.measureTensors();
+  for (const rates of [model.device, model.cpu]) for (const rate of Object.values(rates)) assert.ok(rate >= 0 && Number.isFinite(rate), JSON.stringify(model));
+  assert.ok(model.readbackUs >= 0 && model.transferGigabytes > 0);
+  assert.equal(lw.memory().tensors, before);
+  const run = async () => {
+    const values = await lw.scope(() => ({ read: lw.arange(1000).mul(0.01).sin().sum().read() })).read;
+    return [values, lw.tensorTrace()];
+  };
+  const routed = await run();
+  if (lw.device) assert.match(routed[1][0].reason, /^device .* µs, cpu .* µs$/);
+  lw.tensors({ routing: "device" });
+  await run();
+  lw.tensors({ routing: "auto", model: JSON.parse(JSON.stringify(model)) });
+  assert.deepEqual(await run(), routed, "the same routes, and the same bits");
+});
+
 test("a tensor's buffer on WebGPU, once it is evaluated", { skip: ADDON }, async (t) => {
   const lw = await open(t, { backend: "webgpu" });
   const tensor = lw.tensor([1, 2, 3]).mul(2);

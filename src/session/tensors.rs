@@ -88,7 +88,11 @@ impl Session {
             };
             let precision = if double { Precision::F64 } else { Precision::F32 };
             let cpu = self.device.is_queue().then(|| beside(precision));
-            let tensors = Tensors::new(precision.bytes());
+            let mut tensors = Tensors::new(precision.bytes());
+            // Settings hold for tensors of both precisions, whenever the first of them is made.
+            if let Some(other) = &self.worlds[usize::from(!double)] {
+                tensors.set_like(&other.tensors);
+            }
             self.worlds[usize::from(double)] = Some(Box::new(World { tensors, own: device, cpu, active: None }));
         }
         let Some(World { tensors, own: device, cpu, active }) = self.worlds[usize::from(double)].as_deref_mut() else {

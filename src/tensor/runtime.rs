@@ -157,6 +157,13 @@ impl Tensors {
         self.pools.iter_mut().for_each(|pool| pool.cap = bytes);
     }
 
+    /// Takes another's settings.
+    pub fn set_like(&mut self, other: &Self) {
+        self.router.set(other.router.mode(), other.router.model());
+        self.unfused = other.unfused;
+        self.set_cap(other.pools[0].cap);
+    }
+
     /// Destroys what is kept for later, and forgets plans.
     pub fn trim(&mut self, devices: &mut Devices) {
         for (_, compiled) in std::mem::take(&mut self.plans) {
