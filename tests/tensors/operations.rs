@@ -216,7 +216,7 @@ fn what_is_too_large_is_refused() {
     let graph = bench.graph();
     for (refused, message) in [
         (graph.broadcast_to("broadcastTo", x, &[70_000, 70_000, 3000]), "more elements than 2³² − 1"),
-        (graph.pad(x, 0.0, 4e9, 4e9, 0.0), "more elements than 2³² − 1"),
+        (graph.pad(x, 0.0, 4e9, 4e9, 0.0), "longer than 2³² − 1"),
         (graph.reshape(x, &[f64::NAN]), "a whole number"),
         (graph.reshape(x, &[7.0, -1.0]), "[3000] has 3000 elements"),
         (graph.slice(x, 0.0, 0.5, 2.0, 1.0), "positions must be whole numbers"),

@@ -13,7 +13,7 @@ impl Graph {
             Movement::Reshape(shape) | Movement::Expand(shape) => own == shape,
             Movement::Permute(order) => order.iter().zip(0..).all(|(&axis, k)| axis == k),
             Movement::Slice { axis, start, count, step } => *start == 0 && *step == 1 && own[*axis as usize] == *count,
-            Movement::Pad { low, high, .. } => low + high == 0,
+            Movement::Pad { low, high, .. } => *low == 0 && *high == 0,
             Movement::Flip { .. } | Movement::Window { .. } => false,
         };
         if is_nothing {
@@ -101,11 +101,13 @@ impl Graph {
         let axis = Self::axis("pad", axis, shape.len())?;
         let [low, high] = [Self::whole("pad", "a padding", low, 0.0)?, Self::whole("pad", "a padding", high, 0.0)?];
         let mut padded = shape.clone();
-        padded[axis] = padded[axis].checked_add(low).and_then(|size| size.checked_add(high)).unwrap_or(u32::MAX);
+        let size = padded[axis].checked_add(low).and_then(|size| size.checked_add(high));
+        let Some(size) = size else { return refuse("pad", format!("axis {axis} would be longer than 2³² − 1")) };
+        padded[axis] = size;
         Self::checked("pad", padded)?;
         let movement = Movement::Pad { axis: axis as u32, low, high };
         let zeros = self.moved(node, movement.clone());
-        if value == 0.0 || low + high == 0 {
+        if value == 0.0 || zeros == node {
             return Ok(zeros);
         }
         let ones = self.constant(1.0, &shape);
@@ -146,7 +148,9 @@ impl Graph {
             if !fits {
                 return refuse("concat", format!("{} and {} differ along another axis than {axis}", shown(&shape), shown(own)));
             }
-            total = total.saturating_add(own[axis]);
+            let sum = total.checked_add(own[axis]);
+            let Some(sum) = sum else { return refuse("concat", format!("axis {axis} would be longer than 2³² − 1")) };
+            total = sum;
         }
         let mut joined = shape;
         joined[axis] = total;

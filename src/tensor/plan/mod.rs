@@ -8,6 +8,7 @@ mod fuse;
 mod layout;
 mod special;
 mod stage;
+mod steps;
 
 use super::graph::{Graph, Node, Op, Special};
 use crate::device::{KernelSource, Limits};

@@ -1,103 +1,12 @@
-//! What evaluates tensors: storages, plans that were made, and the recordings that play them.
+//! Evaluations on their way: recordings for consecutive steps of one device, and what is brought from one to the other.
 
-use super::graph::{Data, Graph, Node, Storage};
-use super::plan::{Plan, Ref, Request, Target, plan};
-use super::pool::{Block, Pool, PoolStatistics};
-use super::routing::{Place, Route, Router};
-use crate::device::{Command, Device, Dispatch, KernelId, Kind, Recording, Slice, binding};
+use super::{Compiled, Devices, Place, Stored, Tensors};
+use crate::device::{Command, Dispatch, Kind, Recording, Slice, binding};
 use crate::error::Error;
+use crate::tensor::graph::{Data, Node, Storage};
+use crate::tensor::plan::Ref;
+use crate::tensor::pool::{Block, Pool};
 use std::collections::HashMap;
-
-/// Plans that are kept.
-const MOST_PLANS: usize = 128;
-
-/// The devices that tensors are on: the first, and the CPU beside it where that is another.
-pub struct Devices<'a> {
-    pub main: &'a mut Device,
-    pub cpu: Option<&'a mut Device>,
-}
-
-impl Devices<'_> {
-    pub fn at(&mut self, place: Place) -> &mut Device {
-        match (place, &mut self.cpu) {
-            (Place::Cpu, Some(cpu)) => cpu,
-            _ => self.main,
-        }
-    }
-}
-
-/// Elements of a tensor: where they are.
-struct Stored {
-    blocks: [Option<Block>; 2],
-    elements: u32,
-    /// Tensors that have them.
-    users: u32,
-}
-
-/// A plan, and what devices have of it.
-struct Compiled {
-    plan: Plan,
-    route: Route,
-    kernels: Vec<KernelId>,
-    /// Layout tables and constants of the places that it uses.
-    tables: [Option<Block>; 2],
-    constants: [Option<Block>; 2],
-    used: u64,
-}
-
-/// Numbers of plans and what they came to.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Statistics {
-    pub evaluations: u64,
-    pub plans_made: u64,
-    pub plans_reused: u64,
-    /// Of the last evaluation: kernels that ran, and elementwise operations that ran within others.
-    pub kernels: u32,
-    pub fused: u32,
-    pub transfers: u32,
-    pub nodes: u32,
-}
-
-impl Statistics {
-    /// With those of other tensors; of last evaluations, the larger ones.
-    pub fn with(&self, other: &Self) -> Self {
-        Self {
-            evaluations: self.evaluations + other.evaluations,
-            plans_made: self.plans_made + other.plans_made,
-            plans_reused: self.plans_reused + other.plans_reused,
-            kernels: self.kernels.max(other.kernels),
-            fused: self.fused.max(other.fused),
-            transfers: self.transfers + other.transfers,
-            nodes: self.nodes + other.nodes,
-        }
-    }
-}
-
-/// One step of the last evaluation, for people.
-#[derive(Clone, Debug, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Traced {
-    pub what: String,
-    pub place: &'static str,
-    pub reason: String,
-    pub elements: f64,
-    pub operations: f64,
-}
-
-/// Everything about tensors of one precision.
-pub struct Tensors {
-    pub graph: Graph,
-    storages: HashMap<Storage, Stored>,
-    next: u32,
-    pools: [Pool; 2],
-    plans: HashMap<Vec<u64>, Compiled>,
-    clock: u64,
-    pub router: Router,
-    pub statistics: Statistics,
-    pub trace: Vec<Traced>,
-    pub unfused: bool,
-}
 
 /// An evaluation on its way: pieces that one device plays after the other.
 pub struct Evaluation {
@@ -122,6 +31,36 @@ pub struct Evaluation {
     begun: bool,
 }
 
+impl Evaluation {
+    /// Of a plan with so many buffers; what is `held` is let go of at the end.
+    pub(super) fn new(
+        key: Vec<u64>,
+        outputs: Vec<Node>,
+        read: &[Node],
+        held: Vec<Node>,
+        leaves: Vec<(Node, Storage)>,
+        numbers: Vec<f64>,
+        buffers: usize,
+    ) -> Self {
+        Self {
+            buffers: vec![[None; 2]; buffers],
+            key,
+            outputs,
+            held,
+            leaves,
+            numbers,
+            next: 0,
+            moving: None,
+            read: read.to_vec(),
+            values: vec![None; read.len()],
+            reading: Vec::new(),
+            staging: None,
+            stored: false,
+            begun: false,
+        }
+    }
+}
+
 struct Moving {
     to: Vec<(Block, u32)>,
 }
@@ -134,192 +73,6 @@ pub enum Next {
 }
 
 impl Tensors {
-    pub fn new(bytes_of_real: u64) -> Self {
-        Self {
-            graph: Graph::default(),
-            storages: HashMap::new(),
-            next: 0,
-            pools: [Pool::new(bytes_of_real), Pool::new(bytes_of_real)],
-            plans: HashMap::new(),
-            clock: 0,
-            router: Router::default(),
-            statistics: Statistics::default(),
-            trace: Vec::new(),
-            unfused: false,
-        }
-    }
-
-    pub fn pool(&self, place: Place) -> PoolStatistics {
-        self.pools[place as usize].statistics()
-    }
-
-    pub fn set_cap(&mut self, bytes: u64) {
-        self.pools.iter_mut().for_each(|pool| pool.cap = bytes);
-    }
-
-    /// Takes another's settings.
-    pub fn set_like(&mut self, other: &Self) {
-        self.router.set(other.router.mode(), other.router.model());
-        self.unfused = other.unfused;
-        self.set_cap(other.pools[0].cap);
-    }
-
-    /// Destroys what is kept for later, and forgets plans.
-    pub fn trim(&mut self, devices: &mut Devices) {
-        for (_, compiled) in std::mem::take(&mut self.plans) {
-            self.drop_plan(compiled);
-        }
-        for place in Place::ALL {
-            self.pools[place as usize].trim(devices.at(place), 0);
-        }
-    }
-
-    fn drop_plan(&mut self, compiled: Compiled) {
-        for place in Place::ALL {
-            for block in [compiled.tables[place as usize], compiled.constants[place as usize]].into_iter().flatten() {
-                self.pools[place as usize].give_back(block);
-            }
-        }
-    }
-
-    /// Gives back what no tensor has any more.
-    pub fn collect(&mut self) {
-        for storage in std::mem::take(&mut self.graph.released) {
-            self.unuse(storage);
-        }
-    }
-
-    fn unuse(&mut self, storage: Storage) {
-        let Some(stored) = self.storages.get_mut(&storage) else { return };
-        stored.users -= 1;
-        if stored.users > 0 {
-            return;
-        }
-        let stored = self.storages.remove(&storage).map(|stored| stored.blocks).unwrap_or_default();
-        for place in Place::ALL {
-            if let Some(block) = stored[place as usize] {
-                self.pools[place as usize].give_back(block);
-            }
-        }
-    }
-
-    /// Where a tensor's elements are on the main device, if they are there.
-    pub fn view(&self, node: Node) -> Option<Slice> {
-        let stored = self.storages.get(&self.graph.get(node)?.storage?)?;
-        let block = stored.blocks[Place::Device as usize]?;
-        Some(Slice { buffer: block.buffer, offset: 0, len: stored.elements })
-    }
-
-    /// Begins to compute these tensors, and to read some of them.
-    pub fn evaluate(&mut self, devices: &mut Devices, outputs: &[Node], read: &[Node]) -> Result<Evaluation, Error> {
-        let mut wanted: Vec<Node> = outputs.iter().chain(read).copied().collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        for &node in &wanted {
-            self.graph.get(node).ok_or(Error::Disposed("tensor"))?;
-        }
-        let mut request = Request::new(&self.graph, &wanted);
-        let leaves = request.leaves.clone();
-        let places: Vec<u8> = leaves.iter().map(|&leaf| self.places_of(leaf)).collect();
-        request.key.extend(places.iter().map(|&place| u64::from(place)));
-        request.key.extend([u64::from(self.unfused), self.router.version()]);
-        self.statistics.evaluations += 1;
-        self.clock += 1;
-        if self.plans.contains_key(&request.key) {
-            self.statistics.plans_reused += 1;
-        } else {
-            self.compile(devices, &request, &wanted, &places)?;
-        }
-        let storages = leaves.iter().map(|&leaf| (leaf, self.storage_of(leaf))).collect::<Vec<_>>();
-        // Whoever lets go of them meanwhile does not take them away.
-        let held: Vec<Node> = leaves.iter().chain(read).copied().collect();
-        held.iter().for_each(|&node| {
-            self.graph.hold(node);
-        });
-        let clock = self.clock;
-        let Some(compiled) = self.plans.get_mut(&request.key) else { return Err(Error::Disposed("plan")) };
-        compiled.used = clock;
-        self.statistics.kernels = compiled.plan.steps.len() as u32;
-        self.statistics.fused = compiled.plan.fused;
-        self.statistics.nodes = self.graph.len() as u32;
-        self.trace.clear();
-        for (step, (place, reason)) in compiled.plan.steps.iter().zip(&compiled.route.steps) {
-            let place = if *place == Place::Cpu && devices.cpu.is_some() { "cpu" } else { devices.main.backend() };
-            let (elements, operations) = (step.work.elements, step.work.operations);
-            self.trace.push(Traced { what: step.what.clone(), place, reason: reason.clone(), elements, operations });
-        }
-        Ok(Evaluation {
-            buffers: vec![[None; 2]; compiled.plan.buffers.len()],
-            key: request.key,
-            outputs: wanted,
-            held,
-            leaves: storages,
-            numbers: request.numbers.iter().map(|(_, value)| *value).collect(),
-            next: 0,
-            moving: None,
-            read: read.to_vec(),
-            values: vec![None; read.len()],
-            reading: Vec::new(),
-            staging: None,
-            stored: false,
-            begun: false,
-        })
-    }
-
-    /// A bit for every place that has a leaf's elements; none where they are still the host's.
-    fn places_of(&self, leaf: Node) -> u8 {
-        let stored = self.graph.entry(leaf).storage.and_then(|storage| self.storages.get(&storage));
-        let bits = |stored: &Stored| {
-            Place::ALL.into_iter().filter(|&place| stored.blocks[place as usize].is_some()).map(|place| 1 << place as u8).sum()
-        };
-        stored.map_or(0, bits)
-    }
-
-    fn storage_of(&mut self, leaf: Node) -> Storage {
-        if let Some(storage) = self.graph.entry(leaf).storage {
-            return storage;
-        }
-        self.next += 1;
-        let storage = Storage(self.next);
-        self.storages.insert(storage, Stored { blocks: [None; 2], elements: self.graph.size(leaf), users: 1 });
-        self.graph.change(leaf, |entry| entry.storage = Some(storage));
-        storage
-    }
-
-    fn compile(&mut self, devices: &mut Devices, request: &Request, outputs: &[Node], places: &[u8]) -> Result<(), Error> {
-        let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits() }];
-        if let Some(cpu) = &devices.cpu {
-            targets.push(Target { cpu: true, limits: cpu.limits() });
-        }
-        let plan = plan(&self.graph, request, outputs, &targets, self.unfused)?;
-        let sizes: Vec<u32> = request.leaves.iter().map(|&leaf| self.graph.size(leaf)).collect();
-        for elements in plan.buffers.iter().map(|buffer| buffer.elements).chain(sizes.iter().copied()) {
-            let (bytes, limit) = (u64::from(elements) * devices.main.precision().bytes(), devices.main.limits().binding_bytes);
-            if bytes > limit {
-                return Err(Error::Limits(format!(
-                    "a tensor of {elements} elements takes {bytes} bytes, but this device binds {limit} at once"
-                )));
-            }
-        }
-        let sizes: Vec<f64> = sizes.into_iter().map(f64::from).collect();
-        let route = self.router.route(&plan, places, &sizes, devices.cpu.is_some());
-        let mut kernels = Vec::with_capacity(plan.steps.len());
-        for (step, (place, _)) in plan.steps.iter().zip(&route.steps) {
-            let launch = &step.launches[*place as usize];
-            kernels.extend(devices.at(*place).kernels(std::slice::from_ref(&launch.source))?);
-        }
-        if self.plans.len() >= MOST_PLANS
-            && let Some(oldest) = self.plans.iter().min_by_key(|(_, compiled)| compiled.used).map(|(key, _)| key.clone())
-            && let Some(old) = self.plans.remove(&oldest)
-        {
-            self.drop_plan(old);
-        }
-        self.statistics.plans_made += 1;
-        let compiled = Compiled { plan, route, kernels, tables: [None; 2], constants: [None; 2], used: self.clock };
-        self.plans.insert(request.key.clone(), compiled);
-        Ok(())
-    }
-
     /// What to play next; `readback` is what the last recording read.
     pub fn advance(&mut self, devices: &mut Devices, evaluation: &mut Evaluation, readback: &[f64]) -> Result<Next, Error> {
         if !std::mem::replace(&mut evaluation.begun, true) {

@@ -1,0 +1,240 @@
+//! Drafts of kernels become steps of a plan.
+
+use super::fuse::{Draft, Fuser, Start};
+use super::stage::{Origin, Stage};
+use super::{Buffer, Launch, Plan, Ref, Step, Target, Work, layout, special};
+use crate::error::Error;
+use crate::expr::Expr;
+use crate::kernel::block::PRODUCT_ROWS;
+use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
+use crate::tensor::graph::{Node, Op, elements};
+use crate::tensor::view::View;
+use std::collections::{HashMap, HashSet};
+
+/// Tiles that keep a large GPU busy.
+const ENOUGH_TILES: u64 = 192;
+
+/// Elements that a workgroup is worth folding together.
+const FEWEST_PER_GROUP: u32 = 32;
+
+impl Fuser<'_> {
+    /// Which roots are written to memory: what is asked for, and what other kernels read.
+    fn stored(&self) -> HashSet<Node> {
+        let mut stored: HashSet<Node> = self.outputs.iter().copied().collect();
+        for draft in &self.drafts {
+            stored.extend(draft.reads());
+            if let Start::Special { node } = draft.start {
+                stored.extend(self.graph.entry(node).inputs.iter().map(|&input| self.base(input)));
+            }
+        }
+        stored
+    }
+
+    pub(super) fn finish(self) -> Result<Plan, Error> {
+        let stored = self.stored();
+        let mut plan = Plan { tables: vec![Vec::new(); self.targets.len()], ..Plan::default() };
+        let mut places: HashMap<Node, Ref> = self.request.leaves.iter().copied().zip((0..).map(Ref::Leaf)).collect();
+        let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
+        plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
+        for (number, draft) in (0u32..).zip(&self.drafts) {
+            let mut buffer = |elements: u32| {
+                plan.buffers.push(Buffer { elements, first: number, last: number, stays: false });
+                Ref::Buffer(plan.buffers.len() as u32 - 1)
+            };
+            let step = match draft.start {
+                Start::Special { node } => {
+                    // Every result has a buffer, also one that nobody asked for.
+                    let results: Vec<Ref> =
+                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0))).collect();
+                    places.insert(node, results[0]);
+                    places.extend(self.parts(node).map(|(part, number)| (part, results[number as usize])));
+                    let inputs: Vec<Ref> = self.graph.entry(node).inputs.iter().map(|&input| places[&self.base(input)]).collect();
+                    special::step(self.graph, node, self.targets, &inputs, &results)?
+                }
+                _ => {
+                    let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
+                    places.extend(members.iter().map(|&member| (member, buffer(self.graph.size(member)))).collect::<Vec<_>>());
+                    self.step(draft, &members, &mut plan, &places)?
+                }
+            };
+            for (_, place) in &step.bindings {
+                if let Ref::Buffer(buffer) = place {
+                    plan.buffers[*buffer as usize].last = number;
+                }
+            }
+            plan.steps.push(step);
+        }
+        plan.outputs = self.outputs.iter().map(|output| places[output]).collect();
+        for output in &plan.outputs {
+            if let Ref::Buffer(buffer) = output {
+                plan.buffers[*buffer as usize].stays = true;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The results of a hand-written kernel that somebody uses, and which they are.
+    fn parts(&self, node: Node) -> impl Iterator<Item = (Node, u32)> {
+        self.request.order.iter().filter_map(move |&part| match self.graph.entry(part).op {
+            Op::Part(number) if self.graph.entry(part).inputs[0] == node => Some((part, number)),
+            _ => None,
+        })
+    }
+
+    fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Result<Step, Error> {
+        let reads = draft.reads();
+        let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
+        let source_of = |origin: &Origin| match origin {
+            Origin::Tensor(node) => Source::Slot(slots[node]),
+            Origin::Address => Source::Address,
+            Origin::One => Source::One,
+        };
+        let (size, mut words, mut numbers) = (elements(&draft.domain).unwrap_or(0), vec![0; HEAD as usize], Vec::new());
+        let mut work = Work::default();
+        let mut anchor = Anchor::None;
+        let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
+        match &draft.start {
+            Start::Nothing | Start::Special { .. } => {}
+            Start::Reduction { node, fold, prologue, axes } => {
+                let shape = self.graph.shape(self.graph.entry(*node).inputs[0]);
+                let kept = (0..).zip(shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size);
+                let inner: Vec<u32> = axes.iter().map(|&axis| shape[axis as usize]).collect();
+                let domain: Vec<u32> = kept.chain(inner.iter().copied()).collect();
+                outer = domain.len() - inner.len();
+                each = elements(&inner).unwrap_or(0);
+                let layout = layout::stage(&prologue.stage.readings, &domain, &[outer, inner.len()], source_of);
+                words[..2].copy_from_slice(&[size, each]);
+                words.extend(&layout.words);
+                numbers.extend(&prologue.stage.numbers);
+                let program = prologue.stage.program(&[prologue.value], 0);
+                work.operations = f64::from(size) * f64::from(each) * program.instructions.len() as f64;
+                let stage = KernelStage { rank: layout.rank(), program, outputs: Vec::new(), views: layout.views };
+                anchor = Anchor::Reduce { fold: *fold, folding: Folding::Lane, prologue: stage, inner: layout.groups[1] as u32 };
+            }
+            Start::Product { node, groups, factors: [left, right] } => {
+                let sizes = [groups.batch, groups.rows, groups.depth, groups.columns];
+                let layout = layout::product(&left.1, &right.1, sizes, [slots[&left.0], slots[&right.0]]);
+                let shape = self.graph.shape(*node);
+                let (first, second) = (groups.batch, groups.batch + groups.rows);
+                let of = |sizes: &[u32]| elements(sizes).unwrap_or(0);
+                let k = of(&self.graph.shape(self.graph.entry(*node).inputs[0])[second..]);
+                product = [of(&shape[..first]), of(&shape[first..second]), of(&shape[second..])];
+                words[..3].copy_from_slice(&[product[1], product[2], k]);
+                words.extend(&layout.words);
+                work.products = 2.0 * f64::from(size) * f64::from(k);
+                anchor = Anchor::Product(Product { left: layout.left, right: layout.right, fours: [1, 1], lanes: 256 });
+            }
+        }
+        let layout = layout::stage(&draft.stage.readings, &draft.domain, &[draft.domain.len()], source_of);
+        words.extend(&layout.words);
+        let stores: Vec<Expr> = members.iter().map(|node| draft.values[node]).collect();
+        let program = draft.stage.program(&stores, numbers.len() as u32);
+        work.operations += f64::from(size) * program.instructions.len() as f64;
+        work.elements = reads.iter().chain(members).map(|&node| f64::from(self.graph.size(node))).sum();
+        numbers.extend(&draft.stage.numbers);
+        let outputs = members.iter().map(|node| slots[node]).collect();
+        let finish = KernelStage { rank: layout.rank(), views: layout.views, program, outputs };
+        let what = self.what(draft);
+        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish };
+        let mut launches = Vec::with_capacity(self.targets.len());
+        for (target, table) in self.targets.iter().zip(&mut plan.tables) {
+            let mut count = size;
+            if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
+                *folding = target.folding(&prologue.stage, outer, size, each);
+                if *folding == Folding::Group {
+                    count = size * target.limits.group_size;
+                }
+            }
+            if let Anchor::Product(Product { fours, lanes, .. }) = &mut fused.anchor {
+                let [batch, m, n] = product;
+                *fours = target.fours(batch, m, n);
+                *lanes = target.limits.group_size;
+                let [down, across] = target.tiles(m, n, *fours);
+                words[3..5].copy_from_slice(&[down, across]);
+                let items = [down, across, target.limits.group_size].into_iter().try_fold(batch, u32::checked_mul);
+                let Some(items) = items else {
+                    return Err(Error::Limits(format!("{batch} products of {m} × {n} are more tiles than a dispatch has; cut the batch")));
+                };
+                count = items;
+            }
+            let place = (table.len() as u32, words.len() as u32);
+            table.extend(&words);
+            table.resize(table.len().next_multiple_of(target.limits.offset_alignment as usize), 0);
+            launches.push(Launch { source: fused.source(), table: Some(place), count, words: Default::default() });
+        }
+        let constants = (!numbers.is_empty()).then(|| {
+            let place = (plan.constants, numbers.len() as u32);
+            let position = |node: &Node| self.request.numbers.iter().position(|(known, _)| known == node).unwrap_or(0) as u32;
+            plan.numbers.push((place.0, numbers.iter().map(position).collect()));
+            let alignment = self.targets.iter().map(|target| target.limits.offset_alignment).max().unwrap_or(1);
+            plan.constants = (place.0 + place.1).next_multiple_of(alignment);
+            place
+        });
+        let mut bindings: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
+        bindings.sort_unstable_by_key(|(slot, _)| *slot);
+        Ok(Step { what, bindings, constants, work, launches })
+    }
+
+    /// A kernel's operations, for people.
+    fn what(&self, draft: &Draft) -> String {
+        let anchor = match &draft.start {
+            Start::Nothing | Start::Special { .. } => None,
+            Start::Reduction { fold, .. } => Some(match fold {
+                Fold::Sum => "sum",
+                Fold::Max => "max",
+                Fold::Min => "min",
+            }),
+            Start::Product { .. } => Some("matmul"),
+        };
+        let mut elementwise = draft.stage.inlined.len();
+        if let Start::Reduction { prologue, .. } = &draft.start {
+            elementwise += prologue.stage.inlined.len();
+        }
+        match (anchor, elementwise) {
+            (Some(anchor), 0) => anchor.into(),
+            (Some(anchor), count) => format!("{anchor} + {count} elementwise"),
+            (None, 0) => "copy".into(),
+            (None, count) => format!("{count} elementwise"),
+        }
+    }
+}
+
+impl Target {
+    /// Fours of rows and columns that a lane of a product has: fewer where tiles would be too few for the device, or mostly empty.
+    fn fours(&self, batch: u32, m: u32, n: u32) -> [u32; 2] {
+        let tiles = |fours: [u32; 2]| self.tiles(m, n, fours).into_iter().map(u64::from).product::<u64>() * u64::from(batch);
+        let sizes = [[2, 2], [1, 2], [1, 1]];
+        sizes.into_iter().find(|&fours| tiles(fours) >= ENOUGH_TILES).unwrap_or([1, 1])
+    }
+
+    /// Tiles of a product along its rows and columns.
+    fn tiles(&self, m: u32, n: u32, [down, across]: [u32; 2]) -> [u32; 2] {
+        if self.cpu {
+            return [m.div_ceil(PRODUCT_ROWS), 1];
+        }
+        // As `kernel/wgsl/fused.rs` has lanes.
+        let columns = 1u32 << (self.limits.group_size.trailing_zeros() / 2);
+        let rows = self.limits.group_size / columns;
+        [m.div_ceil(4 * down * rows), n.div_ceil(4 * across * columns)]
+    }
+
+    /// Who folds: lanes next to each other should read what lies next to each other.
+    fn folding(&self, prologue: &Stage, outer: usize, results: u32, each: u32) -> Folding {
+        let lies = |view: &View, axes: std::ops::Range<usize>| view.axes[axes].iter().any(|axis| axis.size > 1 && axis.stride == 1);
+        let (mut along, mut across) = (0, 0);
+        for reading in prologue.readings.iter().filter(|reading| matches!(reading.origin, Origin::Tensor(_))) {
+            let rank = reading.view.axes.len();
+            along += u32::from(lies(&reading.view, outer..rank));
+            across += u32::from(lies(&reading.view, 0..outer));
+        }
+        let apart = across > along;
+        let groups = u64::from(results) * u64::from(self.limits.group_size);
+        match self.cpu {
+            _ if groups > self.limits.max_items().min(u32::MAX.into()) => Folding::Lane,
+            true if apart => Folding::Lane,
+            true => Folding::Group,
+            false if each < FEWEST_PER_GROUP || apart && results >= 1024 => Folding::Lane,
+            false => Folding::Group,
+        }
+    }
+}
