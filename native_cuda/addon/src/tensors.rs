@@ -7,38 +7,43 @@ use leastwise::session::TensorSettings;
 use napi::bindgen_prelude::{Env, Result, Uint32ArraySlice, Unknown};
 use napi_derive::napi;
 
-type Packed<'env> = Result<Uint32ArraySlice<'env>>;
-
 #[napi]
 impl Engine {
     /// Id, axes and sizes of what was made, as of all that make tensors.
     #[napi]
-    pub fn tensor_store<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32], double: bool) -> Packed<'env> {
+    pub fn tensor_store<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
         let values = Numbers::read(env, values)?;
         let packed = self.call(env, |session| session.tensor(values.reals(), shape, double))?;
         Uint32ArraySlice::from_data(env, packed)
     }
 
     #[napi]
-    pub fn tensor_numbers<'env>(&self, env: &'env Env, values: &[u32], shape: &[u32], double: bool) -> Packed<'env> {
+    pub fn tensor_numbers<'env>(&self, env: &'env Env, values: &[u32], shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
         let packed = self.call(env, |session| session.tensor_numbers(values, shape, double))?;
         Uint32ArraySlice::from_data(env, packed)
     }
 
     #[napi]
-    pub fn tensor_op<'env>(&self, env: &'env Env, name: String, inputs: &[u32], numbers: &[f64], double: bool) -> Packed<'env> {
+    pub fn tensor_op<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        inputs: &[u32],
+        numbers: &[f64],
+        double: bool,
+    ) -> Result<Uint32ArraySlice<'env>> {
         let packed = self.call(env, |session| session.tensor_operation(&name, inputs, numbers, double))?;
         Uint32ArraySlice::from_data(env, packed)
     }
 
     #[napi]
-    pub fn tensor_map<'env>(&self, env: &'env Env, words: &[u32], outputs: &[u32], inputs: &[u32]) -> Packed<'env> {
+    pub fn tensor_map<'env>(&self, env: &'env Env, words: &[u32], outputs: &[u32], inputs: &[u32]) -> Result<Uint32ArraySlice<'env>> {
         let packed = self.call(env, |session| session.tensor_map(words, outputs, inputs))?;
         Uint32ArraySlice::from_data(env, packed)
     }
 
     #[napi]
-    pub fn tensor_gradient<'env>(&self, env: &'env Env, loss: u32, of: &[u32]) -> Packed<'env> {
+    pub fn tensor_gradient<'env>(&self, env: &'env Env, loss: u32, of: &[u32]) -> Result<Uint32ArraySlice<'env>> {
         let packed = self.call(env, |session| session.tensor_gradient(loss, of))?;
         Uint32ArraySlice::from_data(env, packed)
     }
