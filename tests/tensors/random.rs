@@ -18,11 +18,16 @@ fn grow(graph: &mut Graph, random: &mut Random, nodes: &[Node]) -> Option<Node> 
     let rank = graph.shape(a).len() as u64;
     let axis = |random: &mut Random| random.below(rank.max(1)) as f64;
     let fold = |random: &mut Random| pick(random, &[Fold::Sum, Fold::Max, Fold::Min]);
-    let small = |graph: &mut Graph, node: Node| graph.apply("tanh", &[node]).ok();
+    // Nothing grows, and nothing jumps: what rounding changes stays as small as it is, however long a chain is.
+    let small = |graph: &mut Graph, node: Node, by: f64| {
+        let scaled = graph.apply_number("mul", node, by).ok()?;
+        graph.apply("tanh", &[scaled]).ok()
+    };
     match random.below(14) {
         0..=2 => {
-            let name = pick(random, &["add", "sub", "mul", "maximum", "less"]);
-            graph.apply(name, &[a, b]).ok().filter(|&node| graph.size(node) < 20_000)
+            let name = pick(random, &["add", "sub", "mul", "maximum"]);
+            let node = graph.apply(name, &[a, b]).ok().filter(|&node| graph.size(node) < 20_000)?;
+            small(graph, node, 0.6)
         }
         3 | 4 => {
             let name = pick(random, &["sin", "tanh", "sigmoid", "relu", "neg", "gelu", "abs"]);
@@ -48,16 +53,19 @@ fn grow(graph: &mut Graph, random: &mut Random, nodes: &[Node]) -> Option<Node> 
         10 => {
             let (axis, fold) = (axis(random), fold(random));
             let reduced = graph.reduce("reduce", fold, a, &[axis], random.below(2) == 0).ok()?;
-            small(graph, reduced)
+            let each = f64::from(graph.size(a)) / f64::from(graph.size(reduced).max(1));
+            small(graph, reduced, if fold == Fold::Sum { 1.0 / each.max(1.0) } else { 1.0 })
         }
         11 => {
             let product = graph.matmul(a, b).ok().filter(|&node| graph.size(node) < 20_000)?;
-            small(graph, product)
+            let depth = graph.shape(a).last().copied().unwrap_or(1);
+            small(graph, product, 1.0 / f64::from(depth.max(1)))
         }
         12 => {
             let turned = graph.transpose(b, &[]).ok()?;
             let product = graph.matmul(a, turned).ok().filter(|&node| graph.size(node) < 20_000)?;
-            small(graph, product)
+            let depth = graph.shape(a).last().copied().unwrap_or(1);
+            small(graph, product, 1.0 / f64::from(depth.max(1)))
         }
         _ => {
             let axis = axis(random);
@@ -84,17 +92,14 @@ fn round(bench: &mut Bench, seed: u64) {
     let mut asked: Vec<Node> = (0..count).map(|_| pick(&mut random, &nodes)).collect();
     asked.sort_unstable();
     asked.dedup();
-    // Steps that count: what is computed by halves is told apart.
-    let differs = |name: &str| format!("seed {seed}, {name}");
     asked.iter().for_each(|&node| {
         bench.graph().hold(node);
     });
     let right = super::reference::values(&bench.tensors.graph, &asked, &Default::default());
+    let tolerance = 100.0 * bench.epsilon();
     for (found, right) in bench.read(&asked).iter().zip(&right) {
-        // A comparison of what rounding decides may come out either way.
-        let differing = found.iter().zip(right).filter(|(a, b)| (*a - *b).abs() > 1e-3 * (1.0 + b.abs())).count();
-        let few = if bench.epsilon() < 1e-10 { 0 } else { 1 + right.len() / 20 };
-        assert!(differing <= few, "{}: {}: {differing} of {} elements", bench.name, differs("values"), right.len());
+        let worst = found.iter().zip(right).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst <= tolerance && found.iter().all(|value| value.is_finite()), "{}: seed {seed}: {worst} apart", bench.name);
     }
 }
 

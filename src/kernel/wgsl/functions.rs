@@ -94,7 +94,7 @@ pub fn unary(operation: Unary) -> &'static str {
 }
 
 /// What the text of an instruction calls.
-pub fn called(instruction: &Instruction) -> Vec<&'static str> {
+fn called(instruction: &Instruction) -> Vec<&'static str> {
     match *instruction {
         Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => vec![],
         Instruction::Unary(operation @ (Unary::Sin | Unary::Cos | Unary::Tan), _) => vec!["turn", unary(operation)],
@@ -105,9 +105,9 @@ pub fn called(instruction: &Instruction) -> Vec<&'static str> {
     }
 }
 
-/// What a program needs of the library.
-pub fn needed(program: &Program) -> impl Iterator<Item = &'static str> {
-    let called: Vec<&str> = program.instructions.iter().flat_map(called).collect();
+/// What programs need of the library.
+pub fn needed(programs: &[&Program]) -> impl Iterator<Item = &'static str> + use<> {
+    let called: Vec<&str> = programs.iter().flat_map(|program| program.instructions.iter().flat_map(called)).collect();
     library(&called)
 }
 

@@ -1,13 +1,10 @@
 //! The modules of tensors' kernels.
 
-use super::{Instruction, Program, Store, functions, write_instruction};
-use crate::device::{Access, binding};
+use super::{NAMES, Program, Store, write_declarations, write_values};
 use crate::kernel::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
 };
 use std::fmt::{Result, Write};
-
-const NAMES: [&str; binding::COUNT] = super::NAMES;
 
 /// What follows the prelude.
 pub fn fused_module(fused: &Fused) -> String {
@@ -18,19 +15,8 @@ pub fn fused_module(fused: &Fused) -> String {
 }
 
 fn write(fused: &Fused, text: &mut String) -> Result {
-    for (slot, access) in fused.access().iter().enumerate() {
-        let mode = match access {
-            Access::Unused => continue,
-            Access::Read => "read",
-            Access::ReadWrite => "read_write",
-        };
-        let element = if slot == binding::INDEX { "u32" } else { "real" };
-        writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
-    }
-    let called: Vec<&str> = fused.stages().flat_map(|stage| stage.program.instructions.iter().flat_map(functions::called)).collect();
-    for declaration in functions::library(&called) {
-        writeln!(text, "\n{declaration}")?;
-    }
+    let programs: Vec<&Program> = fused.stages().map(|stage| &stage.program).collect();
+    write_declarations(&programs, &fused.access(), text)?;
     match &fused.anchor {
         Anchor::None => write_map(fused, text),
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
@@ -109,23 +95,7 @@ fn write_stage(stage: &Stage, words: &StageWords, coordinates: &str, indent: &st
     for (number, (view, words)) in stage.views.iter().zip(&words.views).enumerate() {
         write_view(view, words, number, coordinates, indent, text)?;
     }
-    write_values(&stage.program, indent, text)
-}
-
-fn write_values(program: &Program, indent: &str, text: &mut String) -> Result {
-    use crate::expr::Unary;
-    let mut turned = std::collections::HashSet::new();
-    for (number, instruction) in program.instructions.iter().enumerate() {
-        if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
-            && turned.insert(angle)
-        {
-            writeln!(text, "{indent}let t{angle} = turn(v{angle});")?;
-        }
-        write!(text, "{indent}let v{number}: real = ")?;
-        write_instruction(program, instruction, "params.count", text)?;
-        writeln!(text, ";")?;
-    }
-    Ok(())
+    write_values(&stage.program, &[], "params.count", indent, text)
 }
 
 fn write_stores(stage: &Stage, element: &str, indent: &str, text: &mut String) -> Result {

@@ -46,7 +46,7 @@ fn write_piece(piece: Piece) -> KernelText {
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
-    write_declarations(program, access, text)?;
+    write_declarations(&[program], access, text)?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     if let Some(guard) = program.guard {
@@ -57,8 +57,8 @@ fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], t
     writeln!(text, "}}")
 }
 
-/// The bindings, and the functions that the program calls.
-fn write_declarations(program: &Program, access: &[Access], text: &mut String) -> std::fmt::Result {
+/// The bindings, and the functions that programs call.
+fn write_declarations(programs: &[&Program], access: &[Access], text: &mut String) -> std::fmt::Result {
     for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,
@@ -68,7 +68,7 @@ fn write_declarations(program: &Program, access: &[Access], text: &mut String) -
         let element = if slot == binding::INDEX { "u32" } else { "real" };
         writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
     }
-    for declaration in functions::needed(program) {
+    for declaration in functions::needed(programs) {
         writeln!(text, "\n{declaration}")?;
     }
     Ok(())
@@ -80,6 +80,19 @@ fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &
         let place = column(address.column, program.header, count);
         writeln!(text, "{indent}let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
     }
+    write_values(program, reloads, count, indent, text)?;
+    for (store, value) in &program.stores {
+        match store {
+            Store::Column(k) => writeln!(text, "{indent}vector_out[{}] = v{value};", column(*k, 0, count))?,
+            Store::Jacobian(k) => writeln!(text, "{indent}jacobian[{}] = v{value};", column(*k, 0, count))?,
+            Store::Tile(k) => writeln!(text, "{indent}tile[{}] = v{value};", owner::tile_element(*k, "lane"))?,
+        }
+    }
+    Ok(())
+}
+
+/// The values `v0`, `v1`… of a program's instructions; `reloads` says which an earlier piece stored.
+fn write_values(program: &Program, reloads: &[Option<u32>], count: &str, indent: &str, text: &mut String) -> std::fmt::Result {
     let mut turned = HashSet::new();
     for (number, instruction) in program.instructions.iter().enumerate() {
         if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
@@ -88,18 +101,11 @@ fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &
             writeln!(text, "{indent}let t{angle} = turn(v{angle});")?;
         }
         write!(text, "{indent}let v{number}: real = ")?;
-        match reloads[number] {
+        match reloads.get(number).copied().flatten() {
             Some(stored) => write!(text, "vector_out[{}]", column(stored, 0, count))?,
             None => write_instruction(program, instruction, count, text)?,
         }
         writeln!(text, ";")?;
-    }
-    for (store, value) in &program.stores {
-        match store {
-            Store::Column(k) => writeln!(text, "{indent}vector_out[{}] = v{value};", column(*k, 0, count))?,
-            Store::Jacobian(k) => writeln!(text, "{indent}jacobian[{}] = v{value};", column(*k, 0, count))?,
-            Store::Tile(k) => writeln!(text, "{indent}tile[{}] = v{value};", owner::tile_element(*k, "lane"))?,
-        }
     }
     Ok(())
 }
