@@ -73,7 +73,7 @@ await entry(import.meta, async () => {
   mkdirSync(staged, { recursive: true });
   await step("kit: the CUDA device's tests", () => testProgram(staged));
   await step("kit: packed", async () => {
-    for (const name of ["package.json", "pkg_tests", "node_modules"]) cpSync(join(project, name), join(staged, name), { recursive: true });
+    for (const name of ["package.json", "pkg_tests", "examples", "node_modules"]) cpSync(join(project, name), join(staged, name), { recursive: true });
     cpSync(join(root, "pkg_tests/problems"), join(staged, "problems"), { recursive: true });
     mkdirSync(join(staged, "benches"));
     for (const name of ["lib", ...readdirSync(join(root, "benches")).filter((name) => name.endsWith(".mjs"))]) {

@@ -1,58 +1,34 @@
 // Training: optimizers against their formulas, and networks that learn digits.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { crossEntropy, grad, maxPool2d } from "leastwise";
-import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
-import { batches, digits, PIXELS, sequence } from "../problems/digits.mjs";
+import { grad } from "leastwise";
+import { adam, adamW, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
+import { digitsOf } from "../../examples/digits/data.mjs";
+import { convolutional, perceptron } from "../../examples/digits/networks.mjs";
+import { sheets } from "../../examples/digits/package.mjs";
+import { named, share, train } from "../../examples/digits/training.mjs";
 import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
 
-const { training, testing } = digits();
+const { training, testing } = digitsOf(sheets());
 
-const perceptron = (lw) => mlp(lw, [PIXELS, 128, 10], { seed: 1 });
-
-const convolutional = (lw) => sequential(
-  (x) => x.reshape(-1, 1, 28, 28), conv(lw, 1, 8, 5, { seed: 1, step: 2, padding: 2 }), (x) => maxPool2d(x.relu(), { size: 2 }),
-  conv(lw, 8, 24, 3, { seed: 2, padding: 1 }), (x) => x.relu().reshape(-1, 24 * 49), linear(lw, 24 * 49, 10, { seed: 3, start: "glorot" }),
-);
-
-const loss = (lw) => (model, { images, labels, count }) => crossEntropy(model.forward(lw.tensor(images, [count, PIXELS])), labels);
-
-/** The share of digits that a model names. */
-async function accuracy(lw, model, { images, labels, count }) {
-  let right = 0;
-  for (let first = 0; first < count; first += 500) {
-    const end = Math.min(first + 500, count);
-    const largest = lw.scope(() => model.forward(lw.tensor(images.subarray(first * PIXELS, end * PIXELS), [end - first, PIXELS])).argmax(1));
-    (await largest.read()).forEach((label, k) => { if (label === labels[first + k]) right++; });
-    largest.dispose();
-  }
-  return right / count;
-}
-
-/** Trains from a seed for so many steps, or epochs; gives the losses. */
-async function train(lw, model, { epochs, size = 50, steps = Math.floor(training.count / size) * epochs, rate }) {
-  const random = sequence(7), curve = [];
-  const run = trainer(model, loss(lw), adamW({ learningRate: (step) => rate * (1 - (step - 1) / steps), weightDecay: 0.05 }));
-  while (curve.length < steps) {
-    for (const batch of batches(training, size, random)) {
-      if (curve.length === steps) break;
-      curve.push(await run.step(batch));
-    }
-  }
-  run.dispose();
+/** Trains; gives the losses. */
+async function curveOf(lw, model, options) {
+  const curve = [];
+  for await (const { loss } of train(lw, model, training, options)) curve.push(loss);
   return curve;
 }
 
-for (const [name, make, least, options] of [["a perceptron", perceptron, 0.95, { epochs: 6, rate: 3e-3 }], ["a small convolutional network", convolutional, 0.97, { epochs: 3, rate: 6e-3 }]]) {
+for (const [name, network, least] of [["a perceptron", perceptron, 0.95], ["a small convolutional network", convolutional, 0.97]]) {
   test(`${name} learns digits: ${100 * least} % of those that it never saw`, async (t) => {
     const lw = await open(t, { backend: "cpu" });
-    const model = make(lw);
-    const before = await accuracy(lw, model, testing);
+    const model = network.make(lw, 1);
+    const accuracy = async () => share(await named(lw, model, testing), testing);
+    const before = await accuracy();
     assert.ok(before < 0.3, `before: ${before}`);
-    const curve = await train(lw, model, options);
+    const curve = await curveOf(lw, model, network);
     const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
     assert.ok(mean(curve.slice(-50)) < 0.2 * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${mean(curve.slice(-50))}`);
-    const after = await accuracy(lw, model, testing);
+    const after = await accuracy();
     t.diagnostic(`${(100 * after).toFixed(1)} %, loss ${mean(curve.slice(-50)).toFixed(3)}`);
     assert.ok(after >= least, `after: ${after}`);
   });
@@ -65,8 +41,8 @@ for (const backend of BACKENDS) {
     const [first, second] = isSlow ? Array(2).fill(await open(t, { backend })) : [await open(t, { backend }), await open(t, { backend })];
     const curves = [];
     for (const lw of [first, second]) {
-      const model = convolutional(lw);
-      curves.push(await train(lw, model, isSlow ? { steps: 4, size: 10, rate: 6e-3 } : { steps: 8, rate: 6e-3 }));
+      const model = convolutional.make(lw, 1);
+      curves.push(await curveOf(lw, model, isSlow ? { steps: 4, size: 10, rate: 6e-3 } : { steps: 8, rate: 6e-3 }));
       model.dispose();
     }
     assert.deepEqual(curves[0], curves[1]);

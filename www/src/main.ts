@@ -5,12 +5,12 @@ import { Vector3 } from "three/webgpu";
 import { loadBunny } from "./model.js";
 import { Deformation } from "./deformation.js";
 import { makeDraggable } from "./dragging.js";
-import { complain, makePanel, say } from "./panel.js";
+import { makePanel } from "./panel.js";
+import { complain, say, watchErrors } from "./status.js";
 import { exposeHook } from "./testing.js";
 import { makeView, type View } from "./view.js";
 
-addEventListener("unhandledrejection", (event) => complain(event.reason));
-addEventListener("error", (event) => complain(event.error ?? event.message));
+watchErrors();
 
 async function start(): Promise<void> {
   const canvas = document.querySelector<HTMLCanvasElement>("#view")!;

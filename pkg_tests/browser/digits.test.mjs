@@ -1,0 +1,142 @@
+// The page that trains on digits: what it learns, that its curve is drawn and repeats, that it stops, and what is drawn by hand is named.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { browse, livePage, openTab, photograph, serve } from "./support.mjs";
+
+const endings = [];
+const suite = { after: (work) => endings.unshift(work) };
+let address, browser;
+
+before(async () => {
+  address = `${await serve(suite, livePage())}digits.html`;
+  browser = await browse(suite);
+});
+
+after(async () => { for (const end of endings) await end(); });
+
+/** Opens the page and waits until it can train. */
+async function visit(t, query, { browser: other = browser, ...options } = {}) {
+  const { tab, problems } = await openTab(other, `${address}?${query}`, options);
+  t.after(async () => {
+    await tab.close();
+    assert.deepEqual(problems, []);
+  });
+  await tab.waitForFunction(() => window.leastwiseDigits || document.querySelector("#status.error"));
+  assert.equal(await tab.textContent("#status"), "", "the page complains");
+  return tab;
+}
+
+const state = (tab) => tab.evaluate(() => {
+  const { curve, smoothed, tests, total, done, running, submitted } = window.leastwiseDigits.session();
+  return { curve: [...curve], smoothed: [...smoothed], tests: tests.map(({ epoch, step, accuracy }) => ({ epoch, step, accuracy })), total, done, running, submitted };
+});
+
+/** Trains until so many steps are made, and stops. */
+async function trainFor(tab, steps) {
+  await tab.click("#train");
+  await tab.waitForFunction((steps) => window.leastwiseDigits.session().curve.length >= steps, steps);
+  await tab.click("#stop");
+  await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
+}
+
+/** How many pixels of the curve's canvas are as blue as it is, in each of ten columns. */
+const drawn = (tab) => tab.evaluate(() => {
+  const canvas = document.querySelector("#curve"), { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const columns = Array(10).fill(0);
+  for (let k = 0; k < width * height; k++) if (data[4 * k + 2] > 180 && data[4 * k] < 140 && data[4 * k + 3] > 180) columns[Math.floor(((k % width) / width) * 10)]++;
+  return columns;
+});
+
+const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
+
+for (const [network, least, epochs] of [["perceptron", 0.95, 6], ["convolutional", 0.97, 3]]) {
+  test(`on the CPU, the ${network} network names ${100 * least} % of the tests right`, async (t) => {
+    const tab = await visit(t, `network=${network}&backend=cpu&seed=1`, network === "perceptron" ? { viewport: { width: 1280, height: 900 } } : { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 });
+    await tab.click("#train");
+    // The page answers meanwhile.
+    await tab.waitForFunction(() => window.leastwiseDigits.session().curve.length > 20);
+    const turn = await tab.evaluate(() => new Promise((resolve) => { const started = performance.now(); setTimeout(() => resolve(performance.now() - started), 0); }));
+    t.diagnostic(`a timer came after ${turn.toFixed(0)} ms`);
+    assert.equal(await tab.isEnabled("#stop"), true);
+    assert.ok((await state(tab)).running, "it went on meanwhile");
+    await tab.waitForFunction(() => window.leastwiseDigits.session().done && !window.leastwiseDigits.session().running);
+    const { curve, smoothed, tests, total, submitted } = await state(tab);
+    assert.equal(curve.length, total);
+    assert.ok(smoothed.at(-1) < 0.2 * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
+    assert.deepEqual(tests.map(({ epoch }) => epoch), Array.from({ length: epochs }, (_, k) => k + 1));
+    t.diagnostic(`${tests.map(({ accuracy }) => `${(100 * accuracy).toFixed(1)} %`).join(", ")}; loss ${smoothed.at(-1).toFixed(3)}`);
+    assert.ok(tests.at(-1).accuracy >= least, `${tests.at(-1).accuracy}`);
+    assert.deepEqual(submitted, { submissions: 1, readbacks: 1 });
+
+    // What it shows: facts, a curve from end to end, and digits with their names, wrong ones marked.
+    const percent = `${(100 * tests.at(-1).accuracy).toFixed(1)} %`;
+    assert.match(await tab.textContent("#facts"), new RegExp(`CPU.+ ms.+1 submission, 1 readback.+kernels.+on the CPU.+MB.+${percent.replace(".", "\\.")}`, "s"));
+    const columns = await drawn(tab);
+    assert.ok(columns.slice(1, 9).every((pixels) => pixels > 20), `${columns}`);
+    const wrong = await tab.evaluate(() => [...document.querySelectorAll("#wrong figure")].map((figure) => [figure.className, figure.textContent]));
+    const count = Math.round((1 - tests.at(-1).accuracy) * 1500);
+    assert.equal(wrong.length, Math.min(count, 20));
+    assert.ok(wrong.every(([kind, text]) => kind === "wrong" && /^\d not \d$/.test(text)), JSON.stringify(wrong));
+    const seen = await tab.evaluate(() => [...document.querySelectorAll("#seen figure:not(.wrong)")].map((figure) => figure.textContent));
+    assert.ok(seen.length >= 16 && seen.every((text) => /^\d$/.test(text)), `${seen}`);
+
+    // A stroke from above is a one.
+    await tab.locator("#pad").scrollIntoViewIfNeeded();
+    const box = await tab.locator("#pad").boundingBox();
+    await tab.mouse.move(box.x + 0.55 * box.width, box.y + 0.15 * box.height);
+    await tab.mouse.down();
+    await tab.mouse.move(box.x + 0.48 * box.width, box.y + 0.85 * box.height, { steps: 8 });
+    await tab.mouse.up();
+    await tab.waitForFunction(() => /^That is a 1/.test(document.querySelector("#answer").textContent));
+    await tab.evaluate(() => scrollTo(0, 0));
+    await photograph(t, tab, `digits-${network}`);
+    const { width, scroll } = await tab.evaluate(() => ({ width: innerWidth, scroll: document.documentElement.scrollWidth }));
+    assert.equal(scroll, width, "nothing sticks out");
+  });
+}
+
+for (const [backend, network, steps] of [["cpu", "perceptron", 60], ["webgpu", "perceptron", 60], ["webgpu", "convolutional", 12]]) {
+  test(`${backend}, ${network}: it stops, goes on, and the same seed gives the same curve, to the bit`, async (t) => {
+    const tab = await visit(t, `network=${network}&backend=${backend}&seed=5`);
+    const started = performance.now();
+    await trainFor(tab, Math.ceil(steps / 2));
+    const stopped = (await state(tab)).curve;
+    t.diagnostic(`${stopped.length} steps after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.deepEqual((await state(tab)).curve, stopped, "it stopped");
+    assert.equal(await tab.textContent("#train"), "Go on");
+    await trainFor(tab, steps);
+    const { curve: first, submitted } = await state(tab);
+    assert.deepEqual(first.slice(0, stopped.length), stopped, "it went on");
+    assert.deepEqual(submitted, { submissions: 1, readbacks: 1 });
+    assert.ok(mean(first.slice(-4)) < 0.9 * mean(first.slice(0, 2)), `the loss fell: ${first}`);
+    await tab.click("#reset");
+    await tab.waitForFunction(() => window.leastwiseDigits.session()?.curve.length === 0);
+    await trainFor(tab, steps);
+    const { curve: second } = await state(tab);
+    assert.deepEqual(second.slice(0, steps), first.slice(0, steps));
+    assert.equal(new Set(first).size, first.length, "it moves");
+    // Another seed, another curve.
+    await tab.fill("[name=seed]", "6");
+    await tab.dispatchEvent("[name=seed]", "change");
+    await tab.waitForFunction(() => window.leastwiseDigits.session()?.curve.length === 0);
+    await trainFor(tab, 1);
+    assert.notEqual((await state(tab)).curve[0], first[0]);
+    t.diagnostic(`${((performance.now() - started) / 1000).toFixed(1)} s in all`);
+  });
+}
+
+test("without WebGPU the page says so, and trains on the CPU", async (t) => {
+  const tab = await visit(t, "backend=webgpu", { browser: await browse(t, { webgpu: false }) });
+  assert.match(await tab.textContent("#facts"), /CPU.+WebGPU was demanded but can't be had: /s);
+  assert.equal(await tab.inputValue("[name=backend]"), "cpu");
+  await trainFor(tab, 5);
+  assert.ok((await state(tab)).curve.length >= 5);
+  // Both pages are linked.
+  await tab.click("text=drag the bunny");
+  await tab.waitForURL(/index\.html$/);
+  await tab.click("text=train on digits");
+  await tab.waitForURL(/digits\.html$/);
+  await tab.waitForFunction(() => window.leastwiseDigits);
+});

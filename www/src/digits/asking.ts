@@ -1,0 +1,38 @@
+/** Asking the network about what was drawn. */
+import type { Engine } from "leastwise";
+import type { Module } from "leastwise/nn";
+import { PIXELS } from "../../../examples/digits/data.mjs";
+import { byId } from "../status.js";
+import { Pad } from "./pad.js";
+import type { Session } from "./session.js";
+
+const HINT = "With the mouse or a finger, once something is trained.";
+
+/** Sets the pad up; the function it gives asks again, whenever there is another network or a better one. */
+export function makePad(session: () => Session | undefined): () => void {
+  const answer = byId("answer"), scores = byId("scores");
+  scores.replaceChildren(...Array.from({ length: 10 }, () => document.createElement("li")));
+  const show = (words: string, probabilities?: ArrayLike<number>) => {
+    answer.textContent = words;
+    [...scores.children].forEach((bar, k) => (bar as HTMLElement).style.setProperty("--share", String(probabilities?.[k] ?? 0)));
+  };
+  const ask = async () => {
+    const pixels = pad.pixels(), asked = session();
+    if (!pixels || !asked || asked.curve.length === 0) return show(pixels ? "Nothing is trained yet." : HINT);
+    const probabilities = await asked.ask(() => probabilitiesOf(asked.engine, asked.model, pixels));
+    const best = probabilities.indexOf(Math.max(...probabilities));
+    show(`That is a ${best}: ${Math.round(100 * probabilities[best]!)} % sure.`, probabilities);
+  };
+  const pad = new Pad(byId("pad") as HTMLCanvasElement, () => void ask());
+  byId("clear").onclick = () => {
+    pad.clear();
+    show(HINT);
+  };
+  show(HINT);
+  return () => void ask();
+}
+
+async function probabilitiesOf(engine: Engine, model: Module, pixels: Float32Array): Promise<number[]> {
+  const found = engine.scope(() => ({ values: model.forward(engine.tensor(pixels, [1, PIXELS])).softmax().read() }));
+  return Array.from(await found.values);
+}
