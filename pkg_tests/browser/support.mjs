@@ -25,7 +25,7 @@ function above(wanted, otherwise) {
 /** Builds a page with Vite and serves the result until the test is over. Gives its address. */
 export async function serve(t, root) {
   const outDir = join(project, "built", root.replaceAll(/\W+/g, "-"));
-  await build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2000 } });
+  await build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2500 } });
   const server = await preview({ root, logLevel: "warn", build: { outDir }, preview: { port: 0, host: "127.0.0.1" } });
   t.after(() => server.close());
   return server.resolvedUrls.local[0];

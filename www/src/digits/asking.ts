@@ -6,7 +6,7 @@ import { byId } from "../status.js";
 import { Pad } from "./pad.js";
 import type { Session } from "./session.js";
 
-const HINT = "With the mouse or a finger, once something is trained.";
+const HINT = "With the mouse or a finger. It is named once something is trained.";
 
 /** Sets the pad up; the function it gives asks again, whenever there is another network or a better one. */
 export function makePad(session: () => Session | undefined): () => void {

@@ -49,8 +49,8 @@ export class Controls {
   }
 
   state(state: State): void {
-    this.#train.textContent = state === "stopped" ? "Go on" : "Train";
-    this.#train.disabled = state === "training" || state === "busy" || state === "done";
+    this.#train.textContent = state === "stopped" ? "Go on" : state === "done" ? "Again" : "Train";
+    this.#train.disabled = state === "training" || state === "busy";
     this.#stop.disabled = state !== "training";
     this.#reset.disabled = state === "fresh" || state === "training" || state === "busy";
     for (const field of Object.values<HTMLInputElement | HTMLSelectElement>({ network: this.#fields.network, backend: this.#fields.backend, seed: this.#fields.seed })) {

@@ -20,7 +20,7 @@ function digit({ images, labels }: Digits, k: number, names?: Uint8Array): HTMLE
   const [name, label] = [names?.[k], labels[k]];
   if (name === undefined) caption.textContent = "?";
   else if (name === label) caption.textContent = String(name);
-  else caption.replaceChildren(String(name), Object.assign(document.createElement("small"), { textContent: ` not ${label}` }));
+  else caption.replaceChildren(String(name), Object.assign(document.createElement("small"), { textContent: `not ${label}` }));
   figure.classList.toggle("wrong", name !== undefined && name !== label);
   figure.append(picture(images.subarray(k * PIXELS, (k + 1) * PIXELS)), caption);
   return figure;

@@ -46,7 +46,7 @@ async function start(): Promise<void> {
     const { network, seed } = controls.wishes;
     session = new Session(engine, NETWORKS[network], seed, training, testing);
     chart.show(session);
-    byId("progress").textContent = `${session.total.toLocaleString("en")} steps of 50 digits, ${NETWORKS[network].epochs} epochs; in amber, how many tests are named right, in %`;
+    byId("progress").textContent = `${NETWORKS[network].epochs} epochs: ${session.total.toLocaleString("en")} steps of 50 digits`;
     showDigits(testing);
     ask();
     say("");
@@ -54,8 +54,9 @@ async function start(): Promise<void> {
   }
 
   async function train(): Promise<void> {
+    if (session?.done) await reset();
     const current = session;
-    if (!current || current.running || current.done) return;
+    if (!current || current.running) return;
     controls.state("training");
     if (current.curve.length === 0) say("Compiling kernels…");
     await current.run(() => {
@@ -71,6 +72,8 @@ async function start(): Promise<void> {
       ask();
     });
     say("");
+    const last = current.tests.at(-1);
+    if (current.done && last) byId("progress").textContent = `Done: ${(100 * last.accuracy).toFixed(1)} % of ${testing.count.toLocaleString("en")} digits that it never saw are named right.`;
     controls.state(current.done ? "done" : "stopped");
   }
 
