@@ -41,6 +41,11 @@ test("what is exported", () => {
   }
 });
 
+test("what is kept between runs is of this version", async () => {
+  const { VERSION } = await import(join(root, "dist/version.js"));
+  assert.equal(VERSION, manifest.version);
+});
+
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
     assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/leastwise|wasm\/leastwise_bg)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);

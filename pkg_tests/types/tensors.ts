@@ -1,6 +1,6 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
 import { attention, concat, conv2d, crossEntropy, exp, grad, init, map, maxPool2d, select, stack, where } from "leastwise";
-import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, Memory, Tensor, TensorModel, TensorStatistics, TensorStep } from "leastwise";
+import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, Memory, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
 
@@ -113,7 +113,15 @@ export async function engines(lw: Engine) {
   lw.tensors({ routing: "cpu", poolBytes: 1e6 });
   const model = await lw.measureTensors();
   is<Same<typeof model, TensorModel>>();
-  lw.tensors({ model });
+  lw.tensors({ model, advantage: 2 });
+  const routing = lw.tensorRouting();
+  is<Same<typeof routing, TensorRouting>>();
+  is<Same<typeof routing.model, TensorModel | undefined>>();
+  is<Same<typeof routing.source, "given" | "measured" | "kept" | "none">>();
+  // @ts-expect-error a model has rates of both devices
+  lw.tensors({ model: { device: model.device } });
+  // @ts-expect-error what is told is not to be written over
+  routing.advantage = 2;
   // @ts-expect-error there is no such route
   lw.tensors({ routing: "gpu" });
   is<Same<ReturnType<typeof lw.tensorTrace>, readonly TensorStep[]>>();

@@ -32,13 +32,24 @@ enum Experiment {
 impl Experiment {
     const ALL: [Self; 6] = [Self::Idle, Self::Launches, Self::Moving, Self::Computing, Self::Multiplying, Self::Reading];
     const LAUNCHES: u32 = 32;
-    const LONG: u32 = 1 << 20;
-    const WIDE: u32 = 1 << 16;
     const WAVES: u32 = 16;
     const EDGE: u32 = 256;
 
+    /// Elements of long tensors. The CPU needs fewer to be seen at work.
+    const fn long(place: Place) -> u32 {
+        match place {
+            Place::Device => 1 << 20,
+            Place::Cpu => 1 << 18,
+        }
+    }
+
+    /// Whether it tells something of a place: transfers are the device's.
+    fn is_of(self, place: Place) -> bool {
+        place == Place::Device || self != Self::Reading
+    }
+
     /// What is computed, and what is read of it.
-    fn graph(self, graph: &mut Graph) -> Result<(Node, Node), Error> {
+    fn graph(self, graph: &mut Graph, place: Place) -> Result<(Node, Node), Error> {
         let mut stored = |shape: &[u32]| {
             let count = shape.iter().product::<u32>() as usize;
             graph.stored(Data::Singles(Arc::new(vec![0.5; count])), shape.to_vec())
@@ -53,11 +64,11 @@ impl Experiment {
                 (0..=Self::LAUNCHES).try_fold(x, |y, _| graph.matmul(y, x))?
             }
             Self::Moving | Self::Reading => {
-                let (x, y) = (stored(&[Self::LONG]), stored(&[Self::LONG]));
+                let (x, y) = (stored(&[Self::long(place)]), stored(&[Self::long(place)]));
                 graph.apply("add", &[x, y])?
             }
             Self::Computing => {
-                let x = stored(&[Self::WIDE]);
+                let x = stored(&[Self::long(place) / 16]);
                 (0..Self::WAVES).try_fold(x, |y, _| graph.apply("sin", &[y]))?
             }
             Self::Multiplying => {
@@ -93,7 +104,8 @@ impl Session {
             (tensors.router.mode(), devices.cpu.is_some())
         };
         let places = if both { &Place::ALL[..] } else { &Place::ALL[..1] };
-        let series: Vec<_> = places.iter().flat_map(|&place| Experiment::ALL.map(|experiment| (place, experiment))).collect();
+        let all = |&place: &Place| Experiment::ALL.into_iter().filter(move |of| of.is_of(place)).map(move |of| (place, of));
+        let series: Vec<_> = places.iter().flat_map(all).collect();
         let count = series.len();
         let calibration = Calibration { series, ms: vec![f64::INFINITY; count], operations: vec![0.0; count], run: 0, running: None, mode };
         Ok(self.add_task(super::task::Task::Calibration(Box::new(calibration))))
@@ -109,7 +121,7 @@ impl Session {
             if task.running.is_none() {
                 self.set_mode(if place == Place::Cpu { Mode::Cpu } else { Mode::Device })?;
                 let (tensors, _) = self.devices(false)?;
-                let made = tensors.graph.made(|graph| experiment.graph(graph).map(|(result, read)| vec![result, read]))?;
+                let made = tensors.graph.made(|graph| experiment.graph(graph, place).map(|(result, read)| vec![result, read]))?;
                 let evaluation = TensorTask::new(false, vec![made[0]], vec![made[1]]);
                 task.running = Some((Box::new(evaluation), now_ms()));
             }
@@ -148,6 +160,9 @@ impl Session {
 }
 
 impl Calibration {
+    /// Which number is the CPU's gigabytes a second.
+    const CPU_GIGABYTES: usize = 5;
+
     /// The numbers of the model.
     fn model(&self) -> Vec<f64> {
         let of = |place: Place, experiment: Experiment| {
@@ -158,16 +173,19 @@ impl Calibration {
         // Nothing takes less than a clock can tell.
         let above =
             |place: Place, experiment: Experiment| (self.ms[of(place, experiment)] - self.ms[of(place, Experiment::Idle)]).max(1e-3);
+        let long_of = |place: Place| Experiment::long(self.series[of(place, Experiment::Moving)].0);
         let mut numbers = Vec::new();
         for place in Place::ALL {
             let launch_us = 1e3 * above(place, Experiment::Launches) / f64::from(Experiment::LAUNCHES);
-            let gigabytes = 12.0 * f64::from(Experiment::LONG) / above(place, Experiment::Moving) / 1e6;
+            let gigabytes = 12.0 * f64::from(long_of(place)) / above(place, Experiment::Moving) / 1e6;
             let gigaops = self.operations[of(place, Experiment::Computing)] / above(place, Experiment::Computing) / 1e6;
             let product = 2.0 * f64::from(Experiment::EDGE).powi(3) / above(place, Experiment::Multiplying) / 1e6;
             numbers.extend([launch_us, gigabytes, gigaops, product]);
         }
         let read = (self.ms[of(Place::Device, Experiment::Reading)] - self.ms[of(Place::Device, Experiment::Moving)]).max(1e-3);
-        numbers.extend([1e3 * self.ms[of(Place::Device, Experiment::Idle)], 4.0 * f64::from(Experiment::LONG) / read / 1e6]);
+        // The CPU copies what is brought over, so that this is not faster than its memory.
+        let transfer = (4.0 * f64::from(Experiment::long(Place::Device)) / read / 1e6).min(numbers[Self::CPU_GIGABYTES]);
+        numbers.extend([1e3 * self.ms[of(Place::Device, Experiment::Idle)], transfer]);
         numbers
     }
 }

@@ -50,6 +50,7 @@ impl TensorTask {
 pub struct TensorSettings {
     pub routing: Option<String>,
     pub model: Option<Model>,
+    pub advantage: Option<f64>,
     pub pool_bytes: Option<f64>,
     pub fused: Option<bool>,
 }
@@ -260,6 +261,9 @@ impl Session {
         if let Some(bytes) = settings.pool_bytes.filter(|bytes| !(bytes.is_finite() && *bytes >= 0.0)) {
             return Err(Error::InvalidOption(format!("poolBytes must be a number that is not negative, not {bytes}")));
         }
+        if let Some(times) = settings.advantage.filter(|times| !is_rate(*times)) {
+            return Err(Error::InvalidOption(format!("advantage must be a positive number, not {times}")));
+        }
         for double in [false, true] {
             if double && self.worlds[1].is_none() {
                 continue;
@@ -267,6 +271,7 @@ impl Session {
             let tensors = self.tensors(double)?;
             let router = &mut tensors.router;
             router.set(mode.unwrap_or(router.mode()), settings.model.or(router.model()));
+            router.set_advantage(settings.advantage.unwrap_or(router.advantage()));
             if let Some(bytes) = settings.pool_bytes {
                 tensors.set_cap(bytes as u64);
             }

@@ -67,11 +67,17 @@ pub struct Route {
     pub steps: Vec<(Place, String)>,
 }
 
-#[derive(Default)]
 pub struct Router {
     mode: Mode,
     model: Option<Model>,
+    advantage: f64,
     version: u64,
+}
+
+impl Default for Router {
+    fn default() -> Self {
+        Self { mode: Mode::default(), model: None, advantage: 1.0, version: 0 }
+    }
 }
 
 impl Rates {
@@ -97,6 +103,18 @@ impl Router {
         self.model
     }
 
+    /// How many times sooner the CPU has to be done with a step to get it.
+    pub fn advantage(&self) -> f64 {
+        self.advantage
+    }
+
+    pub fn set_advantage(&mut self, advantage: f64) {
+        if advantage.to_bits() != self.advantage.to_bits() {
+            self.advantage = advantage;
+            self.version += 1;
+        }
+    }
+
     pub fn set(&mut self, mode: Mode, model: Option<Model>) {
         if (mode, model) != (self.mode, self.model) {
             (self.mode, self.model) = (mode, model);
@@ -111,15 +129,15 @@ impl Router {
             _ if !beside => all(Place::Device, "the only device"),
             (Mode::Device, _) => all(Place::Device, "asked for"),
             (Mode::Cpu, _) => all(Place::Cpu, "asked for"),
-            (Mode::Auto, None) => all(Place::Device, "nothing was measured"),
-            (Mode::Auto, Some(model)) => model.route(plan, leaves, sizes),
+            (Mode::Auto, None) => all(Place::Device, "no model of the machine was given or measured"),
+            (Mode::Auto, Some(model)) => model.route(plan, leaves, sizes, self.advantage),
         }
     }
 }
 
 impl Model {
     /// Step by step, operands where they were made.
-    fn route(&self, plan: &Plan, leaves: &[u8], sizes: &[f64]) -> Route {
+    fn route(&self, plan: &Plan, leaves: &[u8], sizes: &[f64], advantage: f64) -> Route {
         const BYTES: f64 = 4.0;
         let mut buffers = vec![0u8; plan.buffers.len()];
         let mut leaves = leaves.to_vec();
@@ -150,8 +168,11 @@ impl Model {
                 (rates.us(step, BYTES), bringing)
             };
             let [(device, to_device), (cpu, to_cpu)] = Place::ALL.map(cost);
-            let place = if cpu + to_cpu < device + to_device { Place::Cpu } else { Place::Device };
-            let reason = format!("device {device:.1} + {to_device:.1} µs, cpu {cpu:.1} + {to_cpu:.1} µs");
+            let place = if advantage * (cpu + to_cpu) < device + to_device { Place::Cpu } else { Place::Device };
+            let mut reason = format!("device {device:.1} + {to_device:.1} µs, cpu {cpu:.1} + {to_cpu:.1} µs");
+            if advantage != 1.0 {
+                reason += &format!(", {advantage} times sooner is asked for");
+            }
             for (_, reference) in &step.bindings {
                 match *reference {
                     Ref::Leaf(leaf) => leaves[leaf as usize] |= 1 << place as u8,

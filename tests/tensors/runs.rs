@@ -111,11 +111,17 @@ const DIVIDED: Model = Model {
 
 #[test]
 fn routes_change_places_and_no_values() {
-    for (mode, model, places) in
-        [(Mode::Device, None, vec!["webgpu"]), (Mode::Cpu, None, vec!["cpu"]), (Mode::Auto, Some(DIVIDED), vec!["cpu", "webgpu"])]
-    {
+    for (mode, model, advantage, places) in [
+        (Mode::Device, None, 1.0, vec!["webgpu"]),
+        (Mode::Cpu, None, 1.0, vec!["cpu"]),
+        (Mode::Auto, None, 1.0, vec!["webgpu"]),
+        (Mode::Auto, Some(DIVIDED), 1.0, vec!["cpu", "webgpu"]),
+        (Mode::Auto, Some(DIVIDED), 1e12, vec!["webgpu"]),
+        (Mode::Auto, Some(DIVIDED), 1e-12, vec!["cpu"]),
+    ] {
         let mut bench = Bench::gpu(leastwise::device::Limits::WEBGPU);
         bench.tensors.router.set(mode, model);
+        bench.tensors.router.set_advantage(advantage);
         let mut random = Random::new(5);
         let [x, w, v] = [&[40, 30][..], &[30, 20], &[20, 10]].map(|shape| bench.random(&mut random, shape));
         let graph = bench.graph();

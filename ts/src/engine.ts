@@ -10,7 +10,9 @@ import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
 import { TensorContext } from "./tensor/context.js";
 import { ArraysOf, type Arrays } from "./tensor/device-arrays.js";
-import { TensorMaker, type Nested, type RandomOptions, type TensorEngine, type TensorModel, type TensorOptions, type TensorSettings, type TensorStatistics, type TensorStep } from "./tensor/make.js";
+import { TensorMaker, type Nested, type RandomOptions, type TensorEngine, type TensorOptions, type TensorStatistics, type TensorStep } from "./tensor/make.js";
+import type { TensorModel } from "./tensor/model.js";
+import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routing.js";
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
 import type { DType, Tensor } from "./tensor/tensor.js";
@@ -127,6 +129,7 @@ export class EngineOf implements Engine {
   readonly #tasks: Tasks;
   readonly #tensors: TensorContext;
   readonly #maker: TensorMaker;
+  readonly #routing: Routing;
   readonly arrays: Arrays;
   readonly #open: OpenDevice | undefined;
   readonly #problems = new Set<ProblemOf>();
@@ -143,6 +146,7 @@ export class EngineOf implements Engine {
     this.#tasks = new Tasks(native, panic, this.device);
     this.#tensors = new TensorContext(this.#tasks, origin.backend);
     this.#maker = new TensorMaker(this.#tensors);
+    this.#routing = new Routing(this.#tensors, this.adapter);
     this.arrays = new ArraysOf(this.#tensors, this.#maker, () => ({ name: this.adapter, type: this.backend, memory: this.counters().bytesLive }));
     this.lost = new Promise((resolve) => {
       // A GPUDevice tells by itself; without one the first call that fails does.
@@ -181,8 +185,9 @@ export class EngineOf implements Engine {
   arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>> { return this.#maker.arange(count, options); }
   random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>> { return this.#maker.random(shape, options); }
   evaluate(...tensors: readonly Tensor<DType>[]): Promise<void> { return this.#maker.evaluate(tensors); }
-  tensors(settings: TensorSettings): void { this.#maker.settings(settings); }
-  measureTensors(): Promise<TensorModel> { return this.#maker.measure(); }
+  tensors(settings: TensorSettings): void { this.#routing.set(settings); }
+  tensorRouting(): TensorRouting { return this.#routing.now; }
+  measureTensors(): Promise<TensorModel> { return this.#routing.measure(); }
   tensorTrace(): readonly TensorStep[] { return this.#tasks.call((native) => native.tensorTrace()); }
   tensorStatistics(): TensorStatistics { return this.#tasks.call((native) => native.tensorStatistics()); }
 

@@ -41,7 +41,9 @@ export type { Constraint, ConstraintOptions, EnergyOptions, Evaluation, Gradient
 export type { Arrays, DeviceArray } from "./tensor/device-arrays.js";
 export { attention, concat, conv2d, crossEntropy, embedding, grad, map, maxPool2d, stack, where } from "./tensor/functions.js";
 export type { AttentionOptions, ConvolutionOptions, Pair, PoolOptions } from "./tensor/functions.js";
-export type { Nested, RandomOptions, TensorEngine, TensorModel, TensorOptions, TensorRates, TensorSettings, TensorStatistics, TensorStep } from "./tensor/make.js";
+export type { Nested, RandomOptions, TensorEngine, TensorOptions, TensorStatistics, TensorStep } from "./tensor/make.js";
+export type { TensorModel, TensorRates } from "./tensor/model.js";
+export type { TensorRouting, TensorSettings } from "./tensor/routing.js";
 export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";
 export type { DType, RowNumbers, Tensor, ValuesOf } from "./tensor/tensor.js";
 export type { Schedule, Tuning } from "./tuning.js";

@@ -130,6 +130,7 @@ impl Tensors {
     /// Takes another's settings.
     pub fn set_like(&mut self, other: &Self) {
         self.router.set(other.router.mode(), other.router.model());
+        self.router.set_advantage(other.router.advantage());
         self.unfused = other.unfused;
         self.set_cap(other.pools[0].cap);
     }

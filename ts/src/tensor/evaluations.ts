@@ -22,6 +22,10 @@ interface Wish {
 export class Evaluations {
   #open: Wish[] = [];
   #running = false;
+  /** What nothing else may run beside. */
+  readonly #alone: (() => Promise<void>)[] = [];
+  /** What has to be done before the next evaluation; if that fails, so does the evaluation. */
+  before: (() => Promise<void>) | undefined;
   /** How many open wishes read a tensor; it is freed after these, where it was disposed meanwhile. */
   readonly #wanted = new Map<AnyTensor, number>();
   readonly #deferred = new Set<AnyTensor>();
@@ -35,9 +39,15 @@ export class Evaluations {
     return new Promise((resolve, reject) => {
       for (const tensor of [...outputs, ...read]) this.#wanted.set(tensor, (this.#wanted.get(tensor) ?? 0) + 1);
       this.#open.push({ dtype: first.dtype, outputs, read, resolve, reject });
-      if (this.#running) return;
-      this.#running = true;
-      queueMicrotask(() => void this.#drain());
+      this.#start();
+    });
+  }
+
+  /** Does something while nothing is evaluated: after what is, and before what waits. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#alone.push(() => work().then(resolve, reject));
+      this.#start();
     });
   }
 
@@ -54,12 +64,21 @@ export class Evaluations {
     return true;
   }
 
+  #start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    queueMicrotask(() => void this.#drain());
+  }
+
   async #drain(): Promise<void> {
-    while (this.#open.length) {
-      const dtype = this.#open[0]!.dtype;
+    while (this.#open.length || this.#alone.length) {
+      for (const work of this.#alone.splice(0)) await work();
+      const dtype = this.#open[0]?.dtype;
+      if (!dtype) continue;
       const batch = this.#open.filter((wish) => wish.dtype === dtype);
       this.#open = this.#open.filter((wish) => wish.dtype !== dtype);
       try {
+        if (this.before) await this.before();
         await this.#evaluate(batch);
       } catch (error) {
         // An error is for those whose tensors it is about.

@@ -3,11 +3,13 @@ import type { Floats } from "../arrays.js";
 import { isArrayLike } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import type { NativeRates, NativeTensorModel, NativeTensorStatistics, NativeTraced } from "../native.js";
-import { given, mustBeBetween, mustBeCount, mustBeOneOf, mustHaveOnly } from "../settings.js";
+import type { NativeTensorStatistics, NativeTraced } from "../native.js";
+import { mustBeBetween, mustBeCount, mustBeOneOf, mustHaveOnly } from "../settings.js";
 import { mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
 import type { TensorContext } from "./context.js";
+import type { TensorModel } from "./model.js";
 import { normal, uniform } from "./random.js";
+import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
 import { Tensor, type DType } from "./tensor.js";
 
@@ -24,26 +26,6 @@ export type RandomOptions<D extends DType> = TensorOptions<D> & { /** A whole nu
   | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number; readonly mean?: never; readonly deviation?: never }
   | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number; readonly low?: never; readonly high?: never }
 );
-
-/** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
-export interface TensorRates extends NativeRates {}
-
-/** What operations take on the engine's device and on the CPU beside it, and what bringing something over takes. */
-export interface TensorModel extends NativeTensorModel {
-  readonly device: TensorRates;
-  readonly cpu: TensorRates;
-}
-
-export interface TensorSettings {
-  /** `"auto"` (the default): every step where the model says that it is done sooner; on the engine's device as long as there is no model. `"device"`, `"cpu"`: all there. */
-  readonly routing?: "auto" | "device" | "cpu";
-  /** The model: of `lw.measureTensors()`, now or in an earlier run. */
-  readonly model?: TensorModel;
-  /** Bytes of buffers at most that are kept for later. */
-  readonly poolBytes?: number;
-  /** Whether elementwise operations are fused, as they are unless told. To compare. */
-  readonly fused?: boolean;
-}
 
 /** A step of the last evaluation: what ran where, and why there. */
 export interface TensorStep extends NativeTraced {}
@@ -67,7 +49,12 @@ export interface TensorEngine {
   evaluate(...tensors: readonly Tensor<DType>[]): Promise<void>;
   /** How tensors are evaluated from now on; what is left out stays as it is. */
   tensors(settings: TensorSettings): void;
-  /** Measures what operations take on this machine, a few milliseconds, and routes by that from now on. Keep the model and give it back to {@link tensors} to have the same routes, and the same bits, again. */
+  /** How operations are routed: what was said, the model and where it is from. */
+  tensorRouting(): TensorRouting;
+  /**
+   * Measures anew what operations take on this machine, some tens of milliseconds on a GPU whose kernels are compiled, and keeps that for later runs. `"auto"` goes by it from now on, and
+   * holds where nothing was said. Give the model back to {@link tensors} to have the same routes, and the same bits, anywhere.
+   */
   measureTensors(): Promise<TensorModel>;
   /** What the last evaluation did, step by step. */
   tensorTrace(): readonly TensorStep[];
@@ -152,24 +139,6 @@ export class TensorMaker {
       if (tensor.context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: tensor ${k} belongs to another engine`);
     });
     await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => tensor.dtype === dtype), [])));
-  }
-
-  settings(settings: TensorSettings): void {
-    const what = "lw.tensors(settings)";
-    mustHaveOnly(settings, ["routing", "model", "poolBytes", "fused"], what);
-    mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
-    mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
-    this.context.tasks.call((native) => native.tensorSettings(given(settings)));
-  }
-
-  async measure(): Promise<TensorModel> {
-    await this.context.evaluations.idle();
-    const task = this.context.tasks.call((native) => native.tensorMeasure());
-    const { values } = await this.context.tasks.run(task);
-    const rates = (first: number): TensorRates => ({ launchUs: values![first]!, gigabytes: values![first + 1]!, gigaops: values![first + 2]!, productGigaops: values![first + 3]! });
-    const model = { device: rates(0), cpu: rates(4), readbackUs: values![8]!, transferGigabytes: values![9]! };
-    this.settings({ model });
-    return model;
   }
 
   #store<D extends DType>(values: Floats, sizes: Sizes, dtype: D): Tensor<D> {

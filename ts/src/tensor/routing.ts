@@ -1,0 +1,145 @@
+/** Where tensors' operations run: what was said about it, and the model of the machine that `"auto"` goes by. */
+import { LeastwiseError } from "../errors.js";
+import { given, mustBeBetween, mustBeOneOf, mustHaveOnly } from "../settings.js";
+import type { TensorContext } from "./context.js";
+import { checkedModel, keepModel, machineOf, modelOf, recallModel, type TensorModel } from "./model.js";
+
+export interface TensorSettings {
+  /**
+   * `"device"`: all on the engine's device; that holds until something else is said. `"cpu"`: all on the CPU beside it. `"auto"`: every kernel where a model of the
+   * machine says that it is done sooner. Without a `model` the machine is measured before the next evaluation, once: later engines and runs have the same model, and
+   * so the same routes and bits.
+   */
+  readonly routing?: "auto" | "device" | "cpu";
+  /** The model: of {@link TensorEngine.measureTensors} or {@link TensorEngine.tensorRouting}, now or in an earlier run. Where nothing was said about `routing`, `"auto"` holds with it. */
+  readonly model?: TensorModel;
+  /** How many times sooner the CPU has to be done with a kernel to get it: 1, unless told. Above 1 the device keeps what is nearly as soon done there. */
+  readonly advantage?: number;
+  /** Bytes of buffers at most that are kept for later. */
+  readonly poolBytes?: number;
+  /** Whether elementwise operations are fused, as they are unless told. To compare. */
+  readonly fused?: boolean;
+}
+
+/** How tensors' operations are routed. */
+export interface TensorRouting {
+  readonly routing: "auto" | "device" | "cpu";
+  readonly advantage: number;
+  /** What `"auto"` goes by; plain JSON. */
+  readonly model: TensorModel | undefined;
+  /** Where the model is from: given, measured in this process, or kept by an earlier one. */
+  readonly source: "given" | "measured" | "kept" | "none";
+  /** The same in words: how long measuring took and where the model is kept, or why there is none. */
+  readonly reason: string;
+}
+
+/** A model and where it is from. */
+type Found = Pick<TensorRouting, "source" | "reason"> & { readonly model: TensorModel };
+
+/** Models by machine: measured once, however many engines want it at the same time. */
+const known = new Map<string, Promise<Found>>();
+
+const NONE = { model: undefined, source: "none", reason: "no model was given, and nothing measured" } as const;
+
+/** @internal */
+export class Routing {
+  #said: TensorSettings["routing"];
+  #advantage = 1;
+  #found: Found | typeof NONE | { readonly model: undefined; readonly source: "none"; readonly reason: string } = NONE;
+  /** Settings that were made while something was measured, which settings would disturb. */
+  #later: TensorSettings[] | undefined;
+
+  constructor(private readonly context: TensorContext, private readonly adapter: string) {}
+
+  get now(): TensorRouting {
+    return { routing: this.#said ?? (this.#found.model ? "auto" : "device"), advantage: this.#advantage, ...this.#found };
+  }
+
+  set(settings: TensorSettings): void {
+    const what = "lw.tensors(settings)";
+    mustHaveOnly(settings, ["routing", "model", "advantage", "poolBytes", "fused"], what);
+    mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
+    mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
+    mustBeBetween(`${what}: advantage`, settings.advantage, 0, Infinity, true);
+    const model = settings.model === undefined ? undefined : checkedModel(what, settings.model);
+    this.#tell({ ...settings, ...(model && { model }) });
+    if (model) this.#found = { model, source: "given", reason: "given to lw.tensors({ model })" };
+    this.#said = settings.routing ?? this.#said;
+    this.#advantage = settings.advantage ?? this.#advantage;
+    this.#prepare();
+  }
+
+  /** Measures, whatever is known, and keeps that. */
+  measure(): Promise<TensorModel> {
+    return this.context.evaluations.alone(async () => {
+      const machine = await this.#machine(), found = await this.#measured(machine);
+      known.set(machine, Promise.resolve(found));
+      this.#take(found);
+      return found.model;
+    });
+  }
+
+  #tell(settings: TensorSettings): void {
+    if (this.#later) this.#later.push(settings);
+    else this.context.tasks.call((native) => native.tensorSettings(given(settings)));
+  }
+
+  #take(found: Found): void {
+    this.#found = found;
+    this.#tell({ model: found.model });
+    this.#prepare();
+  }
+
+  /** What has to be done before the next evaluation. */
+  #prepare(): void {
+    const isMissing = this.#said === "auto" && this.#found === NONE;
+    this.context.evaluations.before = isMissing ? () => this.#find() : undefined;
+  }
+
+  async #find(): Promise<void> {
+    if (this.context.backend === "cpu") return this.#none("the CPU is the only device");
+    const machine = await this.#machine();
+    // Where another engine failed, this one may do better. Nothing is awaited between looking and setting: two would measure.
+    const others = known.get(machine);
+    let found = others && (await others.catch(() => undefined));
+    if (!found) {
+      const search = this.#recalled(machine).then((kept) => kept ?? this.#measured(machine));
+      known.set(machine, search);
+      try {
+        found = await search;
+      } catch (error) {
+        known.delete(machine);
+        if (!(error instanceof LeastwiseError) || ["device-lost", "disposed", "engine-dead"].includes(error.code)) throw error;
+        return this.#none(`measuring failed: ${error.message}`);
+      }
+    }
+    // A model may have been given meanwhile.
+    if (this.#found === NONE) this.#take(found);
+  }
+
+  #none(reason: string): void {
+    if (this.#found === NONE) this.#found = { model: undefined, source: "none", reason };
+    this.#prepare();
+  }
+
+  #machine(): Promise<string> { return machineOf(this.context.backend, this.adapter); }
+
+  async #recalled(machine: string): Promise<Found | undefined> {
+    const kept = await recallModel(machine);
+    return kept && { model: kept.model, source: "kept", reason: `measured in an earlier run, and kept in ${kept.where}` };
+  }
+
+  async #measured(machine: string): Promise<Found> {
+    const { tasks } = this.context, started = performance.now();
+    this.#later = [];
+    try {
+      const { values } = await tasks.run(tasks.call((native) => native.tensorMeasure()));
+      const model = modelOf(values!), ms = performance.now() - started;
+      return { model, source: "measured", reason: `measured in ${ms.toFixed(0)} ms, ${await keepModel(machine, model)}` };
+    } finally {
+      const later = this.#later;
+      this.#later = undefined;
+      for (const settings of later) this.#tell(settings);
+    }
+  }
+}
