@@ -45,7 +45,7 @@ export class Controls {
   withoutWebGpu(): void {
     const field = this.#fields.backend as HTMLSelectElement;
     field.value = "cpu";
-    for (const option of field.options) option.disabled = option.value === "webgpu";
+    for (const option of field.options) option.disabled = option.value !== "cpu";
   }
 
   state(state: State): void {

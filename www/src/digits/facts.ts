@@ -17,7 +17,7 @@ export class Facts {
 
   /** Where it runs; `why` is there where that is not what was wished for. */
   engine(engine: Engine, why = ""): void {
-    this.#backend(engine.backend === "cpu" ? "CPU, one thread, f32" : `WebGPU, f32`, why || (engine.device ? engine.adapter : ""));
+    this.#backend(engine.backend === "cpu" ? "CPU, one thread, f32" : "WebGPU, f32", why || (engine.device ? engine.adapter : ""));
   }
 
   /** What was found by tests. */
@@ -36,7 +36,9 @@ export class Facts {
     this.#step(stepMs === undefined ? "…" : `${stepMs.toFixed(1)} ms`, stepMs === undefined ? "" : `${Math.round(1000 / stepMs).toLocaleString("en")} a second`);
     if (submitted) this.#work(`${count(submitted.submissions, "submission")}, ${count(submitted.readbacks, "readback")}`, `${count(kernels, "kernel")}; ${count(fused, "operation")} more ran within them`);
     const places = [...new Set(trace.map(({ place }) => place))];
-    this.#where(places.map((place) => `${trace.filter((step) => step.place === place).length} on ${place === "webgpu" ? "WebGPU" : "the CPU"}`).join(", "), [...new Set(trace.map(({ reason }) => reason))].slice(0, 2).join("; "));
+    const { routing, reason, source } = engine.tensorRouting();
+    const why = routing === "auto" && engine.device ? (source === "kept" ? "as measured in an earlier visit" : reason) : "as chosen";
+    this.#where(places.map((place) => `${trace.filter((step) => step.place === place).length} on ${place === "webgpu" ? "WebGPU" : "the CPU"}`).join(", "), why);
     const { live, pooled } = engine.memory();
     this.#memory(`${((live - pooled) / 1e6).toFixed(1)} MB`, `and ${(pooled / 1e6).toFixed(1)} MB of buffers kept for the next step`);
   }

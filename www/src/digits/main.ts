@@ -58,7 +58,7 @@ async function start(): Promise<void> {
     const current = session;
     if (!current || current.running) return;
     controls.state("training");
-    if (current.curve.length === 0) say("Compiling kernels…");
+    if (current.curve.length === 0) say(controls.wishes.backend === "auto" ? "Measuring, and compiling kernels…" : "Compiling kernels…");
     await current.run(() => {
       if (current.curve.length === 1) say("");
       chart.show(current);
