@@ -82,7 +82,7 @@ export interface Engine extends Disposable, TensorEngine {
   /**
    * Measures in which schedules the products of a problem (or of all problems of this engine) are computed fastest on this
    * device, puts that in its tuning table, and gives the table. It takes a moment, and compiles kernels; values stay as they
-   * are. This is the only place where a clock decides: store the table and give it back with {@link setTuning} or
+   * are. A clock decides here and in {@link measureTensors}, nowhere else: store the table and give it back with {@link setTuning} or
    * `init({ tuning })` to have the same choices, and the same bits, again.
    */
   tune(problem?: Problem): Promise<Tuning>;

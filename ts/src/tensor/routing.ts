@@ -33,19 +33,20 @@ export interface TensorRouting {
   readonly reason: string;
 }
 
-/** A model and where it is from. */
-type Found = Pick<TensorRouting, "source" | "reason"> & { readonly model: TensorModel };
+/** What is known of the machine, and where that is from. */
+type Known = Pick<TensorRouting, "model" | "source" | "reason">;
+type Found = Known & { readonly model: TensorModel };
 
 /** Models by machine: measured once, however many engines want it at the same time. */
 const known = new Map<string, Promise<Found>>();
 
-const NONE = { model: undefined, source: "none", reason: "no model was given, and nothing measured" } as const;
+const NOTHING: Known = { model: undefined, source: "none", reason: "no model was given, and nothing measured" };
 
 /** @internal */
 export class Routing {
   #said: TensorSettings["routing"];
   #advantage = 1;
-  #found: Found | typeof NONE | { readonly model: undefined; readonly source: "none"; readonly reason: string } = NONE;
+  #found = NOTHING;
   /** Settings that were made while something was measured, which settings would disturb. */
   #later: TensorSettings[] | undefined;
 
@@ -92,7 +93,7 @@ export class Routing {
 
   /** What has to be done before the next evaluation. */
   #prepare(): void {
-    const isMissing = this.#said === "auto" && this.#found === NONE;
+    const isMissing = this.#said === "auto" && this.#found === NOTHING;
     this.context.evaluations.before = isMissing ? () => this.#find() : undefined;
   }
 
@@ -114,11 +115,11 @@ export class Routing {
       }
     }
     // A model may have been given meanwhile.
-    if (this.#found === NONE) this.#take(found);
+    if (this.#found === NOTHING) this.#take(found);
   }
 
   #none(reason: string): void {
-    if (this.#found === NONE) this.#found = { model: undefined, source: "none", reason };
+    if (this.#found === NOTHING) this.#found = { model: undefined, source: "none", reason };
     this.#prepare();
   }
 
