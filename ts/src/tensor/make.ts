@@ -43,6 +43,11 @@ export interface TensorSettings {
   readonly poolBytes?: number;
   /** Whether elementwise operations are fused, as they are unless told. To compare. */
   readonly fused?: boolean;
+  /**
+   * Who multiplies matrices on CUDA. `"library"` (the default): cuBLASLt, where the machine has it. `"tf32"`: the same, and factors in f32 may be rounded to 10 bits (relative errors of about 1e-3),
+   * which tensor cores multiply several times as fast. `"own"`: the kernels that WebGPU has. Elsewhere it is always our kernels; `lw.tensorTrace()` tells.
+   */
+  readonly products?: "library" | "tf32" | "own";
 }
 
 /** A step of the last evaluation: what ran where, and why there. */
@@ -156,8 +161,9 @@ export class TensorMaker {
 
   settings(settings: TensorSettings): void {
     const what = "lw.tensors(settings)";
-    mustHaveOnly(settings, ["routing", "model", "poolBytes", "fused"], what);
+    mustHaveOnly(settings, ["routing", "model", "poolBytes", "fused", "products"], what);
     mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
+    mustBeOneOf(`${what}: products`, settings.products, ["library", "tf32", "own"]);
     mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
     this.context.tasks.call((native) => native.tensorSettings(given(settings)));
   }
