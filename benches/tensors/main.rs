@@ -8,7 +8,7 @@ use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Graph, Node};
-use leastwise::tensor::runtime::{Devices, Next, Tensors};
+use leastwise::tensor::runtime::{Devices, Next, Products, Tensors};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -81,25 +81,31 @@ fn main() {
     println!("{} ({}), {:?}", device.adapter(), device.backend(), device.precision());
     let bytes = device.precision().bytes();
     let mut bench = Bench { device, tensors: Tensors::new(bytes) };
+    let sizes: &[u32] = if is_cpu { &[128, 512, 1024] } else { &[512, 1024, 4096] };
     let tiny = bench.tensor(&[64]);
     let idle = bench.time(|graph| graph.apply("exp", &[tiny]).expect("a tensor"));
     println!("one small kernel and reading a number: {idle:.3} ms; taken off below");
-    for n in if is_cpu { vec![128, 512, 1024] } else { vec![512, 1024, 4096] } {
+    let ways: &[Products] = if bench.device.multiplies() { &[Products::Library, Products::Tf32, Products::Own] } else { &[Products::Own] };
+    for (&way, n) in ways.iter().flat_map(|way| sizes.iter().map(move |n| (way, *n))) {
+        bench.tensors.products = way;
         let (a, b, bias) = (bench.tensor(&[n, n]), bench.tensor(&[n, n]), bench.tensor(&[n]));
         let flops = 2.0 * f64::from(n).powi(3);
         let product = bench.time(|graph| graph.matmul(a, b).expect("a product")) - idle;
-        println!("matmul {n}³: {product:.3} ms, {:.2} TFLOP/s", flops / product / 1e9);
+        println!("matmul {n}³ ({way:?}): {product:.3} ms, {:.2} TFLOP/s", flops / product / 1e9);
         let layer = bench.time(|graph| {
             let product = graph.matmul(a, b).expect("a product");
             let sum = graph.apply("add", &[product, bias]).expect("a sum");
             graph.apply("gelu", &[sum]).expect("a layer")
         }) - idle;
-        println!("linear + bias + GELU {n}³: {layer:.3} ms, {:.2} TFLOP/s", flops / layer / 1e9);
+        println!("linear + bias + GELU {n}³ ({way:?}): {layer:.3} ms, {:.2} TFLOP/s", flops / layer / 1e9);
     }
     let chain = if is_cpu { 4 } else { 100 };
     let (a, b) = (bench.tensor(&[512, 512]), bench.tensor(&[512, 512]));
-    let products = bench.time(|graph| (0..chain).fold(a, |a, _| graph.matmul(a, b).expect("a product"))) - idle;
-    println!("{chain} dependent products 512³: {:.4} ms each", products / f64::from(chain));
+    for &way in ways {
+        bench.tensors.products = way;
+        let products = bench.time(|graph| (0..chain).fold(a, |a, _| graph.matmul(a, b).expect("a product"))) - idle;
+        println!("{chain} dependent products 512³ ({way:?}): {:.4} ms each", products / f64::from(chain));
+    }
     let len = if is_cpu { 1 << 20 } else { 1 << 25 };
     let (x, y) = (bench.tensor(&[len / 1024, 1024]), bench.tensor(&[len / 1024, 1024]));
     let gigabytes = |passes: f64, ms: f64| passes * f64::from(len) * bytes as f64 / ms / 1e6;

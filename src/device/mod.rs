@@ -7,10 +7,12 @@
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod multiply;
 mod pace;
 mod recording;
 pub mod wgpu;
 
+pub use multiply::{After, Form, Multiply, Strided};
 pub use recording::*;
 
 use std::pin::Pin;
@@ -335,6 +337,25 @@ impl Device {
             Self::Wgpu(device) => device.kernels(sources),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => Ok(device.kernels(sources)),
+        }
+    }
+
+    /// Whether it has a library for products of matrices ([`Command::Multiply`]).
+    pub fn multiplies(&self) -> bool {
+        match self {
+            Self::Cpu(_) | Self::Wgpu(_) => false,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.multiplies(),
+        }
+    }
+
+    /// Makes products of a form ready; whether the library has an algorithm for them.
+    #[cfg_attr(not(feature = "cuda"), expect(clippy::unused_self))]
+    pub fn prepare_product(&mut self, #[cfg_attr(not(feature = "cuda"), expect(unused))] form: &Form) -> Result<bool, DeviceError> {
+        match self {
+            Self::Cpu(_) | Self::Wgpu(_) => Ok(false),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.prepare_product(form),
         }
     }
 

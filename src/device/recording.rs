@@ -7,7 +7,7 @@
 //! Buffers hold either reals or indices, never both: the CUDA f64 build replaces `alias real` in the shaders, and
 //! a mixed buffer would change its layout.
 
-use super::DeviceError;
+use super::{DeviceError, Multiply};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -127,6 +127,8 @@ pub enum Command {
         to: Slice,
     },
     Dispatch(Dispatch),
+    /// By a library, on devices that have one; everywhere else it is refused.
+    Multiply(Multiply),
     /// Plays `body` until the real at `until` (buffer, element) is not 0, at most `max` times.
     ///
     /// Every kernel of the body must do nothing once that flag is set: a device may play the body further.

@@ -12,7 +12,7 @@ use crate::problem::Reals;
 use crate::tensor::graph::{Data, Node, elements};
 use crate::tensor::pool::PoolStatistics;
 use crate::tensor::routing::{Mode, Model, Place};
-use crate::tensor::runtime::{Devices, Evaluation, Next, Statistics, Tensors, Traced};
+use crate::tensor::runtime::{Devices, Evaluation, Next, Products, Statistics, Tensors, Traced};
 use std::sync::Arc;
 
 /// The bit of tensors in f64.
@@ -53,6 +53,7 @@ pub struct TensorSettings {
     pub advantage: Option<f64>,
     pub pool_bytes: Option<f64>,
     pub fused: Option<bool>,
+    pub products: Option<String>,
 }
 
 /// What evaluations came to, and what buffers there are.
@@ -244,6 +245,13 @@ impl Session {
             Some("cpu") => Some(Mode::Cpu),
             Some(other) => return Err(Error::InvalidOption(format!("routing \"{other}\" is not \"auto\", \"device\" or \"cpu\""))),
         };
+        let products = match settings.products.as_deref() {
+            None => None,
+            Some("library") => Some(Products::Library),
+            Some("tf32") => Some(Products::Tf32),
+            Some("own") => Some(Products::Own),
+            Some(other) => return Err(Error::InvalidOption(format!("products \"{other}\" is not \"library\", \"tf32\" or \"own\""))),
+        };
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         let is_time = |time: f64| time.is_finite() && time >= 0.0;
         let refuse = |what: &str| Err(Error::InvalidOption(format!("model: {what} must be a positive number")));
@@ -275,6 +283,7 @@ impl Session {
             if let Some(bytes) = settings.pool_bytes {
                 tensors.set_cap(bytes as u64);
             }
+            tensors.products = products.unwrap_or(tensors.products);
             if let Some(fused) = settings.fused {
                 tensors.unfused = !fused;
             }

@@ -12,6 +12,9 @@ mod random;
 #[path = "../tensors/reference.rs"]
 mod reference;
 
+#[path = "products.rs"]
+mod products;
+
 use super::support;
 use bench::{Bench, compare};
 use leastwise::device::cuda::CudaDevice;

@@ -289,7 +289,7 @@ export interface NativeEngine {
   tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
   /** Where an evaluated tensor is on the GPU. */
   tensorView(id: number): NativeView | undefined;
-  tensorSettings(settings: { readonly routing?: "auto" | "device" | "cpu"; readonly model?: NativeTensorModel; readonly advantage?: number; readonly poolBytes?: number; readonly fused?: boolean }): void;
+  tensorSettings(settings: { readonly routing?: "auto" | "device" | "cpu"; readonly model?: NativeTensorModel; readonly advantage?: number; readonly poolBytes?: number; readonly fused?: boolean; readonly products?: "library" | "tf32" | "own" }): void;
   tensorTrace(): readonly NativeTraced[];
   tensorStatistics(): NativeTensorStatistics;
   tensorTrim(): void;

@@ -148,6 +148,7 @@ impl CpuDevice {
                 }
             }
             Command::Dispatch(dispatch) => return self.dispatch(dispatch, play, deadline_ms),
+            Command::Multiply(_) => return Err(DeviceError::Invalid("the CPU has no library for products".into())),
             Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
             Command::Read { slice } => {
                 play.read = match &*self.buffer(slice.buffer)?.borrow() {

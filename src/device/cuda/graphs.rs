@@ -43,6 +43,7 @@ impl Graphs {
         let uses = |slice: &Slice| slice.buffer == buffer;
         let named = |command: &Command| match command {
             Command::Dispatch(dispatch) => dispatch.bindings.iter().flatten().any(uses),
+            Command::Multiply(multiply) => multiply.slices().any(uses),
             Command::Copy { from, to } => uses(from) || uses(to),
             Command::Clear { slice } => uses(slice),
             _ => false,
@@ -117,6 +118,7 @@ impl CudaDevice {
 fn hash(command: &Command, hasher: &mut DefaultHasher) {
     match command {
         Command::Dispatch(dispatch) => dispatch.hash(hasher),
+        Command::Multiply(multiply) => multiply.hash(hasher),
         Command::Copy { from, to } => (from, to).hash(hasher),
         Command::Clear { slice } => slice.hash(hasher),
         _ => {}

@@ -9,6 +9,7 @@
 //! * `double`: a kernel's text in f64.
 //! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
+//! * `products`: products of matrices by cuBLASLt, where it is there.
 //! * `staging`: what is uploaded, on its way.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
@@ -19,6 +20,7 @@ mod double;
 mod graphs;
 mod open;
 mod play;
+mod products;
 mod staging;
 mod tensor;
 
@@ -26,7 +28,7 @@ pub use compile::written;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, Kind, Limits, Precision, Signal};
+use super::{BufferId, Counters, DeviceError, Form, KernelId, KernelSource, Kind, Limits, Precision, Signal};
 use compile::Kernels;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
@@ -60,6 +62,8 @@ pub struct CudaDevice {
     /// Pinned memory through which uploads go.
     staging: staging::Staging,
     counters: Counters,
+    /// From the first product on.
+    products: Option<products::Products>,
 }
 
 impl CudaDevice {
@@ -136,6 +140,22 @@ impl CudaDevice {
         ids
     }
 
+    /// Whether there is cuBLASLt on this machine.
+    pub fn multiplies(&self) -> bool {
+        products::is_present()
+    }
+
+    /// Makes products of a form ready; whether the library has an algorithm for them.
+    pub fn prepare_product(&mut self, form: &Form) -> Result<bool, DeviceError> {
+        self.bind()?;
+        if self.products.is_none() {
+            // SAFETY: the stream is alive; the memory is freed with the device.
+            let workspace = unsafe { result::malloc_async(self.stream.cu_stream(), products::WORKSPACE) }.map_err(failed)?;
+            self.products = Some(products::Products::new(self.precision, workspace)?);
+        }
+        Ok(self.products.as_mut().is_some_and(|products| products.prepare(form)))
+    }
+
     /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler refused is told once.
     pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
         self.bind()?;
@@ -162,6 +182,10 @@ impl Drop for CudaDevice {
         all.into_iter().for_each(|buffer| self.free(buffer));
         // What is enqueued refers to pinned memory and modules that go next; a lost context answers at once.
         let _ = self.stream.synchronize();
+        if let Some(products) = self.products.take() {
+            // SAFETY: nothing is enqueued any more that uses it.
+            let _ = unsafe { result::free_async(products.workspace(), self.stream.cu_stream()) };
+        }
         self.landing.free();
         self.staging.free();
         self.kernels.unload();

@@ -162,6 +162,7 @@ impl CudaDevice {
             graphs: graphs::Graphs::default(),
             paces: Default::default(),
             counters: Counters::default(),
+            products: None,
         })
     }
 }

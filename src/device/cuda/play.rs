@@ -5,7 +5,8 @@
 
 use super::super::pace::Pace;
 use super::super::recording::singles;
-use super::super::{BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Playing, Recording, Slice};
+use super::super::{After, BufferId, Command, DeviceError, Dispatch, Form, Kind, Limits, Multiply, Params, Playing, Recording, Slice};
+use super::products::Places;
 use super::{CudaDevice, failed};
 use crate::clock::now_ms;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
@@ -309,8 +310,34 @@ impl CudaDevice {
                 launches.into_iter().try_for_each(|launch| self.launch(launch))?;
                 Ok(count)
             }
+            Command::Multiply(multiply) => {
+                self.multiply(multiply)?;
+                Ok(1)
+            }
             _ => Err(DeviceError::Invalid("a command that is not enqueued".into())),
         }
+    }
+
+    fn multiply(&self, multiply: &Multiply) -> Result<(), DeviceError> {
+        let Multiply { form, left, right, out, bias } = multiply;
+        let Form { batch, rows, depth, columns, .. } = *form;
+        let needed = [
+            (left, form.left.reach(batch, rows, depth)),
+            (right, form.right.reach(batch, depth, columns)),
+            (out, u64::from(batch) * u64::from(rows) * u64::from(columns)),
+        ];
+        if needed.iter().any(|(slice, reach)| *reach > slice.len.into()) || bias.is_some_and(|bias| bias.len < columns) {
+            return Err(DeviceError::Invalid(format!("a product of {batch} × {rows} × {depth} × {columns} goes beyond what is bound")));
+        }
+        if matches!(form.after, After::Bias | After::BiasGelu) != bias.is_some() {
+            return Err(DeviceError::Invalid("a product with a bias needs one".into()));
+        }
+        let place = |slice: &Slice| self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real);
+        let bias = bias.as_ref().map(place).transpose()?;
+        let places = Places { left: place(left)?, right: place(right)?, out: place(out)?, bias };
+        let Some(products) = &self.products else { return Err(DeviceError::Invalid("a product that was not prepared".into())) };
+        // SAFETY: as was just looked at.
+        unsafe { products.enqueue(form, &places, self.stream.cu_stream()) }
     }
 
     /// The launches of a dispatch, one for each part of its kernel; none when there is nothing to do.
@@ -433,5 +460,5 @@ impl CudaDevice {
 
 /// Whether a command needs nothing of the host.
 fn is_enqueued(command: &Command) -> bool {
-    matches!(command, Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_))
+    matches!(command, Command::Clear { .. } | Command::Copy { .. } | Command::Dispatch(_) | Command::Multiply(_))
 }

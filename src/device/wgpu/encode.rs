@@ -139,6 +139,7 @@ impl WgpuDevice {
                 *block += 1;
                 self.resolve_dispatch(dispatch, params, place)?
             }
+            Command::Multiply(_) => return Err(DeviceError::Invalid("WebGPU has no library for products".into())),
             Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
             Command::Read { .. } => return Err(DeviceError::Invalid("a Read that is not the last command".into())),
         })

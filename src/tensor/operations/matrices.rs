@@ -38,13 +38,10 @@ impl Graph {
         }
         if right.len() == 2 && left.len() > 2 {
             // One matrix for all: the rows of all batches are rows.
-            let rows = elements(&left[..left.len() - 1]).unwrap_or(u32::MAX);
-            let flat = self.moved(a, Movement::Reshape(vec![rows, k]));
-            let product = self.matmul(flat, b)?;
-            let mut shape = left[..left.len() - 1].to_vec();
-            shape.push(n);
+            let shape = left[..left.len() - 1].iter().copied().chain([n]).collect();
             let shape = Self::checked("matmul", shape)?;
-            return Ok(self.moved(product, Movement::Reshape(shape)));
+            let groups = Groups { batch: 0, rows: left.len() - 1, depth: 1, columns: 1 };
+            return Ok(self.add(Op::Product(groups), vec![a, b], shape));
         }
         let batch = Self::broadcast("matmul", &[&left[..left.len() - 2], &right[..right.len() - 2]])?;
         let with = |sizes: [u32; 2]| batch.iter().copied().chain(sizes).collect::<Vec<u32>>();

@@ -6,9 +6,12 @@
 
 mod fuse;
 mod layout;
+mod library;
 mod special;
 mod stage;
 mod steps;
+
+pub use library::{Library, Multiplied};
 
 use super::graph::{Graph, Node, Op, Special};
 use crate::device::{KernelSource, Limits};
@@ -37,9 +40,16 @@ pub struct Step {
     pub launches: Vec<Launch>,
 }
 
-/// A step on a target.
-#[derive(Clone)]
+/// A step on a target: what its library does, and then a kernel; either may be all there is.
+#[derive(Clone, Default)]
 pub struct Launch {
+    pub multiplied: Option<Multiplied>,
+    pub kernel: Option<Kernel>,
+}
+
+/// A kernel of a step.
+#[derive(Clone)]
+pub struct Kernel {
     pub source: KernelSource,
     /// Its part of the target's layout table: where, and how long.
     pub table: Option<(u32, u32)>,
@@ -87,6 +97,8 @@ pub struct Plan {
 pub struct Target {
     pub cpu: bool,
     pub limits: Limits,
+    /// For products of matrices, where it has one.
+    pub library: Option<Library>,
 }
 
 /// What is to be computed: everything that plans depend on, and what they don't.

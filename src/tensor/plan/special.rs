@@ -1,6 +1,6 @@
 //! Kernels that are written by hand.
 
-use super::{Launch, Ref, Step, Target, Work};
+use super::{Kernel, Launch, Ref, Step, Target, Work};
 use crate::device::Limits;
 use crate::device::binding::*;
 use crate::error::Error;
@@ -50,7 +50,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     };
     let launched = |target: &Target| {
         let attention::Launch { kernel, count, words } = launch(&target.limits)?;
-        Some(Launch { source: kernel.source(), table: None, count, words })
+        Some(Launch { multiplied: None, kernel: Some(Kernel { source: kernel.source(), table: None, count, words }) })
     };
     let Some(launches) = targets.iter().map(launched).collect::<Option<Vec<Launch>>>() else {
         return Err(Error::Limits(format!("{name}: more work than one dispatch of this device can have; cut the batch")));

@@ -1,8 +1,9 @@
 //! Drafts of kernels become steps of a plan.
 
 use super::fuse::{Draft, Fuser, Start};
-use super::stage::{Origin, Stage};
-use super::{Buffer, Launch, Plan, Ref, Step, Target, Work, layout, special};
+use super::stage::{Origin, Reading, Stage};
+use super::{Buffer, Kernel, Launch, Multiplied, Plan, Ref, Step, Target, Work, layout, library, special};
+use crate::device::After;
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::kernel::block::PRODUCT_ROWS;
@@ -138,6 +139,10 @@ impl Fuser<'_> {
         let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish };
         let mut launches = Vec::with_capacity(self.targets.len());
         for (target, table) in self.targets.iter().zip(&mut plan.tables) {
+            if let Some(launch) = self.by_library(draft, members, &slots, target, table, &fused) {
+                launches.push(launch);
+                continue;
+            }
             let mut count = size;
             if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
                 *folding = target.folding(&prologue.stage, outer, size, each);
@@ -157,10 +162,11 @@ impl Fuser<'_> {
                 };
                 count = items;
             }
-            let place = (table.len() as u32, words.len() as u32);
-            table.extend(&words);
-            table.resize(table.len().next_multiple_of(target.limits.offset_alignment as usize), 0);
-            launches.push(Launch { source: fused.source(), table: Some(place), count, words: Default::default() });
+            let table = Some(target.add_words(table, &words));
+            launches.push(Launch {
+                multiplied: None,
+                kernel: Some(Kernel { source: fused.source(), table, count, words: Default::default() }),
+            });
         }
         let constants = (!numbers.is_empty()).then(|| {
             let place = (plan.constants, numbers.len() as u32);
@@ -173,6 +179,46 @@ impl Fuser<'_> {
         let mut bindings: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
         bindings.sort_unstable_by_key(|(slot, _)| *slot);
         Ok(Step { what, bindings, constants, work, launches })
+    }
+
+    /// A product by the target's library, if it has one that knows such products: what it can't finish, a kernel does in place.
+    fn by_library(
+        &self,
+        draft: &Draft,
+        members: &[Node],
+        slots: &HashMap<Node, usize>,
+        target: &Target,
+        table: &mut Vec<u32>,
+        whole: &Fused,
+    ) -> Option<Launch> {
+        let (Some(library), Start::Product { groups, factors: [left, right], .. }) = (target.library, &draft.start) else { return None };
+        let mut form = library::form(&left.1, &right.1, groups, library.coarse)?;
+        let (factors, out) = ([slots[&left.0], slots[&right.0]], slots[members.first()?]);
+        let finished = library::finish(draft, members, form.columns);
+        if let Some((after, bias)) = finished.filter(|(after, _)| library.finishes || *after == After::Nothing) {
+            form.after = after;
+            let bias = bias.map(|node| slots[&node]);
+            return Some(Launch { multiplied: Some(Multiplied { form, factors, out, bias }), kernel: None });
+        }
+        // What the anchor made is read where the library left it: each lane writes over what it alone reads.
+        let readings = [Reading { origin: Origin::Tensor(members[0]), view: View::contiguous(&draft.domain), row: None }];
+        let readings: Vec<Reading> = draft.stage.readings.iter().cloned().chain(readings).collect();
+        let source_of = |origin: &Origin| match origin {
+            Origin::Tensor(node) => Source::Slot(slots[node]),
+            Origin::Address => Source::Address,
+            Origin::One => Source::One,
+        };
+        let layout = layout::stage(&readings, &draft.domain, &[draft.domain.len()], source_of);
+        let words: Vec<u32> = [0; HEAD as usize].into_iter().chain(layout.words.iter().copied()).collect();
+        let finish = KernelStage { rank: layout.rank(), views: layout.views, ..whole.finish.clone() };
+        let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None, finish };
+        let kernel = Kernel {
+            source: fused.source(),
+            table: Some(target.add_words(table, &words)),
+            count: elements(&draft.domain).unwrap_or(0),
+            words: Default::default(),
+        };
+        Some(Launch { multiplied: Some(Multiplied { form, factors, out, bias: None }), kernel: Some(kernel) })
     }
 
     /// A kernel's operations, for people.
@@ -200,6 +246,14 @@ impl Fuser<'_> {
 }
 
 impl Target {
+    /// Puts a kernel's words into the target's layout table; gives where, and how many.
+    fn add_words(&self, table: &mut Vec<u32>, words: &[u32]) -> (u32, u32) {
+        let place = (table.len() as u32, words.len() as u32);
+        table.extend(words);
+        table.resize(table.len().next_multiple_of(self.limits.offset_alignment as usize), 0);
+        place
+    }
+
     /// Fours of rows and columns that a lane of a product has: fewer where tiles would be too few for the device, or mostly empty.
     fn fours(&self, batch: u32, m: u32, n: u32) -> [u32; 2] {
         let tiles = |fours: [u32; 2]| self.tiles(m, n, fours).into_iter().map(u64::from).product::<u64>() * u64::from(batch);

@@ -4,11 +4,11 @@ mod play;
 
 pub use play::{Evaluation, Next};
 
-use super::graph::{Graph, Node, Storage};
-use super::plan::{Plan, Request, Target, plan};
+use super::graph::{Graph, Node, Op, Storage};
+use super::plan::{Library, Plan, Request, Target, plan};
 use super::pool::{Block, Pool, PoolStatistics};
 use super::routing::{Place, Route, Router};
-use crate::device::{Device, KernelId, Slice};
+use crate::device::{Device, Form, KernelId, Precision, Slice};
 use crate::error::Error;
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ struct Stored {
 struct Compiled {
     plan: Plan,
     route: Route,
-    kernels: Vec<KernelId>,
+    kernels: Vec<Option<KernelId>>,
     /// Layout tables and constants of the places that it uses.
     tables: [Option<Block>; 2],
     constants: [Option<Block>; 2],
@@ -89,6 +89,17 @@ pub struct Traced {
     pub operations: f64,
 }
 
+/// Who multiplies matrices on a device that comes with a library for that (cuBLASLt); elsewhere it is always our kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Products {
+    #[default]
+    Library,
+    /// The library, and factors of f32 may be rounded to 10 bits.
+    Tf32,
+    /// Our kernels, the same as on WebGPU.
+    Own,
+}
+
 /// Everything about tensors of one precision.
 pub struct Tensors {
     pub graph: Graph,
@@ -101,6 +112,7 @@ pub struct Tensors {
     pub statistics: Statistics,
     pub trace: Vec<Traced>,
     pub unfused: bool,
+    pub products: Products,
 }
 
 impl Tensors {
@@ -116,6 +128,7 @@ impl Tensors {
             statistics: Statistics::default(),
             trace: Vec::new(),
             unfused: false,
+            products: Products::default(),
         }
     }
 
@@ -131,7 +144,7 @@ impl Tensors {
     pub fn set_like(&mut self, other: &Self) {
         self.router.set(other.router.mode(), other.router.model());
         self.router.set_advantage(other.router.advantage());
-        self.unfused = other.unfused;
+        (self.unfused, self.products) = (other.unfused, other.products);
         self.set_cap(other.pools[0].cap);
     }
 
@@ -193,7 +206,7 @@ impl Tensors {
         let leaves = request.leaves.clone();
         let places: Vec<u8> = leaves.iter().map(|&leaf| self.places_of(leaf)).collect();
         request.key.extend(places.iter().map(|&place| u64::from(place)));
-        request.key.extend([u64::from(self.unfused), self.router.version()]);
+        request.key.extend([u64::from(self.unfused), self.products as u64, self.router.version()]);
         self.statistics.evaluations += 1;
         self.clock += 1;
         if self.plans.contains_key(&request.key) {
@@ -217,7 +230,13 @@ impl Tensors {
         for (step, (place, reason)) in compiled.plan.steps.iter().zip(&compiled.route.steps) {
             let place = if *place == Place::Cpu && devices.cpu.is_some() { "cpu" } else { devices.main.backend() };
             let (elements, operations) = (step.work.elements, step.work.operations);
-            self.trace.push(Traced { what: step.what.clone(), place, reason: reason.clone(), elements, operations });
+            let library = match step.launches[0].multiplied.filter(|_| place == devices.main.backend()) {
+                Some(multiplied) if multiplied.form.coarse => " (library, TF32)",
+                Some(_) => " (library)",
+                None => "",
+            };
+            let what = format!("{}{library}", step.what);
+            self.trace.push(Traced { what, place, reason: reason.clone(), elements, operations });
         }
         let numbers = request.numbers.iter().map(|(_, value)| *value).collect();
         Ok(Evaluation::new(request.key, wanted, read, held, storages, numbers, compiled.plan.buffers.len()))
@@ -243,12 +262,29 @@ impl Tensors {
         storage
     }
 
+    fn has_products(&self, request: &Request) -> bool {
+        request.order.iter().any(|&node| matches!(self.graph.entry(node).op, Op::Product(_)))
+    }
+
     fn compile(&mut self, devices: &mut Devices, request: &Request, outputs: &[Node], places: &[u8]) -> Result<(), Error> {
-        let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits() }];
+        let multiplies = self.products != Products::Own && self.has_products(request) && devices.main.multiplies();
+        // The library finishes products in single precision alone.
+        let library =
+            multiplies.then(|| Library { finishes: devices.main.precision() == Precision::F32, coarse: self.products == Products::Tf32 });
+        let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits(), library }];
         if let Some(cpu) = &devices.cpu {
-            targets.push(Target { cpu: true, limits: cpu.limits() });
+            targets.push(Target { cpu: true, limits: cpu.limits(), library: None });
         }
-        let plan = plan(&self.graph, request, outputs, &targets, self.unfused)?;
+        let mut plan = plan(&self.graph, request, outputs, &targets, self.unfused)?;
+        let forms: Vec<Form> = plan.steps.iter().filter_map(|step| Some(step.launches[0].multiplied?.form)).collect();
+        for form in forms {
+            // What it has no algorithm for, our kernels do.
+            if !devices.main.prepare_product(&form)? {
+                targets[0].library = None;
+                plan = self::plan(&self.graph, request, outputs, &targets, self.unfused)?;
+                break;
+            }
+        }
         let sizes: Vec<u32> = request.leaves.iter().map(|&leaf| self.graph.size(leaf)).collect();
         for elements in plan.buffers.iter().map(|buffer| buffer.elements).chain(sizes.iter().copied()) {
             let (bytes, limit) = (u64::from(elements) * devices.main.precision().bytes(), devices.main.limits().binding_bytes);
@@ -263,7 +299,11 @@ impl Tensors {
         let mut kernels = Vec::with_capacity(plan.steps.len());
         for (step, (place, _)) in plan.steps.iter().zip(&route.steps) {
             let launch = &step.launches[*place as usize];
-            kernels.extend(devices.at(*place).kernels(std::slice::from_ref(&launch.source))?);
+            let of_step = match &launch.kernel {
+                Some(kernel) => devices.at(*place).kernels(std::slice::from_ref(&kernel.source))?.first().copied(),
+                None => None,
+            };
+            kernels.push(of_step);
         }
         if self.plans.len() >= MOST_PLANS
             && let Some(oldest) = self.plans.iter().min_by_key(|(_, compiled)| compiled.used).map(|(key, _)| key.clone())

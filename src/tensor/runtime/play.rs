@@ -1,10 +1,10 @@
 //! Evaluations on their way: recordings for consecutive steps of one device, and what is brought from one to the other.
 
 use super::{Compiled, Devices, Place, Stored, Tensors};
-use crate::device::{Command, Dispatch, Kind, Recording, Slice, binding};
+use crate::device::{Command, Dispatch, Kind, Multiply, Recording, Slice, binding};
 use crate::error::Error;
 use crate::tensor::graph::{Data, Node, Storage};
-use crate::tensor::plan::Ref;
+use crate::tensor::plan::{Kernel, Multiplied, Ref};
 use crate::tensor::pool::{Block, Pool};
 use std::collections::HashMap;
 
@@ -326,15 +326,23 @@ impl Tensors {
             bindings[slot] = Some(Slice { buffer: block.buffer, offset: 0, len: elements.max(1) });
         }
         let launch = &step.launches[place as usize];
-        if let (Some((offset, len)), Some(block)) = (launch.table, compiled.tables[place as usize]) {
-            bindings[binding::INDEX] = Some(Slice { buffer: block.buffer, offset, len });
-        }
         if let (Some((offset, len)), Some(block)) = (step.constants, compiled.constants[place as usize]) {
             bindings[binding::DATA] = Some(Slice { buffer: block.buffer, offset, len });
         }
-        if launch.count > 0 {
-            let kernel = compiled.kernels[number];
-            recording.push(Command::Dispatch(Dispatch { kernel, bindings, count: launch.count, single_group: false, words: launch.words }));
+        if let Some(Multiplied { form, factors, out, bias }) = launch.multiplied
+            && let [Some(left), Some(right), Some(out)] = [factors[0], factors[1], out].map(|slot| bindings[slot])
+        {
+            let bias = bias.and_then(|slot| bindings[slot]);
+            recording.push(Command::Multiply(Multiply { form, left, right, out, bias }));
+        }
+        if let (Some(kernel), Some(id)) = (&launch.kernel, compiled.kernels[number])
+            && kernel.count > 0
+        {
+            if let (Some((offset, len)), Some(block)) = (kernel.table, compiled.tables[place as usize]) {
+                bindings[binding::INDEX] = Some(Slice { buffer: block.buffer, offset, len });
+            }
+            let Kernel { count, words, .. } = *kernel;
+            recording.push(Command::Dispatch(Dispatch { kernel: id, bindings, count, single_group: false, words }));
         }
         for (buffer, blocks) in compiled.plan.buffers.iter().zip(&mut evaluation.buffers) {
             if buffer.last as usize == number && !buffer.stays {

@@ -19,6 +19,11 @@ export interface TensorSettings {
   readonly poolBytes?: number;
   /** Whether elementwise operations are fused, as they are unless told. To compare. */
   readonly fused?: boolean;
+  /**
+   * Who multiplies matrices on CUDA. `"library"` (the default): cuBLASLt, where the machine has it. `"tf32"`: the same, and factors in f32 may be rounded to 10 bits (relative errors of about 1e-3),
+   * which tensor cores multiply several times as fast. `"own"`: the kernels that WebGPU has. Elsewhere it is always our kernels; `lw.tensorTrace()` tells.
+   */
+  readonly products?: "library" | "tf32" | "own";
 }
 
 /** How tensors' operations are routed. */
@@ -58,8 +63,9 @@ export class Routing {
 
   set(settings: TensorSettings): void {
     const what = "lw.tensors(settings)";
-    mustHaveOnly(settings, ["routing", "model", "advantage", "poolBytes", "fused"], what);
+    mustHaveOnly(settings, ["routing", "model", "advantage", "poolBytes", "fused", "products"], what);
     mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
+    mustBeOneOf(`${what}: products`, settings.products, ["library", "tf32", "own"]);
     mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
     mustBeBetween(`${what}: advantage`, settings.advantage, 0, Infinity, true);
     const model = settings.model === undefined ? undefined : checkedModel(what, settings.model);
