@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::kernel::block::PRODUCT_ROWS;
 use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
 use crate::tensor::graph::{Node, Op, elements};
+use crate::tensor::half;
 use crate::tensor::view::View;
 use std::collections::{HashMap, HashSet};
 
@@ -37,15 +38,15 @@ impl Fuser<'_> {
         let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
         for (number, draft) in (0u32..).zip(&self.drafts) {
-            let mut buffer = |elements: u32| {
-                plan.buffers.push(Buffer { elements, first: number, last: number, stays: false });
+            let mut buffer = |elements: u32, half: bool| {
+                plan.buffers.push(Buffer { elements, half, first: number, last: number, stays: false });
                 Ref::Buffer(plan.buffers.len() as u32 - 1)
             };
             let step = match draft.start {
                 Start::Special { node } => {
                     // Every result has a buffer, also one that nobody asked for.
                     let results: Vec<Ref> =
-                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0))).collect();
+                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false)).collect();
                     places.insert(node, results[0]);
                     places.extend(self.parts(node).map(|(part, number)| (part, results[number as usize])));
                     let inputs: Vec<Ref> = self.graph.entry(node).inputs.iter().map(|&input| places[&self.base(input)]).collect();
@@ -53,7 +54,8 @@ impl Fuser<'_> {
                 }
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
-                    places.extend(members.iter().map(|&member| (member, buffer(self.graph.size(member)))).collect::<Vec<_>>());
+                    let made = |&member: &Node| (member, buffer(self.graph.size(member), self.graph.entry(member).half));
+                    places.extend(members.iter().map(made).collect::<Vec<_>>());
                     self.step(draft, &members, &mut plan, &places)?
                 }
             };
@@ -84,7 +86,9 @@ impl Fuser<'_> {
     fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Result<Step, Error> {
         let reads = draft.reads();
         let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
+        let is_half = |node: &Node| self.graph.entry(*node).half;
         let source_of = |origin: &Origin| match origin {
+            Origin::Tensor(node) if is_half(node) => Source::Half(slots[node]),
             Origin::Tensor(node) => Source::Slot(slots[node]),
             Origin::Address => Source::Address,
             Origin::One => Source::One,
@@ -95,6 +99,7 @@ impl Fuser<'_> {
         let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
         match &draft.start {
             Start::Nothing | Start::Special { .. } => {}
+            Start::Halves => words[0] = size,
             Start::Reduction { node, fold, prologue, axes } => {
                 let shape = self.graph.shape(self.graph.entry(*node).inputs[0]);
                 let kept = (0..).zip(shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size);
@@ -113,7 +118,8 @@ impl Fuser<'_> {
             }
             Start::Product { node, groups, factors: [left, right] } => {
                 let sizes = [groups.batch, groups.rows, groups.depth, groups.columns];
-                let layout = layout::product(&left.1, &right.1, sizes, [slots[&left.0], slots[&right.0]]);
+                let slots = [left.0, right.0].map(|node| (slots[&node], is_half(&node)));
+                let layout = layout::product(&left.1, &right.1, sizes, slots);
                 let shape = self.graph.shape(*node);
                 let (first, second) = (groups.batch, groups.batch + groups.rows);
                 let of = |sizes: &[u32]| elements(sizes).unwrap_or(0);
@@ -130,15 +136,18 @@ impl Fuser<'_> {
         let stores: Vec<Expr> = members.iter().map(|node| draft.values[node]).collect();
         let program = draft.stage.program(&stores, numbers.len() as u32);
         work.operations += f64::from(size) * program.instructions.len() as f64;
-        work.elements = reads.iter().chain(members).map(|&node| f64::from(self.graph.size(node))).sum();
+        let moved = || reads.iter().chain(members).map(|&node| (node, f64::from(self.graph.size(node))));
+        work.elements = moved().map(|(_, size)| size).sum();
+        work.halves = moved().filter(|(node, _)| is_half(node)).map(|(_, size)| size).sum();
         numbers.extend(&draft.stage.numbers);
         let outputs = members.iter().map(|node| slots[node]).collect();
         let finish = KernelStage { rank: layout.rank(), views: layout.views, program, outputs };
         let what = self.what(draft);
-        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish };
+        let halves = matches!(draft.start, Start::Halves);
+        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish, halves };
         let mut launches = Vec::with_capacity(self.targets.len());
         for (target, table) in self.targets.iter().zip(&mut plan.tables) {
-            let mut count = size;
+            let mut count = if halves { half::words(size) } else { size };
             if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
                 *folding = target.folding(&prologue.stage, outer, size, each);
                 if *folding == Folding::Group {
@@ -179,6 +188,7 @@ impl Fuser<'_> {
     fn what(&self, draft: &Draft) -> String {
         let anchor = match &draft.start {
             Start::Nothing | Start::Special { .. } => None,
+            Start::Halves => Some("f16"),
             Start::Reduction { fold, .. } => Some(match fold {
                 Fold::Sum => "sum",
                 Fold::Max => "max",
