@@ -253,7 +253,11 @@ fn threads_and_rows_apart_give_the_same_bits() {
 #[test]
 fn nothing_summed_is_zero_and_what_is_not_finite_stays_in_its_row_and_column() {
     let mut c = poisoned::<f32>(6);
-    multiply(Factor { values: Values::Reals(&[]), rows: &[0; 2], columns: &[] }, Factor { values: Values::Reals(&[]), rows: &[], columns: &[0; 3] }, &mut c);
+    multiply(
+        Factor { values: Values::Reals(&[]), rows: &[0; 2], columns: &[] },
+        Factor { values: Values::Reals(&[]), rows: &[], columns: &[0; 3] },
+        &mut c,
+    );
     assert_eq!(c, [0.0; 6]);
 
     let mut random = Random::new("nothing_summed_is_zero");

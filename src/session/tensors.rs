@@ -158,8 +158,8 @@ impl Session {
     pub fn tensor_halves(&mut self, values: Reals, shape: &[u32]) -> Result<Vec<u32>, Error> {
         Self::counted(values.len(), shape)?;
         let words = match values {
-            Reals::F32(values) => half::packed(values.iter().copied()),
-            Reals::F64(values) => half::packed(values.iter().map(|&value| value as f32)),
+            Reals::F32(values) => half::packed(values.iter().map(|&value| half::rounded(value))),
+            Reals::F64(values) => half::packed(values.iter().map(|&value| half::rounded_double(value))),
         };
         let graph = &mut self.tensors(false)?.graph;
         let node = graph.stored(Data::Halves(words, values.len() as u32), shape.to_vec());

@@ -3,9 +3,7 @@
 //! Rounding is on the bits, by integers alone, as in `shaders/half.wgsl`: the same bits on every device.
 
 use crate::real::Real;
-
-/// The largest half.
-pub const LARGEST: f32 = 65504.0;
+use std::cmp::Ordering;
 
 /// The nearest half, of two the one whose last bit is 0: infinity beyond the largest, and of a NaN the bits that there is room for.
 #[inline(always)]
@@ -28,6 +26,17 @@ pub fn rounded(x: f32) -> u16 {
     (half | bits >> 16 & 0x8000) as u16
 }
 
+/// The same of f64, rounded once: by way of f32, where what is lost goes into the last bit, so that no tie is made.
+pub fn rounded_double(x: f64) -> u16 {
+    let near = x as f32;
+    let bits = near.to_bits();
+    rounded(f32::from_bits(match f64::from(near).abs().partial_cmp(&x.abs()) {
+        Some(Ordering::Less) => bits | 1,
+        Some(Ordering::Greater) if bits & 1 == 0 => bits - 1,
+        _ => bits,
+    }))
+}
+
 /// What a half stands for.
 #[inline(always)]
 pub fn value(half: u16) -> f32 {
@@ -43,11 +52,11 @@ pub const fn words(halves: u32) -> u32 {
     halves.div_ceil(2)
 }
 
-/// Rounds numbers to halves; beside the last of an odd number of them there is a 0.
-pub fn packed(values: impl ExactSizeIterator<Item = f32>) -> Vec<u32> {
-    let mut words = vec![0; values.len().div_ceil(2)];
-    for (place, value) in values.enumerate() {
-        words[place / 2] |= u32::from(rounded(value)) << (16 * (place % 2));
+/// Halves in words; beside the last of an odd number of them there is a 0.
+pub fn packed(halves: impl ExactSizeIterator<Item = u16>) -> Vec<u32> {
+    let mut words = vec![0; halves.len().div_ceil(2)];
+    for (place, half) in halves.enumerate() {
+        words[place / 2] |= u32::from(half) << (16 * (place % 2));
     }
     words
 }

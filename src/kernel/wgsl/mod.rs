@@ -58,12 +58,7 @@ fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], t
 }
 
 /// The bindings, of which some have words though others' are reals, and the functions that programs call.
-fn write_declarations(
-    programs: &[&Program],
-    access: &[Access],
-    has_words: impl Fn(usize) -> bool,
-    text: &mut String,
-) -> std::fmt::Result {
+fn write_declarations(programs: &[&Program], access: &[Access], has_words: impl Fn(usize) -> bool, text: &mut String) -> std::fmt::Result {
     for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,

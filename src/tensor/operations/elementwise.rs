@@ -2,6 +2,7 @@
 
 use super::super::formula::{Formula, known};
 use super::super::graph::{Graph, Node, Op};
+use super::super::half;
 use super::super::view::Movement;
 use super::refuse;
 use crate::error::Error;
@@ -115,6 +116,11 @@ impl Graph {
             return Ok(node);
         }
         let shape = entry.shape.clone();
+        // A number may be an f64's, which is not to be rounded twice.
+        let node = match entry.op {
+            Op::Constant(value) => self.constant(half::value(half::rounded_double(value)).into(), &shape),
+            _ => node,
+        };
         Ok(self.add(Op::Half, vec![node], shape))
     }
 

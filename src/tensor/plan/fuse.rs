@@ -24,9 +24,20 @@ pub(super) enum Start {
     Nothing,
     /// Nothing; what is made is rounded to halves.
     Halves,
-    Reduction { node: Node, fold: Fold, prologue: Prologue, axes: Vec<u32> },
-    Product { node: Node, groups: Groups, factors: [(Node, View); 2] },
-    Special { node: Node },
+    Reduction {
+        node: Node,
+        fold: Fold,
+        prologue: Prologue,
+        axes: Vec<u32>,
+    },
+    Product {
+        node: Node,
+        groups: Groups,
+        factors: [(Node, View); 2],
+    },
+    Special {
+        node: Node,
+    },
 }
 
 /// A kernel while it is being made.

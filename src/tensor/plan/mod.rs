@@ -12,7 +12,7 @@ mod steps;
 
 use super::graph::{Graph, Node, Op, Special};
 use super::half;
-use crate::device::{Kind, KernelSource, Limits};
+use crate::device::{KernelSource, Kind, Limits};
 use crate::error::Error;
 use std::collections::HashMap;
 

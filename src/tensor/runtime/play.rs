@@ -208,9 +208,7 @@ impl Tensors {
                     let stored = &self.storages[&evaluation.leaves[leaf as usize].1];
                     (stored.blocks[from as usize], stored.len)
                 }
-                Ref::Buffer(buffer) => {
-                    (evaluation.buffers[buffer as usize][from as usize], compiled.plan.buffers[buffer as usize].size())
-                }
+                Ref::Buffer(buffer) => (evaluation.buffers[buffer as usize][from as usize], compiled.plan.buffers[buffer as usize].size()),
             };
             let is_first_kind = |block: &Block| sources.first().is_none_or(|(first, _)| first.kind == block.kind);
             let Some(source) = block.filter(is_first_kind) else { continue };
