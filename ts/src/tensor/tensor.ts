@@ -21,13 +21,13 @@ export type ValuesOf<D extends DType> = D extends "f64" ? F64 : F32;
 /** Rows to be gathered, or labels: a tensor, best one of `lw.indices`, or whole numbers. */
 export type RowNumbers<D extends DType = "f32"> = Kept<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
 
-/** Any at all. @internal */
+/** Any at all. */
 export type AnyTensor = Kept<DType>;
 
 /** A tensor to be computed with in `D`, however it is kept. */
 export type Kept<D extends DType = "f32"> = Tensor<D, Storage>;
 
-/** What a tensor is computed with. @internal */
+/** What a tensor is computed with. */
 export type ComputedWith<T extends AnyTensor> = T extends Tensor<infer D, Storage> ? D : never;
 
 /** A tensor that is kept as halves: two bytes an element. Operations take it for one of f32, and their results are of f32. */
