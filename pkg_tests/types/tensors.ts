@@ -100,12 +100,13 @@ export async function halves(lw: Engine, a: Tensor, d: Tensor<"f64">) {
   const arrays = [lw.arrays.allocate([2], { dtype: "f16" })], list: readonly Storage[] = ["f16", "f32", "f64"];
   is<Same<typeof arrays, DeviceArray<"f32", "f16">[]>>();
   lw.arrays.add(arrays[0]!, lw.arrays.allocate([2]), arrays[0]!);
+  is<Same<(typeof arrays)[0]["precision"], "f32">>();
   // @ts-expect-error halves do not mix with f64
   kept.add(d);
   // @ts-expect-error nor the other way round
   d.matmul(kept);
   // @ts-expect-error nor in a function
-  concat([d, kept]);
+  attention(kept, kept, d);
   // @ts-expect-error tensors of f64 are not kept as halves
   d.cast("f16");
   // @ts-expect-error nor computed with in another precision

@@ -6,7 +6,7 @@ import type { Floats } from "../arrays.js";
 import type { Backend } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { mustGoTogether } from "./apply.js";
+import { computedWith, mustGoTogether } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { HalfOptions, TensorMaker, TensorOptions } from "./make.js";
 import { elementsOf, shown, type ReduceOptions, type Sizes } from "./shapes.js";
@@ -16,12 +16,15 @@ import type { AnyTensor, DType, Kept, Storage, Tensor, ValuesOf } from "./tensor
 export class DeviceArray<D extends DType = "f32", S extends Storage = D> implements Disposable {
   readonly shape: Sizes;
   readonly dtype: S;
+  /** What its elements are computed with, however they are kept. */
+  readonly precision: D;
   #tensor: Tensor<D, S> | undefined;
 
   /** @internal */
   constructor(tensor: Tensor<D, S>) {
     this.shape = tensor.shape;
     this.dtype = tensor.dtype;
+    this.precision = computedWith(tensor.dtype) as D;
     this.#tensor = tensor;
   }
 
