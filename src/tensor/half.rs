@@ -1,6 +1,6 @@
 //! Halves (IEEE 754 binary16): how numbers are kept, two in a word, the first of them in its low bits. Nothing is computed with them.
 //!
-//! Rounding is on the bits, by integers alone, as in `shaders/half.wgsl`: the same bits on every device.
+//! Rounding is on the bits, and gives those that `shaders/half.wgsl` gives: the same on every device.
 
 use crate::real::Real;
 use std::cmp::Ordering;
@@ -10,19 +10,15 @@ use std::cmp::Ordering;
 pub fn rounded(x: f32) -> u16 {
     let bits = x.to_bits();
     let magnitude = bits & 0x7fff_ffff;
-    let half = if magnitude > 0x7f80_0000 {
-        0x7e00 | magnitude >> 13 & 0x3ff
-    } else if magnitude >= 0x477f_f000 {
-        // From 65520 on, which is as near to infinity as to the largest.
-        0x7c00
-    } else if magnitude >= 0x3880_0000 {
-        (magnitude - 0x3800_0000 + 0xfff + (magnitude >> 13 & 1)) >> 13
-    } else {
-        // Below 2⁻¹⁴ halves are 2⁻²⁴ apart.
-        let shift = (126 - (magnitude >> 23)).min(25);
-        let significand = magnitude & 0x7f_ffff | 0x80_0000;
-        (significand + (1 << (shift - 1)) - 1 + (significand >> shift & 1)) >> shift
-    };
+    // All that it may be, of which one is chosen: lanes of a vector do the same.
+    let normal = magnitude.wrapping_sub(0x3800_0000).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+    // Below 2⁻¹⁴ halves are 2⁻²⁴ apart, as numbers from ½ on are: a sum with ½ rounds to that.
+    let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+    let nan = 0x7e00 | magnitude >> 13 & 0x3ff;
+    let half = if magnitude < 0x3880_0000 { small } else { normal };
+    // From 65520 on, which is as near to infinity as to the largest.
+    let half = if magnitude >= 0x477f_f000 { 0x7c00 } else { half };
+    let half = if magnitude > 0x7f80_0000 { nan } else { half };
     (half | bits >> 16 & 0x8000) as u16
 }
 
@@ -43,7 +39,7 @@ pub fn value(half: u16) -> f32 {
     let bits = u32::from(half);
     let magnitude = (bits & 0x7fff) << 13;
     let rebased = magnitude + if magnitude >= 0x0f80_0000 { 0x7000_0000 } else { 0x3800_0000 };
-    let small = ((bits & 0x3ff) as f32 * (1.0 / 16_777_216.0)).to_bits();
+    let small = ((bits & 0x3ff) as i32 as f32 * (1.0 / 16_777_216.0)).to_bits();
     f32::from_bits(if magnitude < 0x0080_0000 { small } else { rebased } | (bits & 0x8000) << 16)
 }
 
@@ -59,6 +55,18 @@ pub fn packed(halves: impl ExactSizeIterator<Item = u16>) -> Vec<u32> {
         words[place / 2] |= u32::from(half) << (16 * (place % 2));
     }
     words
+}
+
+/// The same of numbers, rounded.
+pub fn pack<R: Real>(numbers: &[R], words: &mut [u32]) {
+    let half = |number: &R| u32::from(rounded(number.to_f64() as f32));
+    let (pairs, last) = numbers.as_chunks::<2>();
+    for (word, [first, second]) in words.iter_mut().zip(pairs) {
+        *word = half(first) | half(second) << 16;
+    }
+    if let ([number], Some(word)) = (last, words.get_mut(pairs.len())) {
+        *word = half(number);
+    }
 }
 
 /// The half at an address, as a number.

@@ -134,7 +134,7 @@ impl FusedProgram {
             let elements = 2 * first..count.min(2 * (first + words.len()));
             let mut numbers = vec![R::ZERO; elements.len()];
             self.finish_part(memory, None, Part { items: elements, targets: vec![&mut numbers] });
-            words.copy_from_slice(&half::packed(numbers.iter().map(|number| half::rounded(number.to_f64() as f32))));
+            half::pack(&numbers, words);
         });
     }
 
