@@ -97,7 +97,7 @@ fn casts_have_the_same_bits_on_every_device() {
 #[test]
 fn every_half_is_read_exactly() {
     for mut bench in benches_of_halves() {
-        let words: Vec<u32> = (0..1 << 15).map(|k| 2 * k | (2 * k + 1) << 16).collect();
+        let words: Vec<u32> = (0..1 << 15).map(|k| (2 * k) | ((2 * k + 1) << 16)).collect();
         let all = bench.graph().stored(Data::Halves(words, 1 << 16), vec![256, 256]);
         bench.graph().hold(all);
         let wide = bench.graph().widened(all);
