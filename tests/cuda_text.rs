@@ -2,9 +2,16 @@
 //!
 //! `LEASTWISE_BLESS=1 cargo test --features cuda --test cuda_text` writes the golden files anew.
 
-use leastwise::device::Precision;
+#[path = "../native_cuda/writer/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod cuda_on_host;
+
 use leastwise::device::cuda::written;
+use leastwise::device::{Limits, PARAM_WORDS, Params, Precision, binding};
 use leastwise::kernel::Fixed;
+use leastwise::tensor::graph::{Data, Graph, Node};
+use leastwise::tensor::half;
+use leastwise::tensor::plan::{Ref, Request, Target, plan};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -68,4 +75,77 @@ fn every_kernel_is_valid_cpp_in_both_precisions() {
         let output = output.unwrap_or_else(|error| panic!("this test needs a C++ compiler ({compiler}; set CXX for another): {error}"));
         assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// The words of a tensor that one kernel makes of stored ones, played by the host: leaves in their order.
+fn played(name: &str, graph: &Graph, output: Node, leaves: &[Vec<u32>]) -> Vec<u32> {
+    let limits = Limits { group_size: 64, ..Limits::WEBGPU };
+    let request = Request::new(graph, &[output]);
+    let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None }], false).expect("a plan");
+    let [step] = &plan.steps[..] else { panic!("{name} is {} kernels", plan.steps.len()) };
+    let launch = step.launches[0].kernel.as_ref().expect("a kernel");
+    let kernel = written(&launch.source.texts[0].wgsl, Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
+    let groups = launch.count.div_ceil(limits.group_size);
+    let params =
+        Params { count: launch.count, grid_width: groups * limits.group_size, zero: 0, group_count: groups, words: [0; PARAM_WORDS] };
+    let written_to = plan.buffers[0].size() as usize;
+    let buffers: Vec<Vec<u32>> = kernel
+        .parameters
+        .iter()
+        .map(|parameter| match *parameter {
+            wgsl_cuda::Parameter::Uniform { .. } => bytemuck::cast::<Params, [u32; 16]>(params).to_vec(),
+            wgsl_cuda::Parameter::Storage { binding: slot, .. } if slot as usize == binding::INDEX => plan.tables[0].clone(),
+            wgsl_cuda::Parameter::Storage { binding: slot, .. } => {
+                let bound = step.bindings.iter().find(|(known, _)| *known == slot as usize).expect("what is bound");
+                match bound.1 {
+                    Ref::Leaf(leaf) => leaves[leaf as usize].clone(),
+                    // What nobody writes shows.
+                    Ref::Buffer(_) => vec![0xdead_beef; written_to],
+                }
+            }
+        })
+        .collect();
+    let stored = cuda_on_host::play(name, &kernel, [groups, 1, 1], &buffers);
+    let place = kernel.parameters.iter().position(|parameter| match *parameter {
+        wgsl_cuda::Parameter::Storage { binding: slot, .. } => step.bindings.contains(&(slot as usize, Ref::Buffer(0))),
+        wgsl_cuda::Parameter::Uniform { .. } => false,
+    });
+    stored[place.expect("a result")].clone()
+}
+
+/// Kernels that round to halves and read them, elementwise and in a product: the bits of the CPU.
+#[test]
+fn kernels_of_halves_have_the_same_bits_as_cuda() {
+    let numbers: Vec<f32> = (0..0x7c00u16)
+        .flat_map(|bits| {
+            let [low, high] = [bits, bits + 1].map(half::value);
+            let middle = if high.is_finite() { (low + high) / 2.0 } else { 65520.0 };
+            [middle.next_down(), -middle, middle.next_up()]
+        })
+        .chain([f32::INFINITY, f32::NAN, -0.0, 1e-45, f32::MIN_POSITIVE])
+        .collect();
+    let mut graph = Graph::default();
+    let x = graph.stored(Data::Singles(std::sync::Arc::new(numbers.clone())), vec![numbers.len() as u32]);
+    let rounded = graph.half(x).unwrap();
+    let words = played("rounded_halves", &graph, rounded, &[numbers.iter().map(|number| number.to_bits()).collect()]);
+    assert_eq!(words, half::packed(numbers.iter().map(|&number| half::rounded(number))));
+    assert_eq!(numbers.len() % 2, 1, "the last word has one");
+
+    let all = half::packed(0..u16::MAX);
+    let kept = graph.stored(Data::Halves(all.clone(), u16::MAX.into()), vec![u16::MAX.into()]);
+    let wide = graph.widened(kept);
+    let found = played("widened_halves", &graph, wide, &[all]);
+    assert!(found.iter().zip(0..u16::MAX).all(|(found, bits)| *found == half::value(bits).to_bits()));
+
+    // A product of small whole numbers is exact in any order.
+    let (m, k, n) = (5, 37, 3);
+    let value = |i: u32| f64::from(i * 7 % 11) - 5.0;
+    let of = |count: u32| half::packed((0..count).map(|i| half::rounded_double(value(i))).collect::<Vec<_>>().into_iter());
+    let (left, right) = (of(m * k), of(k * n));
+    let a = graph.stored(Data::Halves(left.clone(), m * k), vec![m, k]);
+    let b = graph.stored(Data::Halves(right.clone(), k * n), vec![k, n]);
+    let product = graph.matmul(a, b).unwrap();
+    let found = played("product_of_halves", &graph, product, &[left, right]);
+    let entry = |i: u32| (0..k).map(|l| value(i / n * k + l) * value(l * n + i % n)).sum::<f64>() as f32;
+    assert_eq!(found, (0..m * n).map(|i| entry(i).to_bits()).collect::<Vec<_>>());
 }

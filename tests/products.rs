@@ -2,7 +2,7 @@
 
 use leastwise::kernel::block::Instructions;
 use leastwise::real::Real;
-use leastwise::tensor::product::{DEPTH, Factor, multiply, multiply_with};
+use leastwise::tensor::product::{DEPTH, Factor, Values, multiply, multiply_with};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Numbers that are new in every run unless `LEASTWISE_TEST_SEED` is set.
@@ -92,7 +92,7 @@ impl<R: Real> Matrix<R> {
     }
 
     fn factor(&self) -> Factor<'_, R> {
-        Factor { values: &self.values, rows: &self.rows, columns: &self.columns }
+        Factor { values: Values::Reals(&self.values), rows: &self.rows, columns: &self.columns }
     }
 
     fn at(&self, i: usize, j: usize) -> f64 {
@@ -253,7 +253,11 @@ fn threads_and_rows_apart_give_the_same_bits() {
 #[test]
 fn nothing_summed_is_zero_and_what_is_not_finite_stays_in_its_row_and_column() {
     let mut c = poisoned::<f32>(6);
-    multiply(Factor { values: &[], rows: &[0; 2], columns: &[] }, Factor { values: &[], rows: &[], columns: &[0; 3] }, &mut c);
+    multiply(
+        Factor { values: Values::Reals(&[]), rows: &[0; 2], columns: &[] },
+        Factor { values: Values::Reals(&[]), rows: &[], columns: &[0; 3] },
+        &mut c,
+    );
     assert_eq!(c, [0.0; 6]);
 
     let mut random = Random::new("nothing_summed_is_zero");
@@ -275,8 +279,8 @@ fn panics(a: Factor<f32>, b: Factor<f32>, len: usize) -> bool {
 #[test]
 fn what_does_not_fit_panics() {
     let values = [1.0; 12];
-    let a = Factor { values: &values, rows: &[0, 4, 8], columns: &[0, 1, 2, 3] };
-    let b = Factor { values: &values, rows: &[0, 3, 6, 9], columns: &[0, 1, 2] };
+    let a = Factor { values: Values::Reals(&values), rows: &[0, 4, 8], columns: &[0, 1, 2, 3] };
+    let b = Factor { values: Values::Reals(&values), rows: &[0, 3, 6, 9], columns: &[0, 1, 2] };
     assert!(!panics(a, b, 9));
     assert!(panics(a, b, 10));
     assert!(panics(a, a, 12));

@@ -4,7 +4,7 @@
 
 use leastwise::kernel::block::{Instructions, Task};
 use leastwise::real::Real;
-use leastwise::tensor::product::{Factor, multiply_with};
+use leastwise::tensor::product::{Factor, Values, multiply_with};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -64,7 +64,10 @@ fn measure<R: Real>(name: &str, instructions: Instructions, peak: f64) {
         let (a, b) = (numbers::<R>(m * k, 1), numbers::<R>(k * n, 2));
         let [a_rows, b_rows] = [(m, k), (k, n)].map(|(rows, stride)| (0..rows).map(|i| (i * stride) as u32).collect::<Vec<_>>());
         let [a_columns, b_columns] = [k, n].map(|columns| (0..columns as u32).collect::<Vec<_>>());
-        let [a, b] = [Factor { values: &a, rows: &a_rows, columns: &a_columns }, Factor { values: &b, rows: &b_rows, columns: &b_columns }];
+        let [a, b] = [
+            Factor { values: Values::Reals(&a), rows: &a_rows, columns: &a_columns },
+            Factor { values: Values::Reals(&b), rows: &b_rows, columns: &b_columns },
+        ];
         let mut c = vec![R::ZERO; m * n];
         let operations = (2 * m * k * n) as f64;
         let runs = (2e10 / operations).clamp(10.0, 1000.0) as usize;

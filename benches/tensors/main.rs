@@ -117,6 +117,31 @@ fn main() {
         let sum = bench.time(|graph| graph.reduce("sum", Fold::Sum, x, axes, false).expect("a sum")) - idle;
         println!("sum of {name} of {len}: {sum:.3} ms, {:.0} GB/s", gigabytes(1.0, sum));
     }
+    let wide = if is_cpu { 1024 } else { 4096 };
+    let (weights, vector) = (bench.tensor(&[wide, wide]), bench.tensor(&[wide]));
+    if bytes == 4 {
+        let halves = bench.tensors.graph.half(weights).expect("a tensor");
+        let (kept, large) = (bench.tensors.graph.hold(halves), bench.tensors.graph.half(x).expect("a tensor"));
+        let large = bench.tensors.graph.hold(large);
+        bench.run(&[kept, large], &[]);
+        // Read once and written once, or read once: half of the bytes where halves are.
+        for (name, matrix, long, each) in [("f32", weights, x, 4.0), ("f16", kept, large, 2.0)] {
+            let product = bench.time(|graph| graph.matmul(matrix, vector).expect("a product")) - idle;
+            let rate = each * f64::from(wide) * f64::from(wide) / product / 1e6;
+            println!("matrix of {name}, {wide}², times a vector: {product:.4} ms, {rate:.0} GB/s");
+            let gathered = bench.time(|graph| graph.reduce("sum", Fold::Sum, long, &[1.0], false).expect("a sum")) - idle;
+            println!("sum of rows of {len} of {name}: {gathered:.3} ms, {:.0} GB/s", gigabytes(each / 4.0, gathered));
+            let copied = bench.time(|graph| match each {
+                4.0 => graph.apply("neg", &[long]).expect("a tensor"),
+                _ => {
+                    let turned = graph.apply("neg", &[long]).expect("a tensor");
+                    graph.half(turned).expect("a tensor")
+                }
+            });
+            println!("neg of {len} of {name}: {:.3} ms, {:.0} GB/s", copied - idle, gigabytes(each / 2.0, copied - idle));
+        }
+        [kept, large].into_iter().for_each(|node| bench.tensors.graph.release(node));
+    }
     let soft = bench.time(|graph| graph.softmax(x, 1.0).expect("a tensor")) - idle;
     println!("softmax of rows of {len}: {soft:.3} ms, {:.0} GB/s of two passes", gigabytes(2.0, soft));
     let norm = bench.time(|graph| graph.layer_norm(x, None, None, 1e-5).expect("a tensor")) - idle;

@@ -1,6 +1,6 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
 import { attention, concat, conv2d, crossEntropy, exp, grad, init, map, maxPool2d, select, stack, where } from "leastwise";
-import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, Memory, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
+import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
 
@@ -64,7 +64,7 @@ export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
   // @ts-expect-error names are no sizes
   lw.zeros(["2"]);
   // @ts-expect-error there is no such type of number
-  lw.tensor([1], [1], { dtype: "f16" });
+  lw.tensor([1], [1], { dtype: "bf16" });
   // @ts-expect-error random numbers need a seed
   lw.random([2], {});
   // @ts-expect-error a deviation is a normal distribution's
@@ -73,6 +73,55 @@ export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
   a.shape = [6];
   // @ts-expect-error and are made by an engine
   new Tensor();
+}
+
+export async function halves(lw: Engine, a: Tensor, d: Tensor<"f64">) {
+  const made = lw.tensor([1, 2], [2], { dtype: "f16" }), kept = a.cast("f16");
+  is<Same<typeof made, HalfTensor>>();
+  is<Same<typeof kept, Tensor<"f32", "f16">>>();
+  is<Same<typeof kept.dtype, "f16">>();
+  is<Same<typeof a.dtype, "f32">>();
+  const others = [lw.zeros([2], { dtype: "f16" }), lw.ones([2], { dtype: "f16" }), lw.full([2], 3, { dtype: "f16" }), lw.arange(2, { dtype: "f16", start: 1 }), lw.random([2], { dtype: "f16", seed: 1 }), kept.cast("f16")];
+  is<Same<typeof others, HalfTensor[]>>();
+  // What is computed of halves is f32, with f32 or without.
+  const results = [kept.add(a), a.add(kept), kept.mul(kept), kept.matmul(a), kept.T, kept.sum(), concat([a, kept]), where(kept, a, kept), attention(kept, a, kept), map((x, y) => x.add(y), kept, a), kept.cast("f32"), kept.gather([0]), conv2d(a, kept)];
+  is<Same<typeof results, Tensor[]>>();
+  const values = await kept.read();
+  is<Same<typeof values, F32>>();
+  const [first, second] = grad(kept.mul(a).sum(), [kept, a]);
+  is<Same<typeof first, Tensor>>();
+  is<Same<typeof second, Tensor>>();
+  await lw.evaluate(kept, a);
+  // A function of tensors, however they are kept.
+  const norm = <D extends DType>(x: Kept<D>): Tensor<D> => x.square().sum().sqrt();
+  is<Same<ReturnType<typeof norm<"f32">>, Tensor>>();
+  norm(kept);
+  norm(d);
+  const arrays = [lw.arrays.allocate([2], { dtype: "f16" })], list: readonly Storage[] = ["f16", "f32", "f64"];
+  is<Same<typeof arrays, DeviceArray<"f32", "f16">[]>>();
+  lw.arrays.add(arrays[0]!, lw.arrays.allocate([2]), arrays[0]!);
+  is<Same<(typeof arrays)[0]["precision"], "f32">>();
+  // @ts-expect-error halves do not mix with f64
+  kept.add(d);
+  // @ts-expect-error nor the other way round
+  d.matmul(kept);
+  // @ts-expect-error nor in a function
+  attention(kept, kept, d);
+  // @ts-expect-error tensors of f64 are not kept as halves
+  d.cast("f16");
+  // @ts-expect-error nor computed with in another precision
+  kept.cast("f64");
+  // @ts-expect-error there is no such kind
+  a.cast("bf16");
+  // @ts-expect-error what is kept as halves is not what is kept as f32
+  const plain: Tensor = kept;
+  // @ts-expect-error whole numbers are not kept as halves
+  lw.indices([1], [1], { dtype: "f16" });
+  // @ts-expect-error parameters are trained in f32
+  layer([kept], ([w], x) => x.mul(w));
+  // @ts-expect-error an array of f64 takes no halves
+  lw.arrays.add(arrays[0]!, arrays[0]!, lw.arrays.allocate([2], { dtype: "f64" }));
+  void plain, list;
 }
 
 export function gradients(lw: Engine, a: Tensor, b: Tensor, d: Tensor<"f64">) {

@@ -15,6 +15,12 @@ impl Engine {
         self.session.tensor(values.get(), shape, double).map_err(refuse)
     }
 
+    #[wasm_bindgen(js_name = tensorStoreHalves)]
+    pub fn tensor_store_halves(&mut self, values: JsValue, shape: &[u32]) -> Result<Vec<u32>, JsValue> {
+        let values = reals(&values)?;
+        self.session.tensor_halves(values.get(), shape).map_err(refuse)
+    }
+
     #[wasm_bindgen(js_name = tensorNumbers)]
     pub fn tensor_numbers(&mut self, values: JsValue, shape: &[u32], double: bool) -> Result<Vec<u32>, JsValue> {
         self.session.tensor_numbers(&words(&values)?, shape, double).map_err(refuse)
@@ -49,13 +55,13 @@ impl Engine {
     /// `{ buffer, offset, stride }` in bytes, or undefined where there is none.
     #[wasm_bindgen(js_name = tensorView)]
     pub fn tensor_view(&mut self, tensor: u32) -> Result<JsValue, JsValue> {
-        let slice = self.session.tensor_view(tensor).map_err(refuse)?;
-        let (Some(slice), Device::Wgpu(device)) = (slice, self.session.device()) else { return Ok(JsValue::UNDEFINED) };
+        let view = self.session.tensor_view(tensor).map_err(refuse)?;
+        let (Some((slice, halves)), Device::Wgpu(device)) = (view, self.session.device()) else { return Ok(JsValue::UNDEFINED) };
         let buffer = device.as_web_buffer(slice.buffer).ok_or_else(|| refuse(Error::Disposed("tensor")))?;
         let view = js_sys::Object::new();
         js_sys::Reflect::set(&view, &"buffer".into(), &buffer)?;
         js_sys::Reflect::set(&view, &"offset".into(), &(4 * slice.offset).into())?;
-        js_sys::Reflect::set(&view, &"stride".into(), &4.into())?;
+        js_sys::Reflect::set(&view, &"stride".into(), &(if halves { 2 } else { 4 }).into())?;
         Ok(view.into())
     }
 

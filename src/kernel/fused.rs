@@ -18,6 +18,8 @@ pub const TENSOR_SLOTS: [usize; 6] =
 pub enum Source {
     /// An element of what is bound there.
     Slot(usize),
+    /// The same, where halves are, two in a word.
+    Half(usize),
     /// The address itself: a tensor that counts.
     Address,
     /// 1: a tensor of ones, of which masks make paddings.
@@ -78,6 +80,8 @@ pub enum Folding {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FactorCode {
     pub slot: usize,
+    /// Whether halves are there, two in a word.
+    pub half: bool,
     pub batch: Vec<Stride>,
     pub rows: Vec<Stride>,
     pub columns: Vec<Stride>,
@@ -124,10 +128,13 @@ pub struct Fused {
     pub name: String,
     pub anchor: Anchor,
     pub finish: Stage,
+    /// Whether the one result is kept as halves: then an item is two elements, whose halves are a word, so that no two lanes write
+    /// one. Only without an anchor.
+    pub halves: bool,
 }
 
 /// Words of the layout table before anything else: of a reduction, how many results and how many elements each; of a
-/// product, m, n, k, and tiles along m and n.
+/// product, m, n, k, and tiles along m and n; of halves, how many there are.
 pub const HEAD: u32 = 5;
 
 /// Where a view's words are in the layout table.
@@ -241,7 +248,7 @@ impl Fused {
                 access[binding::DATA] = Access::Read;
             }
             for view in &stage.views {
-                if let Source::Slot(slot) = view.source {
+                if let Source::Slot(slot) | Source::Half(slot) = view.source {
                     access[slot] = Access::Read;
                 }
             }
@@ -251,6 +258,15 @@ impl Fused {
             [left, right].into_iter().for_each(|factor| access[factor.slot] = Access::Read);
         }
         access
+    }
+
+    /// Whether there are halves in a slot.
+    pub fn has_halves(&self, slot: usize) -> bool {
+        let is_read = |stage: &Stage| stage.views.iter().any(|view| view.source == Source::Half(slot));
+        let is_factor = |product: &Product| [&product.left, &product.right].into_iter().any(|factor| factor.half && factor.slot == slot);
+        self.halves && self.finish.outputs.contains(&slot)
+            || self.stages().any(is_read)
+            || matches!(&self.anchor, Anchor::Product(product) if is_factor(product))
     }
 
     /// For every device.

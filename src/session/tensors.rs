@@ -10,6 +10,7 @@ use crate::device::{Device, Play, Playing, Precision, Slice};
 use crate::error::Error;
 use crate::problem::Reals;
 use crate::tensor::graph::{Data, Node, elements};
+use crate::tensor::half;
 use crate::tensor::pool::PoolStatistics;
 use crate::tensor::routing::{Mode, Model, Place};
 use crate::tensor::runtime::{Devices, Evaluation, Next, Products, Statistics, Tensors, Traced};
@@ -155,6 +156,19 @@ impl Session {
         self.packed(double, &[node])
     }
 
+    /// A tensor of the host's elements, rounded to halves and kept as such; they are f32 to whatever is computed of them.
+    pub fn tensor_halves(&mut self, values: Reals, shape: &[u32]) -> Result<Vec<u32>, Error> {
+        Self::counted(values.len(), shape)?;
+        let words = match values {
+            Reals::F32(values) => half::packed(values.iter().map(|&value| half::rounded(value))),
+            Reals::F64(values) => half::packed(values.iter().map(|&value| half::rounded_double(value))),
+        };
+        let graph = &mut self.tensors(false)?.graph;
+        let node = graph.stored(Data::Halves(words, values.len() as u32), shape.to_vec());
+        graph.hold(node);
+        self.packed(false, &[node])
+    }
+
     /// A tensor of whole numbers, by which rows are gathered.
     pub fn tensor_numbers(&mut self, values: &[u32], shape: &[u32], double: bool) -> Result<Vec<u32>, Error> {
         Self::counted(values.len(), shape)?;
@@ -182,6 +196,10 @@ impl Session {
     /// An operation by its name.
     pub fn tensor_operation(&mut self, name: &str, inputs: &[u32], numbers: &[f64], double: bool) -> Result<Vec<u32>, Error> {
         let (double, inputs) = Self::nodes(inputs, double)?;
+        if double && matches!(name, "f16" | "f32") {
+            let message = "tensors of f64 are kept in f64: only those of f32 can be kept as halves".into();
+            return Err(Error::Shape { name: "cast".into(), message });
+        }
         let graph = &mut self.tensors(double)?.graph;
         let made = graph.made(|graph| graph.operation(name, &inputs, numbers).map(|node| vec![node]))?;
         self.packed(double, &made)
@@ -231,8 +249,8 @@ impl Session {
         Ok(self.add_task(Task::Tensors(Box::new(TensorTask::new(double, outputs, read)))))
     }
 
-    /// Where a tensor's elements are on the session's device, once it was evaluated.
-    pub fn tensor_view(&mut self, tensor: u32) -> Result<Option<Slice>, Error> {
+    /// Where a tensor's elements are on the session's device, once it was evaluated, and whether they are halves.
+    pub fn tensor_view(&mut self, tensor: u32) -> Result<Option<(Slice, bool)>, Error> {
         let (double, node) = parts(tensor);
         Ok(self.tensors(double)?.view(node))
     }

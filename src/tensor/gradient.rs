@@ -132,6 +132,8 @@ impl Sweep<'_> {
                 let amount = self.moved_back(entry.inputs[0], movement, g)?;
                 self.give(entry.inputs[0], amount)
             }
+            // Rounding has the slope 1, as if it were not there.
+            Op::Half => self.give(entry.inputs[0], g),
             Op::Gather => self.pass_gather(&entry.inputs, g),
             Op::Reduce { fold, axes } => self.pass_reduction(node, entry.inputs[0], (*fold, axes), g),
             Op::Product(groups) => self.pass_product(&entry.inputs, *groups, g),

@@ -1,6 +1,7 @@
 //! The graph of what is to be computed: operations are noted, and run when somebody wants values.
 
 use super::formula::Formula;
+use super::half;
 use super::view::Movement;
 use crate::kernel::fused::Fold;
 use std::collections::HashMap;
@@ -63,6 +64,8 @@ pub enum Op {
     Part(u32),
     /// The operand, of which gradients know nothing.
     Detach,
+    /// The operand, rounded to halves, which are what is kept.
+    Half,
 }
 
 /// Elements that come from the host.
@@ -71,6 +74,8 @@ pub enum Data {
     Singles(Arc<Vec<f32>>),
     Doubles(Vec<f64>),
     Indices(Vec<u32>),
+    /// So many halves, two in a word.
+    Halves(Vec<u32>, u32),
 }
 
 impl Data {
@@ -79,6 +84,7 @@ impl Data {
             Self::Singles(values) => values.len(),
             Self::Doubles(values) => values.len(),
             Self::Indices(values) => values.len(),
+            Self::Halves(_, count) => *count as usize,
         }
     }
 
@@ -99,6 +105,8 @@ pub struct Entry {
     pub op: Op,
     pub inputs: Vec<Node>,
     pub shape: Vec<u32>,
+    /// Whether it is kept as halves.
+    pub half: bool,
     /// Shapes of all results, of an operation that has several.
     pub parts: Vec<Vec<u32>>,
     pub rule: Option<Rule>,
@@ -147,6 +155,12 @@ impl Graph {
         elements(self.shape(node)).unwrap_or(u32::MAX)
     }
 
+    /// Elements of the buffer that a tensor is kept in: words, where they are halves.
+    pub fn stored_size(&self, node: Node) -> u32 {
+        let size = self.size(node);
+        if self.entries[&node].half { half::words(size) } else { size }
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -165,6 +179,7 @@ impl Graph {
         let node = Node(self.next);
         self.next += 1;
         let entry = Entry {
+            half: matches!(op, Op::Half),
             op,
             inputs,
             shape,
@@ -184,7 +199,10 @@ impl Graph {
     /// Elements that come from the host.
     pub fn stored(&mut self, data: Data, shape: Vec<u32>) -> Node {
         let node = self.add(Op::Stored, Vec::new(), shape);
-        self.change(node, |entry| entry.data = Some(data));
+        self.change(node, |entry| {
+            entry.half = matches!(data, Data::Halves(..));
+            entry.data = Some(data);
+        });
         node
     }
 
@@ -285,10 +303,15 @@ impl Graph {
 
     /// What was computed stands for itself from now on.
     pub fn store(&mut self, node: Node, storage: Storage) {
+        let Some(entry) = self.entries.get(&node) else { return };
+        // What was detached had no history to begin with, rounded or not.
+        let given = match entry.op {
+            Op::Half => matches!(self.entry(entry.inputs[0]).op, Op::Detach | Op::Constant(_)),
+            _ => matches!(entry.op, Op::Detach | Op::Stored),
+        };
         let Some(entry) = self.entries.get_mut(&node) else { return };
         let (inputs, rule) = (std::mem::take(&mut entry.inputs), entry.rule.take());
-        // What was detached had no history to begin with.
-        entry.computed = !matches!(entry.op, Op::Detach | Op::Stored);
+        entry.computed = !given;
         (entry.op, entry.storage) = (Op::Stored, Some(storage));
         let open = self.unuse(inputs, rule);
         self.collect(open);

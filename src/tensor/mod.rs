@@ -4,6 +4,7 @@ pub mod attention;
 pub mod formula;
 pub mod gradient;
 pub mod graph;
+pub mod half;
 pub mod operations;
 pub mod plan;
 pub mod pool;

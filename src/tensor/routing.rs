@@ -83,7 +83,7 @@ impl Default for Router {
 impl Rates {
     /// Microseconds of a step, but for bringing operands.
     fn us(&self, step: &Step, bytes_of_real: f64) -> f64 {
-        let moved = step.work.elements * bytes_of_real / (self.gigabytes * 1e3);
+        let moved = step.work.bytes(bytes_of_real) / (self.gigabytes * 1e3);
         let computed = step.work.operations / (self.gigaops * 1e3) + step.work.products / (self.product_gigaops * 1e3);
         self.launch_us + moved.max(computed)
     }
@@ -151,7 +151,7 @@ impl Model {
                         Ref::Leaf(leaf) => (leaves[leaf as usize], sizes[leaf as usize], false),
                         Ref::Buffer(buffer) => {
                             let of = &plan.buffers[buffer as usize];
-                            (buffers[buffer as usize], f64::from(of.elements), of.first == number)
+                            (buffers[buffer as usize], f64::from(of.size()), of.first == number)
                         }
                     };
                     if written || places & 1 << place as u8 != 0 {

@@ -5,6 +5,8 @@
 mod bench;
 #[path = "../tensors/gradients.rs"]
 mod gradients;
+#[path = "../tensors/halves.rs"]
+mod halves;
 #[path = "../tensors/operations.rs"]
 mod operations;
 #[path = "../tensors/random.rs"]

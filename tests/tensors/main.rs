@@ -4,6 +4,7 @@
 
 mod bench;
 mod gradients;
+mod halves;
 mod operations;
 mod random;
 mod reference;

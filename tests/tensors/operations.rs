@@ -1,7 +1,7 @@
 //! Operation by operation, at ragged sizes.
 
-use super::{Bench, benches};
 use super::support::{Random, fresh_seed as fresh};
+use super::{Bench, benches};
 use leastwise::device::Precision;
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::operations::elementwise;

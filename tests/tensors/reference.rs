@@ -1,5 +1,6 @@
 //! Another evaluator of the same graphs: node by node, element by element, in f64, without views, fusion or kernels.
 
+use half::f16;
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Graph, Groups, Node, Op, Special};
 use leastwise::tensor::view::Movement;
@@ -44,6 +45,10 @@ pub fn values(graph: &Graph, outputs: &[Node], changed: &HashMap<Node, Vec<f64>>
                 (None, Data::Doubles(values)) => values.clone(),
                 (None, Data::Singles(values)) => values.iter().map(|&v| v.into()).collect(),
                 (None, Data::Indices(values)) => values.iter().map(|&v| v.into()).collect(),
+                (None, Data::Halves(words, count)) => {
+                    let halves = words.iter().flat_map(|&word| [word as u16, (word >> 16) as u16]);
+                    halves.map(|bits| f16::from_bits(bits).to_f64()).take(*count as usize).collect()
+                }
             },
             Op::Constant(value) => vec![*value; n],
             Op::Count => (0..n).map(|i| i as f64).collect(),
@@ -79,6 +84,7 @@ pub fn values(graph: &Graph, outputs: &[Node], changed: &HashMap<Node, Vec<f64>>
             }
             Op::Part(number) => known[&entry.inputs[0]][*number as usize].clone(),
             Op::Detach => input(0).clone(),
+            Op::Half => input(0).iter().map(|&v| f16::from_f32(v as f32).to_f64()).collect(),
         };
         known.insert(node, vec![result]);
     }

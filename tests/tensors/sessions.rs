@@ -81,6 +81,43 @@ fn precisions_do_not_mix_and_f64_is_exact() {
 }
 
 #[test]
+fn halves_are_of_f32_alone() {
+    for (name, mut session) in [("cpu", cpu(Precision::F64)), ("webgpu", gpu(None))] {
+        let (given, third) = ([1.0 / 3.0, 1.0 + f64::powi(2.0, -11) + f64::powi(2.0, -40), 1e6], 0.333_251_953_125);
+        let kept = session.tensor_halves(Reals::F64(&given), &[3]).unwrap()[0];
+        let single = session.tensor(Reals::F64(&given), &[3], false).unwrap()[0];
+        let cast = session.tensor_operation("f16", &[single], &[], false).unwrap()[0];
+        let again = session.tensor_operation("f16", &[kept], &[], false).unwrap()[0];
+        assert_eq!(again, kept, "{name}: a handle of what is there");
+        let wide = session.tensor_operation("f32", &[kept], &[], false).unwrap()[0];
+        let task = session.evaluate_tensors(&[wide], &[kept, cast, single]).unwrap();
+        let values = loop {
+            if let Some(values) = slice(&mut session, task) {
+                break values;
+            }
+        };
+        // Rounded once from f64, and by way of f32.
+        assert_eq!(values[..3], [third, 1.0 + f64::powi(2.0, -10), f64::INFINITY], "{name}");
+        assert_eq!(values[3..6], [third, 1.0, f64::INFINITY], "{name}");
+        assert_eq!(values[6], f64::from(1f32 / 3.0), "{name}");
+        let halves = |id| session.tensor_view(id).unwrap().map(|(slice, halves)| (slice.len, halves));
+        assert_eq!([wide, cast].map(halves), [Some((3, false)), Some((2, true))], "{name}");
+        let wrong = session.tensor_halves(Reals::F32(&[1.0]), &[2]).unwrap_err().to_string();
+        assert_eq!(wrong, "tensor has 1 values, but those of shape [2] are needed");
+        session.release_tensors(&[kept, kept, single, cast, wide]);
+        session.trim_tensors().unwrap();
+        assert_eq!(session.tensor_statistics().pool.live, 0, "{name}");
+    }
+    let mut session = cpu(Precision::F64);
+    let double = session.tensor(Reals::F64(&[1.0]), &[1], true).unwrap()[0];
+    let kept = session.tensor_halves(Reals::F64(&[1.0]), &[1]).unwrap()[0];
+    for (name, inputs) in [("f16", vec![double]), ("f32", vec![double]), ("add", vec![kept, double])] {
+        let refused = session.tensor_operation(name, &inputs, &[], false).unwrap_err();
+        assert_eq!(refused.code(), "shape", "{refused}");
+    }
+}
+
+#[test]
 fn models_are_measured_and_kept() {
     for mut session in [cpu(Precision::F64), gpu(Some(Limits::WEBGPU))] {
         let task = session.measure_tensors().unwrap();

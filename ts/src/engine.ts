@@ -10,12 +10,12 @@ import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
 import { TensorContext } from "./tensor/context.js";
 import { ArraysOf, type Arrays } from "./tensor/device-arrays.js";
-import { TensorMaker, type Nested, type RandomOptions, type TensorEngine, type TensorOptions, type TensorStatistics, type TensorStep } from "./tensor/make.js";
+import { TensorMaker, type HalfOptions, type Nested, type RandomOptions, type TensorEngine, type TensorOptions, type TensorStatistics, type TensorStep } from "./tensor/make.js";
 import type { TensorModel } from "./tensor/model.js";
 import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routing.js";
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
-import type { DType, Tensor } from "./tensor/tensor.js";
+import type { AnyTensor, DType, HalfTensor, Storage, Tensor } from "./tensor/tensor.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
@@ -177,14 +177,26 @@ export class EngineOf implements Engine {
     this.#tasks.call((native) => native.tensorTrim());
   }
 
-  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.tensor(values, shape, options); }
+  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
+  tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
-  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
-  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
-  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
-  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>> { return this.#maker.arange(count, options); }
-  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>> { return this.#maker.random(shape, options); }
-  evaluate(...tensors: readonly Tensor<DType>[]): Promise<void> { return this.#maker.evaluate(tensors); }
+  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  zeros(shape: Sizes, options: HalfOptions): HalfTensor;
+  zeros(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
+  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  ones(shape: Sizes, options: HalfOptions): HalfTensor;
+  ones(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
+  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
+  full(shape: Sizes, value: number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
+  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
+  arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
+  arange(count: number, options?: TensorOptions<Storage> & { readonly start?: number; readonly step?: number }): AnyTensor { return this.#maker.arange(count, options); }
+  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
+  random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
+  random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor { return this.#maker.random(shape, options); }
+  evaluate(...tensors: readonly AnyTensor[]): Promise<void> { return this.#maker.evaluate(tensors); }
   tensors(settings: TensorSettings): void { this.#routing.set(settings); }
   tensorRouting(): TensorRouting { return this.#routing.now; }
   measureTensors(): Promise<TensorModel> { return this.#routing.measure(); }

@@ -136,7 +136,7 @@ export interface NativeRates { readonly launchUs: number; readonly gigabytes: nu
 export interface NativeTensorModel { readonly device: NativeRates; readonly cpu: NativeRates; readonly readbackUs: number; readonly transferGigabytes: number }
 
 /** One step of the last evaluation of tensors. */
-export interface NativeTraced { readonly what: string; readonly place: string; readonly reason: string; readonly elements: number; readonly operations: number }
+export interface NativeTraced { readonly what: string; readonly place: string; readonly reason: string; readonly elements: number; readonly bytes: number; readonly operations: number }
 
 /** What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. The last six are the pools'. */
 export interface NativeTensorStatistics {
@@ -278,6 +278,8 @@ export interface NativeEngine {
    * and CUDA), else f32.
    */
   tensorStore(values: Float32Array | Float64Array, shape: Uint32Array, double: boolean): Uint32Array;
+  /** Rounded to halves, and kept as such; ids are those of f32, as are results of operations but `f16`. */
+  tensorStoreHalves(values: Float32Array | Float64Array, shape: Uint32Array): Uint32Array;
   /** Whole numbers that rows are gathered by: gradients of gather need these. */
   tensorNumbers(values: Uint32Array, shape: Uint32Array, double: boolean): Uint32Array;
   tensorOp(name: string, inputs: Uint32Array, numbers: Float64Array, double: boolean): Uint32Array;

@@ -18,6 +18,13 @@ impl Engine {
     }
 
     #[napi]
+    pub fn tensor_store_halves<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32]) -> Result<Uint32ArraySlice<'env>> {
+        let values = Numbers::read(env, values)?;
+        let packed = self.call(env, |session| session.tensor_halves(values.reals(), shape))?;
+        Uint32ArraySlice::from_data(env, packed)
+    }
+
+    #[napi]
     pub fn tensor_numbers<'env>(&self, env: &'env Env, values: &[u32], shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
         let packed = self.call(env, |session| session.tensor_numbers(values, shape, double))?;
         Uint32ArraySlice::from_data(env, packed)

@@ -38,16 +38,26 @@ impl<'a, R: Real> Bindings<'a, R> {
 
     /// The `u32`s of the index slot.
     pub fn index(&mut self) -> &'a [u32] {
-        match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
+        self.words(binding::INDEX)
+    }
+
+    /// The `u32`s of the index slot, to be written.
+    pub fn index_mut(&mut self) -> &'a mut [u32] {
+        self.words_mut(binding::INDEX)
+    }
+
+    /// The `u32`s of any slot.
+    pub fn words(&mut self, slot: usize) -> &'a [u32] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
             Slot::Index(values) => values,
             Slot::IndexWrite(values) => values,
             _ => &[],
         }
     }
 
-    /// The `u32`s of the index slot, to be written.
-    pub fn index_mut(&mut self) -> &'a mut [u32] {
-        match std::mem::replace(&mut self.slots[binding::INDEX], Slot::Empty) {
+    /// The `u32`s of any slot, to be written.
+    pub fn words_mut(&mut self, slot: usize) -> &'a mut [u32] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
             Slot::IndexWrite(values) => values,
             _ => &mut [],
         }

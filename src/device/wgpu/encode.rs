@@ -256,7 +256,10 @@ impl WgpuDevice {
             }
             Step::UploadIndices { buffer, byte, data } => {
                 self.before_upload(batch);
-                self.queue.write_buffer(buffer, *byte, bytemuck::cast_slice(data));
+                for (piece, words) in data.chunks(UPLOAD_PIECE).enumerate() {
+                    let byte = byte + (piece * UPLOAD_PIECE) as u64 * ELEMENT;
+                    self.queue.write_buffer(buffer, byte, bytemuck::cast_slice(words));
+                }
                 self.counters.bytes_uploaded += data.len() as u64 * ELEMENT;
             }
         }

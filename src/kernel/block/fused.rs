@@ -14,11 +14,15 @@ use crate::kernel::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words,
 };
 use crate::real::Real;
-use crate::tensor::product::{Factor, multiply};
+use crate::tensor::half;
+use crate::tensor::product::{Factor, Values, multiply};
 use std::ops::Range;
 
 /// Rows of a product that a workgroup stands for.
 pub const PRODUCT_ROWS: u32 = 64;
+
+/// Words of halves that are rounded at a time.
+const WORDS: usize = 16 * LANES;
 
 /// A stage with registers assigned.
 struct StageProgram {
@@ -45,11 +49,16 @@ pub struct FusedProgram {
     words: Words,
     prologue: Option<StageProgram>,
     finish: StageProgram,
+    /// The slots that halves are in, and whether results are kept as halves.
+    halves: [bool; COUNT],
+    rounds: bool,
 }
 
 /// What a run reads, whichever part of it.
 struct Memory<'a, R> {
     slots: [&'a [R]; COUNT],
+    /// Halves, two in a word.
+    halves: [&'a [u32]; COUNT],
     table: &'a [u32],
 }
 
@@ -70,7 +79,14 @@ impl FusedProgram {
             Anchor::Reduce { prologue, .. } => Some(StageProgram::new(prologue, &words.prologue)),
             Anchor::None | Anchor::Product(_) => None,
         };
-        Self { anchor: fused.anchor.clone(), prologue, finish: StageProgram::new(&fused.finish, &words.finish), words }
+        Self {
+            anchor: fused.anchor.clone(),
+            prologue,
+            finish: StageProgram::new(&fused.finish, &words.finish),
+            halves: std::array::from_fn(|slot| fused.has_halves(slot)),
+            rounds: fused.halves,
+            words,
+        }
     }
 
     /// Whether an item is more than a few operations.
@@ -81,10 +97,14 @@ impl FusedProgram {
     /// Computes the workgroups of `work`.
     pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
         let table = bindings.index();
-        let outputs: Vec<&mut [R]> = self.finish.stage.outputs.iter().map(|&slot| bindings.write(slot)).collect();
+        let written = &self.finish.stage.outputs;
+        let words = if self.rounds { bindings.words_mut(written[0]) } else { &mut [] };
+        let outputs: Vec<&mut [R]> = written.iter().map(|&slot| bindings.write(slot)).collect();
+        let halves = std::array::from_fn(|slot| if self.halves[slot] { bindings.words(slot) } else { &[][..] });
         let slots = std::array::from_fn(|slot| if slot == INDEX { &[][..] } else { bindings.read(slot) });
-        let memory = Memory { slots, table };
+        let memory = Memory { slots, halves, table };
         match &self.anchor {
+            Anchor::None if self.rounds => self.run_halves(&memory, work.items(), words),
             Anchor::None => self.run_map(&memory, work.items(), outputs),
             Anchor::Reduce { fold, folding, inner, .. } => {
                 // A workgroup an element, or a lane.
@@ -102,6 +122,20 @@ impl FusedProgram {
     fn run_map<R: Real>(&self, memory: &Memory<R>, items: Range<usize>, outputs: Vec<&mut [R]>) {
         let steps = self.finish.block.allocation.steps.len() + self.finish.stage.views.len();
         parts::run(parts::parts(outputs, items, steps), |part| self.finish_part(memory, None, part));
+    }
+
+    /// Items are words, of two elements each.
+    fn run_halves<R: Real>(&self, memory: &Memory<R>, items: Range<usize>, words: &mut [u32]) {
+        let count = memory.table[0] as usize;
+        let steps = 2 * (self.finish.block.allocation.steps.len() + self.finish.stage.views.len());
+        let pieces = words[items.clone()].chunks_mut(WORDS);
+        let tasks = items.clone().step_by(WORDS).zip(pieces).collect();
+        parts::each(tasks, steps * items.len(), |(first, words): (usize, &mut [u32])| {
+            let elements = 2 * first..count.min(2 * (first + words.len()));
+            let mut numbers = vec![R::ZERO; elements.len()];
+            self.finish_part(memory, None, Part { items: elements, targets: vec![&mut numbers] });
+            half::pack(&numbers, words);
+        });
     }
 
     /// The last stage over the items of a part; `made` is what the anchor made of them.
@@ -150,8 +184,12 @@ impl FusedProgram {
                 offsets(table, &right.rows, &right_words.rows, depth, start_of(table, right, right_words, batch, b), 0..k),
                 offsets(table, &right.columns, &right_words.columns, columns, 0, 0..n),
             );
-            let a = Factor { values: memory.slots[left.slot], rows: &a.0, columns: &a.1 };
-            let c = Factor { values: memory.slots[right.slot], rows: &c.0, columns: &c.1 };
+            let values = |factor: &FactorCode| match factor.half {
+                true => Values::Halves(memory.halves[factor.slot]),
+                false => Values::Reals(memory.slots[factor.slot]),
+            };
+            let a = Factor { values: values(left), rows: &a.0, columns: &a.1 };
+            let c = Factor { values: values(right), rows: &c.0, columns: &c.1 };
             let items = (b * m + first) as usize * n as usize..(b * m + last) as usize * n as usize;
             if self.finish.is_plain() {
                 multiply(a, c, &mut outputs[0][items]);
@@ -324,6 +362,12 @@ fn read_run<R: Real>(
     lanes: &mut Lanes<R>,
 ) {
     let plain = rows.is_none() && words.masks.iter().all(Option::is_none);
+    if let (Source::Half(slot), true, 1) = (view.source, plain, step)
+        && (start as usize + range.len()).div_ceil(2) <= memory.halves[slot].len()
+    {
+        half::widen(memory.halves[slot], start, &mut lanes[range]);
+        return;
+    }
     if let (Source::Slot(slot), true) = (view.source, plain) {
         let values = memory.slots[slot];
         let out = &mut lanes[range];
@@ -350,6 +394,7 @@ fn read_run<R: Real>(
         lanes[lane] = match view.source {
             _ if !is_inside(offset) => R::ZERO,
             Source::Slot(slot) => memory.slots[slot].get(address as usize).copied().unwrap_or(R::ZERO),
+            Source::Half(slot) => half::at(memory.halves[slot], address).unwrap_or(R::ZERO),
             Source::Address => R::from_f64(f64::from(address)),
             Source::One => R::ONE,
         };

@@ -1,10 +1,14 @@
 //! The modules of tensors' kernels.
 
+use super::embedded::shader;
 use super::{NAMES, Program, Store, write_declarations, write_values};
 use crate::kernel::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
 };
 use std::fmt::{Result, Write};
+
+/// What reads and rounds halves.
+const HALVES: &str = shader!("../../../shaders/half.wgsl");
 
 /// What follows the prelude.
 pub fn fused_module(fused: &Fused) -> String {
@@ -16,8 +20,12 @@ pub fn fused_module(fused: &Fused) -> String {
 
 fn write(fused: &Fused, text: &mut String) -> Result {
     let programs: Vec<&Program> = fused.stages().map(|stage| &stage.program).collect();
-    write_declarations(&programs, &fused.access(), text)?;
+    write_declarations(&programs, &fused.access(), |slot| fused.has_halves(slot), text)?;
+    if (0..NAMES.len()).any(|slot| fused.has_halves(slot)) {
+        writeln!(text, "\n{HALVES}")?;
+    }
     match &fused.anchor {
+        Anchor::None if fused.halves => write_halves(fused, text),
         Anchor::None => write_map(fused, text),
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
         Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
@@ -33,6 +41,21 @@ fn write_map(fused: &Fused, text: &mut String) -> Result {
     write_stage(&fused.finish, &words, "c", "    ", text)?;
     write_stores(&fused.finish, "i", "    ", text)?;
     writeln!(text, "}}")
+}
+
+/// A lane two elements, whose halves are a word.
+fn write_halves(fused: &Fused, text: &mut String) -> Result {
+    let Fused { finish, .. } = fused;
+    let words = fused.words().finish;
+    writeln!(text, "\nfn rounded(i: u32) -> u32 {{")?;
+    write_coordinates("c", 0, finish.rank, words.sizes, "i", "    ", text)?;
+    write_stage(finish, &words, "c", "    ", text)?;
+    writeln!(text, "    return rounded_half(v{});\n}}", result(finish))?;
+    writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
+    writeln!(text, "    var word = rounded(2u * i);\n    if (2u * i + 1u < index[0]) {{")?;
+    writeln!(text, "        word |= rounded(2u * i + 1u) << 16u;\n    }}")?;
+    writeln!(text, "    {}[i] = word;\n}}", NAMES[finish.outputs[0]])
 }
 
 /// `c0`, `c1`… of the axes from `first` on, of an element's number.
@@ -63,6 +86,11 @@ fn sum_of(parts: Vec<String>) -> String {
     if parts.is_empty() { "0u".into() } else { parts.join(" + ") }
 }
 
+/// The half that a name for an address says where to find.
+fn half_of(words: &str, address: &str) -> String {
+    format!("half_at({words}[{address} >> 1u], {address})")
+}
+
 /// The element of a view, as `g{number}`.
 fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut String) -> Result {
     let offset = words.offset.map(|word| format!("index[{word}]"));
@@ -78,10 +106,15 @@ fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &s
         .collect();
     let element = |address: &str| match view.source {
         Source::Slot(slot) => format!("{}[{address}]", NAMES[slot]),
+        Source::Half(slot) => half_of(NAMES[slot], address),
         Source::Address => format!("real({address})"),
         Source::One => "real(1)".into(),
     };
     if masks.is_empty() {
+        if matches!(view.source, Source::Half(_)) {
+            writeln!(text, "{indent}let a{number} = {address};")?;
+            return writeln!(text, "{indent}let g{number}: real = {};", element(&format!("a{number}")));
+        }
         return writeln!(text, "{indent}let g{number}: real = {};", element(&address));
     }
     writeln!(text, "{indent}let m{number} = {};", masks.join(" && "))?;
@@ -107,7 +140,7 @@ fn write_stores(stage: &Stage, element: &str, indent: &str, text: &mut String) -
     Ok(())
 }
 
-/// The value of the prologue's only store.
+/// The value of a stage's only store.
 fn result(stage: &Stage) -> u32 {
     stage.program.stores.first().map_or(0, |(_, value)| *value)
 }
@@ -222,8 +255,8 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
     writeln!(text, "var<workgroup> right_tile: array<vec4<real>, {}>;", slab * tile_columns)?;
     // Lanes next to each other fetch what lies next to each other.
     let along = [left.columns.last() == Some(&Stride::One), right.columns.last() != Some(&Stride::One)];
-    write_fetch(text, ("left", NAMES[left.slot], "left_columns", "left_rows"), "index[0]", slab, (tile_rows, along[0]))?;
-    write_fetch(text, ("right", NAMES[right.slot], "right_rows", "right_columns"), "index[1]", slab, (tile_columns, along[1]))?;
+    write_fetch(text, ("left", left, "left_columns", "left_rows"), "index[0]", slab, (tile_rows, along[0]))?;
+    write_fetch(text, ("right", right, "right_rows", "right_columns"), "index[1]", slab, (tile_columns, along[1]))?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
     writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
@@ -288,7 +321,7 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
 /// A function that fetches the e-th four rows (or columns) of a slab of a factor, at one entry of the depth.
 fn write_fetch(
     text: &mut String,
-    (side, values, of_depth, of_place): (&str, &str, &str, &str),
+    (side, factor, of_depth, of_place): (&str, &FactorCode, &str, &str),
     count: &str,
     slab: u32,
     (tile, along): (u32, bool),
@@ -300,6 +333,14 @@ fn write_fetch(
     }
     // Rows and columns beyond the last are it once more, which nobody stores; entries beyond the last are 0.
     writeln!(text, "    if (k >= depth) {{\n        return vec4<real>();\n    }}\n    let base = start + {of_depth}(k);")?;
-    let fours: Vec<String> = (0..4).map(|c| format!("{values}[base + {of_place}(min(at + {c}u, {count} - 1u))]")).collect();
+    let address = |c: u32| format!("base + {of_place}(min(at + {c}u, {count} - 1u))");
+    let values = NAMES[factor.slot];
+    if factor.half {
+        for c in 0..4 {
+            writeln!(text, "    let a{c} = {};", address(c))?;
+        }
+    }
+    let four = |c: u32| if factor.half { half_of(values, &format!("a{c}")) } else { format!("{values}[{}]", address(c)) };
+    let fours: Vec<String> = (0..4).map(four).collect();
     writeln!(text, "    return vec4<real>({});\n}}", fours.join(", "))
 }

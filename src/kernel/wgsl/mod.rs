@@ -46,7 +46,7 @@ fn write_piece(piece: Piece) -> KernelText {
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
-    write_declarations(&[program], access, text)?;
+    write_declarations(&[program], access, |_| false, text)?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     if let Some(guard) = program.guard {
@@ -57,15 +57,15 @@ fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], t
     writeln!(text, "}}")
 }
 
-/// The bindings, and the functions that programs call.
-fn write_declarations(programs: &[&Program], access: &[Access], text: &mut String) -> std::fmt::Result {
+/// The bindings, of which some have words though others' are reals, and the functions that programs call.
+fn write_declarations(programs: &[&Program], access: &[Access], has_words: impl Fn(usize) -> bool, text: &mut String) -> std::fmt::Result {
     for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,
             Access::Read => "read",
             Access::ReadWrite => "read_write",
         };
-        let element = if slot == binding::INDEX { "u32" } else { "real" };
+        let element = if slot == binding::INDEX || has_words(slot) { "u32" } else { "real" };
         writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
     }
     for declaration in functions::needed(programs) {

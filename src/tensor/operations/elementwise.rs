@@ -2,6 +2,7 @@
 
 use super::super::formula::{Formula, known};
 use super::super::graph::{Graph, Node, Op};
+use super::super::half;
 use super::super::view::Movement;
 use super::refuse;
 use crate::error::Error;
@@ -105,6 +106,36 @@ impl Graph {
         padded.extend(&own);
         let whole = self.moved(node, Movement::Reshape(padded));
         Ok(self.moved(whole, Movement::Expand(shape.to_vec())))
+    }
+
+    /// Rounded to halves, of two at the same distance to the one whose last bit is 0, and kept as such. Whatever is computed of
+    /// them is computed of the numbers that they stand for.
+    pub fn half(&mut self, node: Node) -> Result<Node, Error> {
+        let entry = self.entry(self.known(node)?);
+        if entry.half {
+            return Ok(node);
+        }
+        let shape = entry.shape.clone();
+        // A number may be an f64's, which is not to be rounded twice.
+        let node = match entry.op {
+            Op::Constant(value) => self.constant(half::value(half::rounded_double(value)).into(), &shape),
+            _ => node,
+        };
+        Ok(self.add(Op::Half, vec![node], shape))
+    }
+
+    /// The numbers that halves stand for, also of a movement of halves; anything else is itself. Kernels that are written by hand
+    /// read numbers.
+    pub fn widened(&mut self, node: Node) -> Node {
+        let mut base = node;
+        while let Op::Move(_) | Op::Detach = self.entry(base).op {
+            base = self.entry(base).inputs[0];
+        }
+        if !self.entry(base).half {
+            return node;
+        }
+        let shape = self.shape(node).to_vec();
+        self.add(Op::Map(Formula::new(1, |_, x| x[0])), vec![node], shape)
     }
 
     /// Without a gradient.

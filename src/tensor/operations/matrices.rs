@@ -1,6 +1,6 @@
 //! Products.
 
-use super::super::graph::{Graph, Groups, Node, Op, Rule, elements};
+use super::super::graph::{Graph, Groups, Node, Op, Rule};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use crate::error::Error;

@@ -35,6 +35,8 @@ impl Graph {
             }
             ("count", [], shape) => self.count(&sizes(name, shape)?),
             ("detach", [x], []) => self.detach(*x),
+            ("f16", [x], []) => self.half(*x),
+            ("f32", [x], []) => Ok(self.widened(self.known(*x)?)),
             ("reshape", [x], shape) => self.reshape(*x, shape),
             ("transpose", [x], order) => self.transpose(*x, order),
             ("broadcastTo", [x], shape) => {

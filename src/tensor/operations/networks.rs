@@ -37,6 +37,7 @@ impl Graph {
             return refuse(name, format!("the scale must be a finite number, not {scale}"));
         }
         let count = elements(batch).unwrap_or(u32::MAX);
+        let [keys, values] = [keys, values].map(|node| self.widened(node));
         let scaled = self.apply_number("mul", queries, scale)?;
         let queries = self.moved(scaled, Movement::Reshape(vec![count, n, d]));
         let keys = self.moved(keys, Movement::Reshape(vec![count, m, d]));

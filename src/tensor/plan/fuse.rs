@@ -22,9 +22,22 @@ const MOST_AFTER_PRODUCT: usize = 80;
 #[derive(Clone)]
 pub(super) enum Start {
     Nothing,
-    Reduction { node: Node, fold: Fold, prologue: Prologue, axes: Vec<u32> },
-    Product { node: Node, groups: Groups, factors: [(Node, View); 2] },
-    Special { node: Node },
+    /// Nothing; what is made is rounded to halves.
+    Halves,
+    Reduction {
+        node: Node,
+        fold: Fold,
+        prologue: Prologue,
+        axes: Vec<u32>,
+    },
+    Product {
+        node: Node,
+        groups: Groups,
+        factors: [(Node, View); 2],
+    },
+    Special {
+        node: Node,
+    },
 }
 
 /// A kernel while it is being made.
@@ -46,7 +59,7 @@ impl Draft {
         match &self.start {
             Start::Reduction { prologue, .. } => all.extend(prologue.stage.tensors()),
             Start::Product { factors, .. } => all.extend(factors.iter().map(|(node, _)| *node)),
-            Start::Nothing | Start::Special { .. } => {}
+            Start::Nothing | Start::Halves | Start::Special { .. } => {}
         }
         all.sort_unstable();
         all.dedup();
@@ -120,6 +133,10 @@ impl<'a> Fuser<'a> {
                             self.store(base);
                         }
                     }
+                }
+                // Its elements are those that are kept, wherever they are needed.
+                Op::Half => {
+                    self.roots.insert(node);
                 }
                 Op::Gather => {
                     for &input in &entry.inputs {
@@ -286,16 +303,18 @@ impl<'a> Fuser<'a> {
     }
 
     fn draft_elements(&mut self, root: Node) -> Result<(), Unwritten> {
+        let is_half = matches!(self.graph.entry(root).op, Op::Half);
         let dependencies = self.dependencies(root);
         let made_last = dependencies.keys().filter_map(|node| self.maker.get(node)).max().copied();
         let first = made_last.unwrap_or(0);
-        if !self.unfused {
+        // A word has two halves, and so a kernel that writes them goes over pairs.
+        if !self.unfused && !is_half {
             for number in first..self.drafts.len() {
                 let is_own = |node: &Node| self.maker.get(node) == Some(&number);
                 let fits = self.drafts[number].domain == self.graph.shape(root)
                     && dependencies.iter().all(|(node, &even)| even || !is_own(node))
                     && match self.drafts[number].start {
-                        Start::Special { .. } => false,
+                        Start::Special { .. } | Start::Halves => false,
                         Start::Nothing => {
                             let reads = self.drafts[number].reads();
                             dependencies.keys().any(|node| is_own(node) || reads.contains(node))
@@ -310,7 +329,7 @@ impl<'a> Fuser<'a> {
             }
         }
         let empty = Draft {
-            start: Start::Nothing,
+            start: if is_half { Start::Halves } else { Start::Nothing },
             domain: self.graph.shape(root).to_vec(),
             stage: Stage::default(),
             values: HashMap::new(),

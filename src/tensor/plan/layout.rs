@@ -79,8 +79,8 @@ fn part(view: &View, first: usize, count: usize) -> View {
     View { axes: view.axes[first..first + count].to_vec(), offset: 0 }
 }
 
-/// The layout of views [batch, rows, depth] and [batch, depth, columns].
-pub fn product(left: &View, right: &View, [batch, rows, depth, columns]: [usize; 4], slots: [usize; 2]) -> ProductLayout {
+/// The layout of views [batch, rows, depth] and [batch, depth, columns], of slots that may have halves.
+pub fn product(left: &View, right: &View, [batch, rows, depth, columns]: [usize; 4], slots: [(usize, bool); 2]) -> ProductLayout {
     let mut of_batch = [part(left, 0, batch), part(right, 0, batch)];
     let mut of_rows = [part(left, batch, rows)];
     let mut of_depth = [part(left, batch + rows, depth), part(right, batch, depth)];
@@ -90,10 +90,10 @@ pub fn product(left: &View, right: &View, [batch, rows, depth, columns]: [usize;
     joined(&mut of_depth, &mut [depth]);
     joined(&mut of_columns, &mut [columns]);
     let mut words: Vec<u32> = [&of_batch[0], &of_rows[0], &of_depth[0], &of_columns[0]].into_iter().flat_map(View::shape).collect();
-    let mut factor = |slot: usize, whole: &View, parts: [&View; 3]| {
+    let mut factor = |(slot, half): (usize, bool), whole: &View, parts: [&View; 3]| {
         let offset = offset_of(whole, &mut words);
         let [batch, rows, columns] = parts.map(|view| view.axes.iter().map(|axis| stride_of(axis, &mut words)).collect());
-        FactorCode { slot, batch, rows, columns, offset }
+        FactorCode { slot, half, batch, rows, columns, offset }
     };
     let left = factor(slots[0], left, [&of_batch[0], &of_rows[0], &of_depth[0]]);
     let right = factor(slots[1], right, [&of_batch[1], &of_depth[1], &of_columns[0]]);

@@ -14,7 +14,8 @@ mod steps;
 pub use library::{Library, Multiplied};
 
 use super::graph::{Graph, Node, Op, Special};
-use crate::device::{KernelSource, Limits};
+use super::half;
+use crate::device::{KernelSource, Kind, Limits};
 use crate::error::Error;
 use std::collections::HashMap;
 
@@ -61,19 +62,41 @@ pub struct Kernel {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Work {
     pub elements: f64,
+    /// How many of them are halves.
+    pub halves: f64,
     pub operations: f64,
     /// Those of products of matrices.
     pub products: f64,
+}
+
+impl Work {
+    /// What is moved.
+    pub fn bytes(&self, bytes_of_real: f64) -> f64 {
+        (self.elements - self.halves) * bytes_of_real + self.halves * 2.0
+    }
 }
 
 /// What is written, and by which steps it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     pub elements: u32,
+    /// Whether they are halves, two in a word.
+    pub half: bool,
     pub first: u32,
     /// The last step that reads or writes it; those that are asked for stay.
     pub last: u32,
     pub stays: bool,
+}
+
+impl Buffer {
+    pub fn kind(&self) -> Kind {
+        if self.half { Kind::Index } else { Kind::Real }
+    }
+
+    /// Elements of the device's buffer.
+    pub fn size(&self) -> u32 {
+        if self.half { half::words(self.elements) } else { self.elements }
+    }
 }
 
 /// Everything but the elements.
@@ -132,7 +155,7 @@ impl Request {
             match &entry.op {
                 Op::Stored => {
                     request.leaves.push(node);
-                    key.push(1);
+                    key.push(if entry.half { 24 } else { 1 });
                 }
                 Op::Constant(value) if is_plain(*value) => key.extend([2, value.to_bits()]),
                 Op::Constant(value) => {
@@ -176,6 +199,7 @@ impl Request {
                 },
                 Op::Part(number) => key.extend([21, u64::from(*number)]),
                 Op::Detach => key.push(22),
+                Op::Half => key.push(25),
             }
         }
         key.push(23);

@@ -71,7 +71,12 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         what: name.into(),
         bindings: bindings.collect(),
         constants: None,
-        work: Work { elements: size + entry.parts.iter().flatten().map(|&size| f64::from(size)).sum::<f64>(), operations, products },
+        work: Work {
+            elements: size + entry.parts.iter().flatten().map(|&size| f64::from(size)).sum::<f64>(),
+            halves: 0.0,
+            operations,
+            products,
+        },
         launches,
     })
 }

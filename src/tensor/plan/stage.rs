@@ -114,7 +114,7 @@ impl Stage {
             }
             let below: Vec<(Node, Path)> = match &entry.op {
                 Op::Map(_) => entry.inputs.iter().map(|&input| (input, path)).collect(),
-                Op::Detach => vec![(entry.inputs[0], path)],
+                Op::Detach | Op::Half => vec![(entry.inputs[0], path)],
                 Op::Move(_) => vec![(entry.inputs[0], self.longer(path, node))],
                 _ => Vec::new(),
             };
@@ -138,7 +138,8 @@ impl Stage {
                     self.inlined.push(node);
                     formula.write(&mut self.scalars, &operands)
                 }
-                Op::Detach => operands[0],
+                // It is the root of its kernel, which rounds what it stores.
+                Op::Detach | Op::Half => operands[0],
                 Op::Move(Movement::Pad { .. }) if !self.is_read(around, entry.inputs[0]) => {
                     // What an expression is in the padding is not 0.
                     let own = around.graph.shape(entry.inputs[0]);

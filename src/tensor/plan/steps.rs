@@ -9,6 +9,7 @@ use crate::expr::Expr;
 use crate::kernel::block::PRODUCT_ROWS;
 use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
 use crate::tensor::graph::{Node, Op, elements};
+use crate::tensor::half;
 use crate::tensor::view::View;
 use std::collections::{HashMap, HashSet};
 
@@ -38,15 +39,15 @@ impl Fuser<'_> {
         let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
         for (number, draft) in (0u32..).zip(&self.drafts) {
-            let mut buffer = |elements: u32| {
-                plan.buffers.push(Buffer { elements, first: number, last: number, stays: false });
+            let mut buffer = |elements: u32, half: bool| {
+                plan.buffers.push(Buffer { elements, half, first: number, last: number, stays: false });
                 Ref::Buffer(plan.buffers.len() as u32 - 1)
             };
             let step = match draft.start {
                 Start::Special { node } => {
                     // Every result has a buffer, also one that nobody asked for.
                     let results: Vec<Ref> =
-                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0))).collect();
+                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false)).collect();
                     places.insert(node, results[0]);
                     places.extend(self.parts(node).map(|(part, number)| (part, results[number as usize])));
                     let inputs: Vec<Ref> = self.graph.entry(node).inputs.iter().map(|&input| places[&self.base(input)]).collect();
@@ -54,7 +55,8 @@ impl Fuser<'_> {
                 }
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
-                    places.extend(members.iter().map(|&member| (member, buffer(self.graph.size(member)))).collect::<Vec<_>>());
+                    let made = |&member: &Node| (member, buffer(self.graph.size(member), self.graph.entry(member).half));
+                    places.extend(members.iter().map(made).collect::<Vec<_>>());
                     self.step(draft, &members, &mut plan, &places)?
                 }
             };
@@ -85,17 +87,15 @@ impl Fuser<'_> {
     fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Result<Step, Error> {
         let reads = draft.reads();
         let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
-        let source_of = |origin: &Origin| match origin {
-            Origin::Tensor(node) => Source::Slot(slots[node]),
-            Origin::Address => Source::Address,
-            Origin::One => Source::One,
-        };
+        let is_half = |node: &Node| self.graph.entry(*node).half;
+        let source_of = |origin: &Origin| self.source(origin, &slots);
         let (size, mut words, mut numbers) = (elements(&draft.domain).unwrap_or(0), vec![0; HEAD as usize], Vec::new());
         let mut work = Work::default();
         let mut anchor = Anchor::None;
         let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
         match &draft.start {
             Start::Nothing | Start::Special { .. } => {}
+            Start::Halves => words[0] = size,
             Start::Reduction { node, fold, prologue, axes } => {
                 let shape = self.graph.shape(self.graph.entry(*node).inputs[0]);
                 let kept = (0..).zip(shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size);
@@ -114,7 +114,8 @@ impl Fuser<'_> {
             }
             Start::Product { node, groups, factors: [left, right] } => {
                 let sizes = [groups.batch, groups.rows, groups.depth, groups.columns];
-                let layout = layout::product(&left.1, &right.1, sizes, [slots[&left.0], slots[&right.0]]);
+                let slots = [left.0, right.0].map(|node| (slots[&node], is_half(&node)));
+                let layout = layout::product(&left.1, &right.1, sizes, slots);
                 let shape = self.graph.shape(*node);
                 let (first, second) = (groups.batch, groups.batch + groups.rows);
                 let of = |sizes: &[u32]| elements(sizes).unwrap_or(0);
@@ -131,19 +132,22 @@ impl Fuser<'_> {
         let stores: Vec<Expr> = members.iter().map(|node| draft.values[node]).collect();
         let program = draft.stage.program(&stores, numbers.len() as u32);
         work.operations += f64::from(size) * program.instructions.len() as f64;
-        work.elements = reads.iter().chain(members).map(|&node| f64::from(self.graph.size(node))).sum();
+        let moved = || reads.iter().chain(members).map(|&node| (node, f64::from(self.graph.size(node))));
+        work.elements = moved().map(|(_, size)| size).sum();
+        work.halves = moved().filter(|(node, _)| is_half(node)).map(|(_, size)| size).sum();
         numbers.extend(&draft.stage.numbers);
         let outputs = members.iter().map(|node| slots[node]).collect();
         let finish = KernelStage { rank: layout.rank(), views: layout.views, program, outputs };
         let what = self.what(draft);
-        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish };
+        let halves = matches!(draft.start, Start::Halves);
+        let mut fused = Fused { name: format!("tensor: {what}"), anchor, finish, halves };
         let mut launches = Vec::with_capacity(self.targets.len());
         for (target, table) in self.targets.iter().zip(&mut plan.tables) {
             if let Some(launch) = self.by_library(draft, members, &slots, target, table, &fused) {
                 launches.push(launch);
                 continue;
             }
-            let mut count = size;
+            let mut count = if halves { half::words(size) } else { size };
             if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
                 *folding = target.folding(&prologue.stage, outer, size, each);
                 if *folding == Folding::Group {
@@ -192,9 +196,13 @@ impl Fuser<'_> {
         whole: &Fused,
     ) -> Option<Launch> {
         let (Some(library), Start::Product { groups, factors: [left, right], .. }) = (target.library, &draft.start) else { return None };
+        let is_half = |node: &Node| self.graph.entry(*node).half;
+        if is_half(&left.0) || is_half(&right.0) {
+            return None;
+        }
         let mut form = library::form(&left.1, &right.1, groups, library.coarse)?;
         let (factors, out) = ([slots[&left.0], slots[&right.0]], slots[members.first()?]);
-        let finished = library::finish(draft, members, form.columns);
+        let finished = library::finish(draft, members, form.columns).filter(|(_, bias)| !bias.as_ref().is_some_and(is_half));
         if let Some((after, bias)) = finished.filter(|(after, _)| library.finishes || *after == After::Nothing) {
             form.after = after;
             let bias = bias.map(|node| slots[&node]);
@@ -203,15 +211,11 @@ impl Fuser<'_> {
         // What the anchor made is read where the library left it: each lane writes over what it alone reads.
         let readings = [Reading { origin: Origin::Tensor(members[0]), view: View::contiguous(&draft.domain), row: None }];
         let readings: Vec<Reading> = draft.stage.readings.iter().cloned().chain(readings).collect();
-        let source_of = |origin: &Origin| match origin {
-            Origin::Tensor(node) => Source::Slot(slots[node]),
-            Origin::Address => Source::Address,
-            Origin::One => Source::One,
-        };
+        let source_of = |origin: &Origin| self.source(origin, slots);
         let layout = layout::stage(&readings, &draft.domain, &[draft.domain.len()], source_of);
         let words: Vec<u32> = [0; HEAD as usize].into_iter().chain(layout.words.iter().copied()).collect();
         let finish = KernelStage { rank: layout.rank(), views: layout.views, ..whole.finish.clone() };
-        let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None, finish };
+        let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None, finish, halves: false };
         let kernel = Kernel {
             source: fused.source(),
             table: Some(target.add_words(table, &words)),
@@ -221,10 +225,21 @@ impl Fuser<'_> {
         Some(Launch { multiplied: Some(Multiplied { form, factors, out, bias: None }), kernel: Some(kernel) })
     }
 
+    /// What a kernel reads of an origin.
+    fn source(&self, origin: &Origin, slots: &HashMap<Node, usize>) -> Source {
+        match origin {
+            Origin::Tensor(node) if self.graph.entry(*node).half => Source::Half(slots[node]),
+            Origin::Tensor(node) => Source::Slot(slots[node]),
+            Origin::Address => Source::Address,
+            Origin::One => Source::One,
+        }
+    }
+
     /// A kernel's operations, for people.
     fn what(&self, draft: &Draft) -> String {
         let anchor = match &draft.start {
             Start::Nothing | Start::Special { .. } => None,
+            Start::Halves => Some("f16"),
             Start::Reduction { fold, .. } => Some(match fold {
                 Fold::Sum => "sum",
                 Fold::Max => "max",

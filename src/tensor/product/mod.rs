@@ -20,6 +20,7 @@ mod tile;
 use crate::device::cpu::threads;
 use crate::kernel::block::{Instructions, Task};
 use crate::real::Real;
+use crate::tensor::half;
 use pack::pack;
 use std::ops::Range;
 use tile::tile;
@@ -42,13 +43,33 @@ const PER_ELEMENT: usize = 32;
 /// Bytes of a line of the cache: a vector that lies in two of them is loaded twice.
 const LINE: usize = 64;
 
+/// Where a factor's numbers are.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a, R> {
+    Reals(&'a [R]),
+    /// Halves, two in a word, which become numbers when they are packed.
+    Halves(&'a [u32]),
+}
+
+impl<R: Real> Values<'_, R> {
+    /// # Panics
+    /// When there is no such address.
+    #[inline(always)]
+    fn at(&self, address: u32) -> R {
+        match self {
+            Self::Reals(values) => values[address as usize],
+            Self::Halves(words) => half::at(words, address).expect("an address of the values"),
+        }
+    }
+}
+
 /// A matrix whose entry (i, j) is `values[rows[i] + columns[j]]`, an addition that wraps around at 2³².
 ///
 /// Strided, transposed, broadcast (all offsets of an axis zero) and windowed matrices (the columns of a convolution) are all of
 /// this form. Quickest to read are offsets that count up by one along one of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a, R> {
-    pub values: &'a [R],
+    pub values: Values<'a, R>,
     pub rows: &'a [u32],
     pub columns: &'a [u32],
 }
@@ -120,7 +141,7 @@ fn by_blocks<R: Real, const M: usize, const N: usize>(instructions: Instructions
 
 /// Fills a panel of B.
 struct Pack<'a, R, const N: usize> {
-    values: &'a [R],
+    values: Values<'a, R>,
     lanes: &'a [u32],
     depth: &'a [u32],
     panel: &'a mut [[R; N]],

@@ -33,7 +33,8 @@ impl Devices<'_> {
 /// Elements of a tensor: where they are.
 struct Stored {
     blocks: [Option<Block>; 2],
-    elements: u32,
+    /// Elements of such a block that are the tensor's: words, where it is kept as halves.
+    len: u32,
     /// Tensors that have them.
     users: u32,
 }
@@ -86,6 +87,8 @@ pub struct Traced {
     pub place: &'static str,
     pub reason: String,
     pub elements: f64,
+    /// What it moves.
+    pub bytes: f64,
     pub operations: f64,
 }
 
@@ -187,11 +190,12 @@ impl Tensors {
         }
     }
 
-    /// Where a tensor's elements are on the main device, if they are there.
-    pub fn view(&self, node: Node) -> Option<Slice> {
-        let stored = self.storages.get(&self.graph.get(node)?.storage?)?;
+    /// Where a tensor's elements are on the main device, if they are there, and whether they are halves.
+    pub fn view(&self, node: Node) -> Option<(Slice, bool)> {
+        let entry = self.graph.get(node)?;
+        let stored = self.storages.get(&entry.storage?)?;
         let block = stored.blocks[Place::Device as usize]?;
-        Some(Slice { buffer: block.buffer, offset: 0, len: stored.elements })
+        Some((Slice { buffer: block.buffer, offset: 0, len: stored.len }, entry.half))
     }
 
     /// Begins to compute these tensors, and to read some of them.
@@ -236,7 +240,8 @@ impl Tensors {
                 None => "",
             };
             let what = format!("{}{library}", step.what);
-            self.trace.push(Traced { what, place, reason: reason.clone(), elements, operations });
+            let bytes = step.work.bytes(devices.main.precision().bytes() as f64);
+            self.trace.push(Traced { what, place, reason: reason.clone(), elements, bytes, operations });
         }
         let numbers = request.numbers.iter().map(|(_, value)| *value).collect();
         Ok(Evaluation::new(request.key, wanted, read, held, storages, numbers, compiled.plan.buffers.len()))
@@ -257,7 +262,7 @@ impl Tensors {
         }
         self.next += 1;
         let storage = Storage(self.next);
-        self.storages.insert(storage, Stored { blocks: [None; 2], elements: self.graph.size(leaf), users: 1 });
+        self.storages.insert(storage, Stored { blocks: [None; 2], len: self.graph.stored_size(leaf), users: 1 });
         self.graph.change(leaf, |entry| entry.storage = Some(storage));
         storage
     }
@@ -285,16 +290,17 @@ impl Tensors {
                 break;
             }
         }
-        let sizes: Vec<u32> = request.leaves.iter().map(|&leaf| self.graph.size(leaf)).collect();
-        for elements in plan.buffers.iter().map(|buffer| buffer.elements).chain(sizes.iter().copied()) {
-            let (bytes, limit) = (u64::from(elements) * devices.main.precision().bytes(), devices.main.limits().binding_bytes);
+        let leaves = request.leaves.iter().map(|&leaf| (self.graph.size(leaf), self.graph.entry(leaf).half));
+        for (elements, half) in plan.buffers.iter().map(|buffer| (buffer.elements, buffer.half)).chain(leaves) {
+            let each = if half { 2 } else { devices.main.precision().bytes() };
+            let (bytes, limit) = (u64::from(elements) * each, devices.main.limits().binding_bytes);
             if bytes > limit {
                 return Err(Error::Limits(format!(
                     "a tensor of {elements} elements takes {bytes} bytes, but this device binds {limit} at once"
                 )));
             }
         }
-        let sizes: Vec<f64> = sizes.into_iter().map(f64::from).collect();
+        let sizes: Vec<f64> = request.leaves.iter().map(|&leaf| f64::from(self.graph.stored_size(leaf))).collect();
         let route = self.router.route(&plan, places, &sizes, devices.cpu.is_some());
         let mut kernels = Vec::with_capacity(plan.steps.len());
         for (step, (place, _)) in plan.steps.iter().zip(&route.steps) {

@@ -4,6 +4,7 @@ use super::{Compiled, Devices, Place, Stored, Tensors};
 use crate::device::{Command, Dispatch, Kind, Multiply, Recording, Slice, binding};
 use crate::error::Error;
 use crate::tensor::graph::{Data, Node, Storage};
+use crate::tensor::half;
 use crate::tensor::plan::{Kernel, Multiplied, Ref};
 use crate::tensor::pool::{Block, Pool};
 use std::collections::HashMap;
@@ -61,6 +62,12 @@ impl Evaluation {
     }
 }
 
+/// So many halves, as numbers.
+fn halves(words: impl Iterator<Item = u32>, count: u32) -> Vec<f64> {
+    let both = words.flat_map(|word| [word as u16, (word >> 16) as u16]);
+    both.map(|half| f64::from(half::value(half))).take(count as usize).collect()
+}
+
 struct Moving {
     to: Vec<(Block, u32)>,
 }
@@ -80,9 +87,14 @@ impl Tensors {
         }
         let mut first = 0;
         for index in std::mem::take(&mut evaluation.reading) {
-            let elements = self.graph.size(evaluation.read[index]) as usize;
-            evaluation.values[index] = Some(readback[first..first + elements].to_vec());
-            first += elements;
+            let node = evaluation.read[index];
+            let len = self.graph.stored_size(node) as usize;
+            let read = &readback[first..first + len];
+            evaluation.values[index] = Some(match self.graph.entry(node).half {
+                true => halves(read.iter().map(|&word| word as u32), self.graph.size(node)),
+                false => read.to_vec(),
+            });
+            first += len;
         }
         if evaluation.moving.is_none() {
             self.unstage(evaluation);
@@ -124,10 +136,16 @@ impl Tensors {
         let mut recording = Recording::new();
         if let Some(Moving { to }) = evaluation.moving.take() {
             let mut from = 0;
-            for (block, elements) in to {
-                let data = readback[from..from + elements as usize].to_vec();
-                from += elements as usize;
-                recording.push(Command::UploadReals { buffer: block.buffer, offset: 0, data });
+            for (block, len) in to {
+                let data = &readback[from..from + len as usize];
+                from += len as usize;
+                recording.push(match block.kind {
+                    Kind::Real => Command::UploadReals { buffer: block.buffer, offset: 0, data: data.to_vec() },
+                    Kind::Index => {
+                        let data = data.iter().map(|&word| word as u32).collect();
+                        Command::UploadIndices { buffer: block.buffer, offset: 0, data }
+                    }
+                });
             }
             self.unstage(evaluation);
         }
@@ -168,7 +186,7 @@ impl Tensors {
         bindings.map(|(_, reference)| *reference).filter(is_elsewhere).collect()
     }
 
-    /// Reads what the next step needs from the other device.
+    /// Reads what the next step needs from the other device, of one kind at a time.
     fn bring(
         &mut self,
         devices: &mut Devices,
@@ -182,20 +200,19 @@ impl Tensors {
         }
         self.statistics.transfers += 1;
         let from = place.other();
-        let mut sources = Vec::new();
+        let mut sources: Vec<(Block, u32)> = Vec::new();
         let mut to = Vec::new();
         for reference in missing {
-            let (block, elements) = match reference {
+            let (block, len) = match reference {
                 Ref::Leaf(leaf) => {
                     let stored = &self.storages[&evaluation.leaves[leaf as usize].1];
-                    (stored.blocks[from as usize], stored.elements)
+                    (stored.blocks[from as usize], stored.len)
                 }
-                Ref::Buffer(buffer) => {
-                    (evaluation.buffers[buffer as usize][from as usize], compiled.plan.buffers[buffer as usize].elements)
-                }
+                Ref::Buffer(buffer) => (evaluation.buffers[buffer as usize][from as usize], compiled.plan.buffers[buffer as usize].size()),
             };
-            let Some(source) = block else { continue };
-            let target = self.pools[place as usize].take(devices.at(place), source.kind, elements)?;
+            let is_first_kind = |block: &Block| sources.first().is_none_or(|(first, _)| first.kind == block.kind);
+            let Some(source) = block.filter(is_first_kind) else { continue };
+            let target = self.pools[place as usize].take(devices.at(place), source.kind, len)?;
             match reference {
                 Ref::Leaf(leaf) => {
                     if let Some(stored) = self.storages.get_mut(&evaluation.leaves[leaf as usize].1) {
@@ -204,8 +221,8 @@ impl Tensors {
                 }
                 Ref::Buffer(buffer) => evaluation.buffers[buffer as usize][place as usize] = Some(target),
             }
-            sources.push((source, elements));
-            to.push((target, elements));
+            sources.push((source, len));
+            to.push((target, len));
         }
         let mut recording = Recording::new();
         evaluation.staging = self.stage(devices, from, &sources, &mut recording)?;
@@ -213,7 +230,7 @@ impl Tensors {
         Ok(Some(Next::Run(from, recording)))
     }
 
-    /// Reads several buffers at once: through one that they are copied to, where there is more than one.
+    /// Reads several buffers of one kind at once: through one that they are copied to, where there is more than one.
     fn stage(
         &mut self,
         devices: &mut Devices,
@@ -226,12 +243,10 @@ impl Tensors {
             recording.push(Command::Read { slice: Slice { buffer: block.buffer, offset: 0, len } });
             return Ok(None);
         }
+        let Some(&(Block { kind, .. }, _)) = sources.first() else { return Ok(None) };
         let total = sources.iter().try_fold(0u32, |sum, (_, elements)| sum.checked_add(*elements));
         let Some(total) = total else { return Err(Error::Limits("more elements are read at once than a buffer has".into())) };
-        if total == 0 {
-            return Ok(None);
-        }
-        let staging = self.pools[place as usize].take(devices.at(place), Kind::Real, total)?;
+        let staging = self.pools[place as usize].take(devices.at(place), kind, total)?;
         let mut offset = 0;
         for (block, len) in sources {
             let from = Slice { buffer: block.buffer, offset: 0, len };
@@ -310,20 +325,20 @@ impl Tensors {
         let step = &compiled.plan.steps[number];
         let mut bindings = [None; binding::COUNT];
         for &(slot, reference) in &step.bindings {
-            let (block, elements) = match reference {
+            let (block, len) = match reference {
                 Ref::Leaf(leaf) => self.leaf(devices, evaluation.leaves[leaf as usize], place, recording)?,
                 Ref::Buffer(buffer) => {
-                    let elements = compiled.plan.buffers[buffer as usize].elements;
+                    let of = &compiled.plan.buffers[buffer as usize];
                     let block = match evaluation.buffers[buffer as usize][place as usize] {
                         Some(block) => block,
-                        None => self.pools[place as usize].take(devices.at(place), Kind::Real, elements)?,
+                        None => self.pools[place as usize].take(devices.at(place), of.kind(), of.size())?,
                     };
                     evaluation.buffers[buffer as usize][place as usize] = Some(block);
-                    (block, elements)
+                    (block, of.size())
                 }
             };
             // Devices bind no empty slices.
-            bindings[slot] = Some(Slice { buffer: block.buffer, offset: 0, len: elements.max(1) });
+            bindings[slot] = Some(Slice { buffer: block.buffer, offset: 0, len: len.max(1) });
         }
         let launch = &step.launches[place as usize];
         if let (Some((offset, len)), Some(block)) = (step.constants, compiled.constants[place as usize]) {
@@ -366,29 +381,29 @@ impl Tensors {
         recording: &mut Recording,
     ) -> Result<(Block, u32), Error> {
         let Some(stored) = self.storages.get_mut(&storage) else { return Err(Error::Disposed("tensor")) };
-        let elements = stored.elements;
+        let len = stored.len;
         if let Some(block) = stored.blocks[place as usize] {
-            return Ok((block, elements));
+            return Ok((block, len));
         }
         let data = self.graph.take_data(leaf);
-        let kind = if matches!(data, Some(Data::Indices(_))) { Kind::Index } else { Kind::Real };
-        let block = self.pools[place as usize].take(devices.at(place), kind, elements)?;
+        let kind = if matches!(data, Some(Data::Indices(_) | Data::Halves(..))) { Kind::Index } else { Kind::Real };
+        let block = self.pools[place as usize].take(devices.at(place), kind, len)?;
         if let Some(stored) = self.storages.get_mut(&storage) {
             stored.blocks[place as usize] = Some(block);
         }
         match data {
-            Some(Data::Singles(data)) if elements > 0 => {
-                recording.push(Command::UploadSingles { buffer: block.buffer, offset: 0, data, first: 0, len: elements });
+            Some(Data::Singles(data)) if len > 0 => {
+                recording.push(Command::UploadSingles { buffer: block.buffer, offset: 0, data, first: 0, len });
             }
-            Some(Data::Doubles(data)) if elements > 0 => {
+            Some(Data::Doubles(data)) if len > 0 => {
                 recording.push(Command::UploadReals { buffer: block.buffer, offset: 0, data });
             }
-            Some(Data::Indices(data)) if elements > 0 => {
+            Some(Data::Indices(data) | Data::Halves(data, _)) if len > 0 => {
                 recording.push(Command::UploadIndices { buffer: block.buffer, offset: 0, data });
             }
             _ => {}
         }
-        Ok((block, elements))
+        Ok((block, len))
     }
 
     /// What was asked for is there.
@@ -402,8 +417,8 @@ impl Tensors {
             let storage = *made.entry(buffer).or_insert_with(|| {
                 let blocks = std::mem::take(&mut evaluation.buffers[buffer as usize]);
                 self.next += 1;
-                let elements = compiled.plan.buffers[buffer as usize].elements;
-                self.storages.insert(Storage(self.next), Stored { blocks, elements, users: 0 });
+                let len = compiled.plan.buffers[buffer as usize].size();
+                self.storages.insert(Storage(self.next), Stored { blocks, len, users: 0 });
                 Storage(self.next)
             });
             if let Some(stored) = self.storages.get_mut(&storage) {
@@ -426,7 +441,7 @@ impl Tensors {
         }
     }
 
-    /// Reads what a place has of what is to be read; of what is still the host's, its values are known.
+    /// Reads what a place has of what is to be read, of one kind at a time; of what is still the host's, its values are known.
     fn read_at(
         &mut self,
         devices: &mut Devices,
@@ -434,20 +449,23 @@ impl Tensors {
         place: Place,
         recording: &mut Recording,
     ) -> Result<(), Error> {
-        let mut sources = Vec::new();
+        let mut sources: Vec<(Block, u32)> = Vec::new();
         for (index, &node) in evaluation.read.iter().enumerate() {
             let Some(entry) = self.graph.get(node).filter(|_| evaluation.values[index].is_none()) else { continue };
             let known = match &entry.data {
                 Some(Data::Singles(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
                 Some(Data::Doubles(values)) => Some(values.clone()),
                 Some(Data::Indices(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
+                Some(Data::Halves(words, count)) => Some(halves(words.iter().copied(), *count)),
                 None => None,
             };
             let stored = entry.storage.and_then(|storage| self.storages.get(&storage));
             if known.is_some() || self.graph.size(node) == 0 {
                 evaluation.values[index] = Some(known.unwrap_or_default());
-            } else if let Some((block, stored)) = stored.and_then(|stored| Some((stored.blocks[place as usize]?, stored))) {
-                sources.push((block, stored.elements));
+            } else if let Some((block, stored)) = stored.and_then(|stored| Some((stored.blocks[place as usize]?, stored)))
+                && sources.first().is_none_or(|(first, _)| first.kind == block.kind)
+            {
+                sources.push((block, stored.len));
                 evaluation.reading.push(index);
             }
         }

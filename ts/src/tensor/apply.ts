@@ -2,36 +2,39 @@
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { Made, TensorContext } from "./context.js";
-import { Tensor, type DType } from "./tensor.js";
+import { Tensor, type AnyTensor, type DType, type Kept, type Storage } from "./tensor.js";
 
 /** An operation and its numbers. @internal */
 export type Step = readonly [name: string, numbers: readonly number[]];
 
 /** What may be an operand. @internal */
-export type Operand<D extends DType> = Tensor<D> | number;
+export type Operand<D extends DType> = Kept<D> | number;
 
-/** The largest f32: beyond it a number is infinite on a GPU. */
-const LARGEST = 3.4028234663852886e38;
+/** The largest number of each kind: beyond that of f32 a number is infinite on a GPU. */
+const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE } as const;
+
+/** What a tensor is computed with. @internal */
+export const computedWith = (dtype: Storage): DType => (dtype === "f64" ? "f64" : "f32");
 
 /** Refuses what is no tensor that lives. @internal */
-export function mustBeTensor(what: string, name: string, given: unknown): asserts given is Tensor<DType> {
+export function mustBeTensor(what: string, name: string, given: unknown): asserts given is AnyTensor {
   if (!(given instanceof Tensor)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${Array.isArray(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
   given.mustLive(what);
 }
 
 /** Refuses tensors that can't be in one operation. @internal */
-export function mustGoTogether(what: string, first: Tensor<DType>, others: readonly Tensor<DType>[]): void {
+export function mustGoTogether(what: string, first: AnyTensor, others: readonly AnyTensor[]): void {
   for (const other of others) {
     if (other.context !== first.context) throw new LeastwiseError("foreign-tensor", `${what}: the tensors belong to two engines; read() one and give it to the other with lw.tensor`);
-    if (other.dtype !== first.dtype) throw new LeastwiseError("dtype", `${what}: tensors are of ${first.dtype} and of ${other.dtype}, and nothing is converted in silence: make both with the same dtype`);
+    if (computedWith(other.dtype) !== computedWith(first.dtype)) throw new LeastwiseError("dtype", `${what}: tensors are of ${first.dtype} and of ${other.dtype}, and nothing is converted in silence: make both with the same dtype`);
   }
 }
 
 /** Refuses numbers that a device can't have. @internal */
-export function mustBeNumber(what: string, value: unknown, dtype: DType): asserts value is number {
+export function mustBeNumber(what: string, value: unknown, dtype: Storage): asserts value is number {
   if (typeof value !== "number") throw new LeastwiseError("invalid-option", `${what} must be a tensor or a number, not ${describe(value)}`);
-  if (!(Math.abs(value) <= (dtype === "f64" ? Number.MAX_VALUE : LARGEST))) {
-    throw new LeastwiseError("non-finite", `${what} is ${value}: numbers must be finite${dtype === "f64" ? "" : ", and at most 3.4e38"}`);
+  if (!(Math.abs(value) <= LARGEST[dtype])) {
+    throw new LeastwiseError("non-finite", `${what} is ${value}: numbers must be finite${dtype === "f64" ? "" : `, and at most ${dtype === "f16" ? 65504 : "3.4e38"}`}`);
   }
 }
 
@@ -42,7 +45,7 @@ export function apply<D extends DType>(name: string, operands: readonly Operand<
     const odd = operands.find((operand) => typeof operand !== "number");
     throw new LeastwiseError("invalid-option", odd === undefined ? `${name}() of numbers alone: use Math` : `${name}(): an operand must be a tensor or a number, not ${describe(odd)}`);
   }
-  const { context, dtype } = first;
+  const { context } = first, dtype = computedWith(first.dtype) as D;
   for (const operand of operands) {
     if (operand instanceof Tensor) operand.mustLive(`${name}()`);
     else mustBeNumber(`${name}(): an operand`, operand, dtype);
@@ -63,9 +66,9 @@ export function apply<D extends DType>(name: string, operands: readonly Operand<
 }
 
 /** A tensor by several operations one after the other; what is between is let go. @internal */
-export function through<D extends DType>(what: string, tensor: Tensor<D>, steps: readonly Step[]): Tensor<D> {
+export function through<D extends DType>(what: string, tensor: Kept<D>, steps: readonly Step[]): Tensor<D> {
   tensor.mustLive(what);
-  const { context, dtype } = tensor;
+  const { context } = tensor, dtype = computedWith(tensor.dtype) as D;
   // A handle of its own, where there is nothing to do.
   const all = steps.length ? steps : [["reshape", tensor.shape] as const];
   let made: Made = { id: tensor.id, shape: tensor.shape };
@@ -81,9 +84,9 @@ export function through<D extends DType>(what: string, tensor: Tensor<D>, steps:
 }
 
 /** Whole numbers as a tensor, for as long as `work` takes. @internal */
-export function withNumbers<D extends DType, T>(what: string, rows: Tensor<D> | ArrayLike<number>, like: Tensor<D>, work: (rows: Tensor<D>) => T): T {
+export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T): T {
   if (rows instanceof Tensor) return work(rows);
-  const given = wholeNumbers(like.context, what, rows, [rows.length], like.dtype);
+  const given = wholeNumbers(like.context, what, rows, [rows.length], computedWith(like.dtype) as D);
   try {
     return work(given);
   } finally {
@@ -109,6 +112,6 @@ export function wholeNumbers<D extends DType>(context: TensorContext, what: stri
 }
 
 /** Refuses whole numbers that are known to be too large. @internal */
-export function mustBeBelow(what: string, numbers: Tensor<DType>, end: number, of: string): void {
+export function mustBeBelow(what: string, numbers: AnyTensor, end: number, of: string): void {
   if (numbers.largest !== undefined && numbers.largest >= end) throw new LeastwiseError("index-out-of-range", `${what}: there is a ${numbers.largest} among the numbers, but there are ${end} ${of} (0 to ${end - 1})`);
 }

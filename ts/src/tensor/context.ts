@@ -3,7 +3,7 @@ import { LeastwiseError } from "../errors.js";
 import type { NativeEngine } from "../native.js";
 import type { Tasks } from "../tasks.js";
 import { Evaluations } from "./evaluations.js";
-import type { DType, Tensor } from "./tensor.js";
+import type { AnyTensor, Storage } from "./tensor.js";
 
 /** A tensor's id in the engine, and its shape. @internal */
 export interface Made { readonly id: number; readonly shape: readonly number[] }
@@ -21,7 +21,7 @@ export class TensorContext {
   count = 0;
   /** How many the garbage collector found that nobody had disposed. */
   finalized = 0;
-  #scopes: Set<Tensor<DType>>[] = [];
+  #scopes: Set<AnyTensor>[] = [];
   // A safety net: nothing says when, or whether, a garbage collector calls.
   readonly #forgotten = new FinalizationRegistry<Lost>(({ id }) => {
     this.finalized++;
@@ -34,7 +34,7 @@ export class TensorContext {
   }
 
   /** An operation's one result. */
-  apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: DType): Made {
+  apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: Storage): Made {
     const packed = this.tasks.call((native) =>
       native.tensorOp(name, inputs.length ? Uint32Array.from(inputs) : NOTHING, numbers.length ? Float64Array.from(numbers) : NO_NUMBERS, dtype === "f64"));
     return unpacked(packed)[0]!;
@@ -46,22 +46,22 @@ export class TensorContext {
   }
 
   /** Refuses f64 where there is none. */
-  mustHave(dtype: unknown, what: string): asserts dtype is DType {
-    if (dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f32" or "f64", not ${typeof dtype === "string" ? `"${dtype}"` : String(dtype)}`);
+  mustHave(dtype: unknown, what: string): asserts dtype is Storage {
+    if (dtype !== "f16" && dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f16", "f32" or "f64", not ${typeof dtype === "string" ? `"${dtype}"` : String(dtype)}`);
     if (dtype === "f64" && this.backend === "webgpu") {
       throw new LeastwiseError("dtype", `${what}: WebGPU computes in f32; f64 is for init({ backend: "cpu" }) and init({ backend: "cuda" })`);
     }
   }
 
   /** A handle begins. */
-  adopt(tensor: Tensor<DType>): void {
+  adopt(tensor: AnyTensor): void {
     this.count++;
     this.#scopes.at(-1)?.add(tensor);
     this.#forgotten.register(tensor, { id: tensor.id }, tensor);
   }
 
   /** A handle ends. Values that are still to be read are read. */
-  drop(tensor: Tensor<DType>): void {
+  drop(tensor: AnyTensor): void {
     this.count--;
     this.#forgotten.unregister(tensor);
     for (const scope of this.#scopes) scope.delete(tensor);

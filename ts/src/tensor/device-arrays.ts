@@ -6,33 +6,36 @@ import type { Floats } from "../arrays.js";
 import type { Backend } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { mustGoTogether } from "./apply.js";
+import { computedWith, mustGoTogether } from "./apply.js";
 import type { TensorContext } from "./context.js";
-import type { TensorMaker, TensorOptions } from "./make.js";
+import type { HalfOptions, TensorMaker, TensorOptions } from "./make.js";
 import { elementsOf, shown, type ReduceOptions, type Sizes } from "./shapes.js";
-import type { DType, Tensor, ValuesOf } from "./tensor.js";
+import type { AnyTensor, DType, Kept, Storage, Tensor, ValuesOf } from "./tensor.js";
 
 /** An array on the engine's device, of a shape that stays, with contents that are written over. */
-export class DeviceArray<D extends DType = "f32"> implements Disposable {
+export class DeviceArray<D extends DType = "f32", S extends Storage = D> implements Disposable {
   readonly shape: Sizes;
-  readonly dtype: D;
-  #tensor: Tensor<D> | undefined;
+  readonly dtype: S;
+  /** What its elements are computed with, however they are kept. */
+  readonly precision: D;
+  #tensor: Tensor<D, S> | undefined;
 
   /** @internal */
-  constructor(tensor: Tensor<D>) {
+  constructor(tensor: Tensor<D, S>) {
     this.shape = tensor.shape;
     this.dtype = tensor.dtype;
+    this.precision = computedWith(tensor.dtype) as D;
     this.#tensor = tensor;
   }
 
   /** Its contents. @internal */
-  contents(what: string): Tensor<D> {
+  contents(what: string): Tensor<D, S> {
     if (!this.#tensor) throw new LeastwiseError("disposed", `${what}: the array ${shown(this.shape)} was deallocated`);
     return this.#tensor;
   }
 
   /** Other contents, of the same shape. @internal */
-  replace(tensor: Tensor<D>): void {
+  replace(tensor: Tensor<D, S>): void {
     this.#tensor?.dispose();
     this.#tensor = tensor;
   }
@@ -44,6 +47,11 @@ export class DeviceArray<D extends DType = "f32"> implements Disposable {
   [Symbol.dispose](): void { this.dispose(); }
 }
 
+/** An array to be computed with in `D`, however it is kept. */
+export type KeptArray<D extends DType = "f32"> = DeviceArray<D, Storage>;
+
+type Any = KeptArray<DType>;
+
 /**
  * Operations on arrays. Every one is enqueued at once, in the order of the calls, and checks shapes first; what an elementwise one writes over may be one of its
  * operands. Others refuse that (`aliased`), since in other libraries it destroys what is still being read.
@@ -53,31 +61,31 @@ export interface Arrays {
   readonly device: { readonly name: string; readonly type: Backend; readonly memory: number };
   /** Zeros. */
   allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
-  deallocate(array: DeviceArray<DType>): void;
+  allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
+  deallocate(array: Any): void;
   /** Copies to the device. */
-  write(array: DeviceArray<DType>, values: Floats | readonly number[]): void;
+  write(array: Any, values: Floats | readonly number[]): void;
   /** Copies from the device. */
-  read<D extends DType>(array: DeviceArray<D>): Promise<ValuesOf<D>>;
+  read<D extends DType>(array: KeptArray<D>): Promise<ValuesOf<D>>;
   /** Resolves when everything that was enqueued is done, and rejects where something of it failed. */
   synchronize(): Promise<void>;
-  add<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
-  sub<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
-  mul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
-  div<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
-  relu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
-  sigmoid<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
-  tanh<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
-  gelu<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
-  matmul<D extends DType>(a: DeviceArray<D>, b: DeviceArray<NoInfer<D>>, out: DeviceArray<NoInfer<D>>): void;
-  transpose<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>): void;
+  add<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
+  sub<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
+  mul<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
+  div<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
+  relu<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
+  sigmoid<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
+  tanh<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
+  gelu<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
+  matmul<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
+  transpose<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
   /** Along an axis, the last one unless told. */
-  softmax<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, axis?: number): void;
-  sum<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
-  mean<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
-  max<D extends DType>(a: DeviceArray<D>, out: DeviceArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  softmax<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, axis?: number): void;
+  sum<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  mean<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
+  max<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
 }
 
-type Any = DeviceArray<DType>;
 type Over = ReduceOptions & { readonly axis?: number | readonly number[] };
 
 /** @internal */
@@ -88,8 +96,10 @@ export class ArraysOf implements Arrays {
 
   get device(): Arrays["device"] { return this.about(); }
 
-  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>> {
-    return this.context.outside(() => new DeviceArray(this.maker.full("allocate(shape)", shape, 0, options)));
+  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
+  allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
+  allocate(shape: Sizes, options?: TensorOptions<Storage>): Any {
+    return this.context.outside(() => new DeviceArray<DType, Storage>(this.maker.full("allocate(shape)", shape, 0, options)));
   }
 
   deallocate(array: Any): void {
@@ -105,7 +115,7 @@ export class ArraysOf implements Arrays {
     array.replace(this.context.outside(() => this.maker.tensor(values, array.shape, { dtype: array.dtype })));
   }
 
-  async read<D extends DType>(array: DeviceArray<D>): Promise<ValuesOf<D>> {
+  async read<D extends DType>(array: KeptArray<D>): Promise<ValuesOf<D>> {
     mustBeArray("read(array)", "array", array);
     return array.contents("read(array)").read();
   }
@@ -132,13 +142,21 @@ export class ArraysOf implements Arrays {
   max(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("max", [a], out, (x) => x.max(axis, options)); }
 
   /** May write over an operand. */
-  #elementwise(name: string, operands: readonly Any[], out: Any, work: (a: Tensor<DType>, b: Tensor<DType> | undefined) => Tensor<DType>): void {
+  #elementwise(name: string, operands: readonly Any[], out: Any, work: (a: AnyTensor, b: AnyTensor | undefined) => AnyTensor): void {
     const what = `${name}(${operands.length > 1 ? "a, b" : "a"}, out)`;
     operands.forEach((operand, k) => mustBeArray(what, "ab"[k]!, operand));
     mustBeArray(what, "out", out);
     const contents = operands.map((operand) => operand.contents(what));
     mustGoTogether(what, out.contents(what), contents);
-    const result = this.context.outside(() => work(contents[0]!, contents[1]));
+    const result = this.context.outside(() => {
+      const made = work(contents[0]!, contents[1]);
+      if (out.dtype !== "f16") return made;
+      try {
+        return (made as Kept).cast("f16");
+      } finally {
+        made.dispose();
+      }
+    });
     if (shown(result.shape) !== shown(out.shape)) {
       result.dispose();
       throw new LeastwiseError("shape", `${what}: the result is ${shown(result.shape)}, but out is ${shown(out.shape)}`);
@@ -149,7 +167,7 @@ export class ArraysOf implements Arrays {
   }
 
   /** May not. */
-  #apart(name: string, operands: readonly Any[], out: Any, work: (a: Tensor<DType>, b: Tensor<DType> | undefined) => Tensor<DType>): void {
+  #apart(name: string, operands: readonly Any[], out: Any, work: (a: AnyTensor, b: AnyTensor | undefined) => AnyTensor): void {
     const alias = operands.findIndex((operand) => operand === out);
     if (alias >= 0) throw new LeastwiseError("aliased", `${name}(…, out): out is also the operand ${"ab"[alias]}, of which every element of the result needs several; give it an array of its own (elementwise operations may write over an operand)`);
     this.#elementwise(name, operands, out, work);

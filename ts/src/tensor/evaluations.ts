@@ -4,10 +4,9 @@
  */
 import type { Floats } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
+import { computedWith } from "./apply.js";
 import type { TensorContext } from "./context.js";
-import type { DType, Tensor } from "./tensor.js";
-
-type AnyTensor = Tensor<DType>;
+import type { AnyTensor, DType } from "./tensor.js";
 
 /** Somebody's wish: tensors to be computed, some of which are read. */
 interface Wish {
@@ -38,7 +37,7 @@ export class Evaluations {
     if (!first) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
       for (const tensor of [...outputs, ...read]) this.#wanted.set(tensor, (this.#wanted.get(tensor) ?? 0) + 1);
-      this.#open.push({ dtype: first.dtype, outputs, read, resolve, reject });
+      this.#open.push({ dtype: computedWith(first.dtype), outputs, read, resolve, reject });
       this.#start();
     });
   }

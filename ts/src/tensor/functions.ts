@@ -6,9 +6,9 @@ import { Opcode } from "../opcodes.js";
 import { Scalar } from "../scalar.js";
 import { Trace } from "../trace.js";
 import { Words } from "../words.js";
-import { apply, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
-import { mustBeTensors, Tensor, type DType, type RowNumbers } from "./tensor.js";
+import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
 
 /** One number for height and width, or one for each. */
 export type Pair = number | readonly [number, number];
@@ -39,19 +39,19 @@ export interface PoolOptions {
 }
 
 /** Tensors one after the other along an axis, the first unless told; their other sizes are equal. */
-export function concat<D extends DType>(tensors: readonly Tensor<D>[], axis = 0): Tensor<D> {
+export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("concat(tensors)", tensors);
-  return apply("concat", tensors as readonly Tensor<D>[], [axisOf("concat(tensors, axis)", axis, tensors[0].rank)]);
+  return apply("concat", tensors as readonly Kept<D>[], [axisOf("concat(tensors, axis)", axis, tensors[0].rank)]);
 }
 
 /** Tensors of one shape along a new axis, the first unless told. */
-export function stack<D extends DType>(tensors: readonly Tensor<D>[], axis = 0): Tensor<D> {
+export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("stack(tensors)", tensors);
   const { shape, rank } = tensors[0];
   const other = tensors.find((tensor) => shown(tensor.shape) !== shown(shape));
   if (other) throw new LeastwiseError("shape", `stack(tensors): ${shown(shape)} and ${shown(other.shape)} are no equal shapes`);
   const place = axisOf("stack(tensors, axis)", axis, rank + 1);
-  const expanded = (tensors as readonly Tensor<D>[]).map((tensor) => tensor.expandDims(place));
+  const expanded = (tensors as readonly Kept<D>[]).map((tensor) => tensor.expandDims(place));
   try {
     return concat(expanded, place);
   } finally {
@@ -60,7 +60,7 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], axis = 0):
 }
 
 /** `then` where the condition is not 0, else `otherwise`; shapes broadcast. The other branch has no part in the value, nor in gradients. */
-export function where<D extends DType>(condition: Tensor<D>, then: Tensor<NoInfer<D>> | number, otherwise: Tensor<NoInfer<D>> | number): Tensor<D> {
+export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>> | number, otherwise: Kept<NoInfer<D>> | number): Tensor<D> {
   mustBeTensor("where(condition, …)", "condition", condition);
   return apply("where", [condition, then, otherwise]);
 }
@@ -70,44 +70,44 @@ export function where<D extends DType>(condition: Tensor<D>, then: Tensor<NoInfe
  *
  * @throws `index-out-of-range` for a label that is no class
  */
-export function crossEntropy<D extends DType>(logits: Tensor<D>, labels: RowNumbers<NoInfer<D>>): Tensor<D> {
+export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumbers<NoInfer<D>>): Tensor<D> {
   const what = "crossEntropy(logits, labels)";
   mustBeTensor(what, "logits", logits);
   if (!isArrayLike(labels)) mustBeTensor(what, "labels", labels);
-  return withNumbers(what, labels, logits as Tensor<D>, (given) => {
+  return withNumbers(what, labels, logits as Kept<D>, (given) => {
     mustBeBelow(what, given, logits.shape.at(-1) ?? 0, "classes");
-    return apply("crossEntropy", [logits as Tensor<D>, given]);
+    return apply("crossEntropy", [logits as Kept<D>, given]);
   });
 }
 
 /** Rows of a table [rows, …]: what `table.gather(rows)` gives. */
-export function embedding<D extends DType>(table: Tensor<D>, rows: RowNumbers<NoInfer<D>>): Tensor<D> {
+export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoInfer<D>>): Tensor<D> {
   mustBeTensor("embedding(table, rows)", "table", table);
-  return (table as Tensor<D>).gather(rows);
+  return (table as Kept<D>).gather(rows);
 }
 
 /**
  * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e]. The matrix of scores is never in memory
  * (Dao et al. 2022).
  */
-export function attention<D extends DType>(queries: Tensor<D>, keys: Tensor<NoInfer<D>>, values: Tensor<NoInfer<D>>, { scale, causal = false }: AttentionOptions = {}): Tensor<D> {
+export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, { scale, causal = false }: AttentionOptions = {}): Tensor<D> {
   mustBeTensors("attention(queries, keys, values)", [queries, keys, values]);
   return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
 }
 
 /** Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], which networks call a convolution. */
-export function conv2d<D extends DType>(images: Tensor<D>, filters: Tensor<NoInfer<D>>, { step, padding, dilation }: ConvolutionOptions = {}): Tensor<D> {
+export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D>>, { step, padding, dilation }: ConvolutionOptions = {}): Tensor<D> {
   const what = "conv2d(images, filters)";
   mustBeTensors(what, [images, filters]);
   return apply("conv2d", [images, filters], [...pairOf(what, "step", step, 1), ...pairOf(what, "padding", padding, 0), ...pairOf(what, "dilation", dilation, 1)]);
 }
 
 /** The largest element of each window of images [batch, channels, height, width]. Equal ones share the gradient. */
-export function maxPool2d<D extends DType>(images: Tensor<D>, { size, step, padding }: PoolOptions): Tensor<D> {
+export function maxPool2d<D extends DType>(images: Kept<D>, { size, step, padding }: PoolOptions): Tensor<D> {
   const what = "maxPool2d(images)";
   mustBeTensor(what, "images", images);
   const window = pairOf(what, "size", size, NaN);
-  return apply("maxPool2d", [images as Tensor<D>], [...window, ...pairOf(what, "step", step, window), ...pairOf(what, "padding", padding, 0)]);
+  return apply("maxPool2d", [images as Kept<D>], [...window, ...pairOf(what, "step", step, window), ...pairOf(what, "padding", padding, 0)]);
 }
 
 /**
@@ -116,7 +116,7 @@ export function maxPool2d<D extends DType>(images: Tensor<D>, { size, step, padd
  *
  * @throws `no-residual` where it returns anything but a scalar
  */
-export function map<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<T[0]["dtype"]> {
+export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<ComputedWith<T[0]>> {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `map(work, …tensors): work must be a function of scalars, not ${describe(work)}`);
   mustBeTensors("map(work, …tensors)", tensors);
   const words = Words.take();
@@ -128,7 +128,7 @@ export function map<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]
     const output = valueOf(trace, returned);
     const { context, dtype } = tensors[0];
     const [made] = context.call((native) => native.tensorMap(words.all.slice(), Uint32Array.of(output), Uint32Array.from(tensors, (tensor) => tensor.id)));
-    return new Tensor(context, made!, dtype as T[0]["dtype"]);
+    return new Tensor(context, made!, computedWith(dtype) as ComputedWith<T[0]>);
   } finally {
     Words.release(words);
   }
@@ -140,12 +140,12 @@ export function map<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]
  *
  * @throws `shape` where the loss is more than one number, does not depend on an x, or depends on what was computed before
  */
-export function grad<D extends DType, const T extends readonly Tensor<D>[]>(loss: Tensor<D>, of: T): { readonly [K in keyof T]: Tensor<D> } {
+export function grad<D extends DType, const T extends readonly Kept<D>[]>(loss: Kept<D>, of: T): { readonly [K in keyof T]: Tensor<D> } {
   const what = "grad(loss, of)";
   mustBeTensor(what, "the loss", loss);
   mustBeTensors(what, of);
   mustBeTensors(what, [loss, ...of]);
-  const { context, dtype } = loss;
+  const { context } = loss, dtype = computedWith(loss.dtype) as D;
   const made = context.call((native) => native.tensorGradient(loss.id, Uint32Array.from(of, (tensor) => tensor.id)));
   return made.map((each) => new Tensor(context, each, dtype)) as unknown as { readonly [K in keyof T]: Tensor<D> };
 }

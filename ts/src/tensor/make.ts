@@ -1,28 +1,32 @@
 /** What an engine has for tensors: making them, evaluating them, and how that is done. */
-import type { Floats } from "../arrays.js";
-import { isArrayLike } from "../arrays.js";
+import { floats, isArrayLike, type Floats } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { NativeTensorStatistics, NativeTraced } from "../native.js";
 import { mustBeBetween, mustBeCount, mustBeOneOf, mustHaveOnly } from "../settings.js";
-import { mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
+import { computedWith, mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { TensorModel } from "./model.js";
 import { normal, uniform } from "./random.js";
 import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
-import { Tensor, type DType } from "./tensor.js";
+import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
 
 /** Numbers in arrays in arrays, as deep as a tensor has axes. */
 export type Nested = readonly (number | Nested)[];
 
-export interface TensorOptions<D extends DType> {
+export interface TensorOptions<D extends Storage> {
   /** `"f32"`, unless told; `"f64"` on the CPU and on CUDA. */
   readonly dtype?: D;
 }
 
+/** Elements are rounded to halves, and kept as such: two bytes each, on every device. */
+export interface HalfOptions {
+  readonly dtype: "f16";
+}
+
 /** Seeded numbers: the same seed gives the same ones, everywhere. */
-export type RandomOptions<D extends DType> = TensorOptions<D> & { /** A whole number below 2³². */ readonly seed: number } & (
+export type RandomOptions<D extends Storage> = TensorOptions<D> & { /** A whole number below 2³². */ readonly seed: number } & (
   | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number; readonly mean?: never; readonly deviation?: never }
   | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number; readonly low?: never; readonly high?: never }
 );
@@ -37,16 +41,22 @@ export interface TensorStatistics extends NativeTensorStatistics {}
 export interface TensorEngine {
   /** A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. */
   tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  zeros(shape: Sizes, options: HalfOptions): HalfTensor;
   ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  ones(shape: Sizes, options: HalfOptions): HalfTensor;
   full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
   /** 0, 1, …, count − 1; times `step`, plus `start`. */
   arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
+  arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
   random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
+  random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
   /** Computes tensors, all in one submission, and keeps their values on the device. */
-  evaluate(...tensors: readonly Tensor<DType>[]): Promise<void>;
+  evaluate(...tensors: readonly AnyTensor[]): Promise<void>;
   /** How tensors are evaluated from now on; what is left out stays as it is. */
   tensors(settings: TensorSettings): void;
   /** How operations are routed: what was said, the model and where it is from. */
@@ -61,13 +71,11 @@ export interface TensorEngine {
   tensorStatistics(): TensorStatistics;
 }
 
-const f32 = "f32" as DType;
-
 /** @internal */
 export class TensorMaker {
   constructor(private readonly context: TensorContext) {}
 
-  tensor<D extends DType>(values: unknown, shape: Sizes | undefined, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+  tensor(values: unknown, shape: Sizes | undefined, { dtype = "f32" }: TensorOptions<Storage> = {}): AnyTensor {
     const what = "lw.tensor(values, shape)";
     this.context.mustHave(dtype, what);
     const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) && isArrayLike(values) ? { numbers: values, shape: [values.length] } : flattened(what, values);
@@ -75,48 +83,54 @@ export class TensorMaker {
     if (elementsOf(sizes) !== flat.numbers.length) {
       throw new LeastwiseError("data-length", `${what}: there are ${flat.numbers.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
     }
-    return this.#store(typed(flat.numbers, dtype), sizes, dtype as D);
+    return this.#store(typed(flat.numbers, dtype), sizes, dtype);
   }
 
-  indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+  indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, { dtype = "f32" as D }: TensorOptions<D> = {}): Tensor<D> {
     const what = "lw.indices(values, shape)";
     this.context.mustHave(dtype, what);
+    if ((dtype as Storage) === "f16") throw new LeastwiseError("dtype", `${what}: of whole numbers halves have all up to 2048 only, so what counts is kept in f32`);
     if (!isArrayLike(values)) throw new LeastwiseError("invalid-option", `${what}: values must be an array of whole numbers, not ${describe(values)}`);
     const sizes = shape === undefined ? [values.length] : sizesOf(what, shape);
     if (elementsOf(sizes) !== values.length) throw new LeastwiseError("data-length", `${what}: there are ${values.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
-    return wholeNumbers(this.context, what, values, sizes, dtype as D);
+    return wholeNumbers(this.context, what, values, sizes, dtype);
   }
 
-  full<D extends DType>(what: string, shape: Sizes, value: number, { dtype = f32 as D }: TensorOptions<D> = {}): Tensor<D> {
+  full(what: string, shape: Sizes, value: number, { dtype = "f32" }: TensorOptions<Storage> = {}): AnyTensor {
     this.context.mustHave(dtype, what);
     const sizes = sizesOf(what, shape);
     mustBeNumber(`${what}: the value`, value, dtype);
     // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
     const { id } = this.context.apply("constant", [], [value, ...sizes], dtype);
     try {
-      return new Tensor(this.context, this.context.apply("detach", [id], [], dtype), dtype as D);
+      return new Tensor<DType, Storage>(this.context, this.context.apply(dtype === "f16" ? "f16" : "detach", [id], [], dtype), dtype);
     } finally {
       this.context.release([id]);
     }
   }
 
-  arange<D extends DType>(count: number, { dtype = f32 as D, start = 0, step = 1 }: TensorOptions<D> & { start?: number; step?: number } = {}): Tensor<D> {
+  arange(count: number, { dtype = "f32", start = 0, step = 1 }: TensorOptions<Storage> & { start?: number; step?: number } = {}): AnyTensor {
     const what = "lw.arange(count)";
     this.context.mustHave(dtype, what);
     mustBeCount(`${what}: count`, count, { least: 0 });
-    const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), dtype as D);
-    if (start === 0 && step === 1) return counted;
-    const scaled = counted.mul(step);
-    counted.dispose();
-    const moved = scaled.add(start);
-    scaled.dispose();
-    return moved;
+    const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), computedWith(dtype));
+    let last: AnyTensor = counted;
+    const then = (next: AnyTensor): void => {
+      last.dispose();
+      last = next;
+    };
+    if (start !== 0 || step !== 1) {
+      then(last.mul(step));
+      then(last.add(start));
+    }
+    if (dtype === "f16") then((last as Kept).cast("f16"));
+    return last;
   }
 
-  random<D extends DType>(shape: Sizes, options: RandomOptions<D>): Tensor<D> {
+  random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor {
     const what = "lw.random(shape, options)";
     mustHaveOnly(options, ["seed", "distribution", "low", "high", "mean", "deviation", "dtype"], what);
-    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = f32 as D } = options as RandomOptions<D> & { low?: number; high?: number; mean?: number; deviation?: number };
+    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = "f32" } = options as RandomOptions<Storage> & { low?: number; high?: number; mean?: number; deviation?: number };
     this.context.mustHave(dtype, what);
     if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
     mustBeCount(`${what}: seed`, seed, { least: 0 });
@@ -127,27 +141,30 @@ export class TensorMaker {
     mustBeBetween(`${what}: deviation`, deviation, 0, 3.4e38);
     const sizes = sizesOf(what, shape);
     const values = dtype === "f64" ? new Float64Array(elementsOf(sizes)) : new Float32Array(elementsOf(sizes));
-    if (distribution === "uniform") uniform(values, seed, low, high);
-    else normal(values, seed, mean, deviation);
-    return this.#store(values, sizes, dtype as D);
+    if (distribution === "uniform") uniform(values, dtype, seed, low, high);
+    else normal(values, dtype, seed, mean, deviation);
+    return this.#store(values, sizes, dtype);
   }
 
-  async evaluate(tensors: readonly Tensor<DType>[]): Promise<void> {
+  async evaluate(tensors: readonly AnyTensor[]): Promise<void> {
     const what = "lw.evaluate(…tensors)";
     tensors.forEach((tensor, k) => {
       mustBeTensor(what, `tensor ${k}`, tensor);
       if (tensor.context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: tensor ${k} belongs to another engine`);
     });
-    await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => tensor.dtype === dtype), [])));
+    await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => computedWith(tensor.dtype) === dtype), [])));
   }
 
-  #store<D extends DType>(values: Floats, sizes: Sizes, dtype: D): Tensor<D> {
-    const [made] = this.context.call((native) => native.tensorStore(values, Uint32Array.from(sizes), dtype === "f64"));
-    return new Tensor(this.context, made!, dtype);
+  #store(values: Floats, sizes: Sizes, dtype: Storage): AnyTensor {
+    const shape = Uint32Array.from(sizes);
+    const [made] = this.context.call((native) => (dtype === "f16" ? native.tensorStoreHalves(values, shape) : native.tensorStore(values, shape, dtype === "f64")));
+    return new Tensor<DType, Storage>(this.context, made!, dtype);
   }
 }
 
-function typed(values: ArrayLike<number>, dtype: DType): Floats {
+function typed(values: ArrayLike<number>, dtype: Storage): Floats {
+  // Rounding twice is not rounding: halves are made of all that was given.
+  if (dtype === "f16") return floats(values);
   if (dtype === "f64") return values instanceof Float64Array ? values : Float64Array.from(values);
   return values instanceof Float32Array ? values : Float32Array.from(values);
 }

@@ -1,4 +1,7 @@
 /** Numbers that look random and are the same for the same seed. */
+import type { Floats } from "../arrays.js";
+import { computedWith } from "./apply.js";
+import type { Storage } from "./tensor.js";
 
 /** Small fast counting: 128 bits of state, of which one is a counter (Doty-Humphrey, *PractRand*: sfc32). */
 class Generator {
@@ -22,25 +25,26 @@ class Generator {
     return sum >>> 0;
   }
 
-  /** From 0 on, below 1: as many bits as an f32 (or an f64) has, so that rounding never gives 1. */
-  fraction(double: boolean): number {
+  /** From 0 on, below 1: as many bits as numbers of the kind have, so that rounding never gives 1. */
+  fraction(dtype: Storage): number {
     const high = this.word();
-    return double ? ((high >>> 5) * 67108864 + (this.word() >>> 6)) / 9007199254740992 : (high >>> 8) / 16777216;
+    if (dtype === "f64") return ((high >>> 5) * 67108864 + (this.word() >>> 6)) / 9007199254740992;
+    return dtype === "f16" ? (high >>> 21) / 2048 : (high >>> 8) / 16777216;
   }
 }
 
 /** Uniform from `low` on, below `high`. @internal */
-export function uniform(out: Float32Array | Float64Array, seed: number, low: number, high: number): void {
-  const generator = new Generator(seed), double = out instanceof Float64Array;
-  for (let k = 0; k < out.length; k++) out[k] = low + (high - low) * generator.fraction(double);
+export function uniform(out: Floats, dtype: Storage, seed: number, low: number, high: number): void {
+  const generator = new Generator(seed);
+  for (let k = 0; k < out.length; k++) out[k] = low + (high - low) * generator.fraction(dtype);
 }
 
-/** Normal (Box & Muller 1958). @internal */
-export function normal(out: Float32Array | Float64Array, seed: number, mean: number, deviation: number): void {
-  const generator = new Generator(seed), double = out instanceof Float64Array;
+/** Normal (Box & Muller 1958); rounded to halves afterwards, where it is. @internal */
+export function normal(out: Floats, dtype: Storage, seed: number, mean: number, deviation: number): void {
+  const generator = new Generator(seed), kind = computedWith(dtype);
   for (let k = 0; k < out.length; k += 2) {
-    const radius = deviation * Math.sqrt(-2 * Math.log(1 - generator.fraction(double)));
-    const angle = 2 * Math.PI * generator.fraction(double);
+    const radius = deviation * Math.sqrt(-2 * Math.log(1 - generator.fraction(kind)));
+    const angle = 2 * Math.PI * generator.fraction(kind);
     out[k] = mean + radius * Math.cos(angle);
     if (k + 1 < out.length) out[k + 1] = mean + radius * Math.sin(angle);
   }

@@ -5,37 +5,52 @@
 import { isArrayLike, type DeviceView, type F32, type F64 } from "../arrays.js";
 import { LeastwiseError, mustBeObject } from "../errors.js";
 import { describe } from "../instruction.js";
-import { apply, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
+import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
 import { axesOf, axisOf, elementsOf, rangeOf, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
 
-/** How elements are stored and computed with: f64 on the CPU and on CUDA. */
+/** How elements are computed with: f64 on the CPU and on CUDA. */
 export type DType = "f32" | "f64";
+
+/** How elements are kept: as they are computed with, or as halves, which are computed with in f32. */
+export type Storage = DType | "f16";
 
 /** The typed array that a tensor's elements are read as. */
 export type ValuesOf<D extends DType> = D extends "f64" ? F64 : F32;
 
 /** Rows to be gathered, or labels: a tensor, best one of `lw.indices`, or whole numbers. */
-export type RowNumbers<D extends DType = "f32"> = Tensor<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
+export type RowNumbers<D extends DType = "f32"> = Kept<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
 
-/** Made by `lw.tensor` and its like, and by operations. */
-export class Tensor<D extends DType = "f32"> implements Disposable {
+/** Any at all. */
+export type AnyTensor = Kept<DType>;
+
+/** A tensor to be computed with in `D`, however it is kept. */
+export type Kept<D extends DType = "f32"> = Tensor<D, Storage>;
+
+/** What a tensor is computed with. */
+export type ComputedWith<T extends AnyTensor> = T extends Tensor<infer D, Storage> ? D : never;
+
+/** A tensor that is kept as halves: two bytes an element. Operations take it for one of f32, and their results are of f32. */
+export type HalfTensor = Tensor<"f32", "f16">;
+
+/** Made by `lw.tensor` and its like, and by operations. `D` is what it is computed with, `S` what it is kept as. */
+export class Tensor<D extends DType = "f32", S extends Storage = D> implements Disposable {
   /** How many elements there are along each axis; `[]` for a single number. */
   readonly shape: Sizes;
-  readonly dtype: D;
+  readonly dtype: S;
   /** @internal */ readonly context: TensorContext;
   /** @internal */ readonly id: number;
   /** The largest of whole numbers that were given. @internal */ readonly largest: number | undefined;
   #disposed = false;
 
   /** @internal */
-  constructor(context: TensorContext, { id, shape }: Made, dtype: D, largest?: number) {
+  constructor(context: TensorContext, { id, shape }: Made, dtype: S, largest?: number) {
     this.context = context;
     this.id = id;
     this.shape = shape;
     this.dtype = dtype;
     this.largest = largest;
-    context.adopt(this as Tensor<DType>);
+    context.adopt(this as AnyTensor);
   }
 
   /** How many elements there are. */
@@ -45,29 +60,29 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
 
   // ── element by element, of tensors whose shapes broadcast ──
   /** this + o */
-  add(o: Tensor<D> | number): Tensor<D> { return apply("add", [this, o]); }
+  add(o: Kept<D> | number): Tensor<D> { return apply("add", [this, o]); }
   /** this − o */
-  sub(o: Tensor<D> | number): Tensor<D> { return apply("sub", [this, o]); }
+  sub(o: Kept<D> | number): Tensor<D> { return apply("sub", [this, o]); }
   /** this · o, element by element */
-  mul(o: Tensor<D> | number): Tensor<D> { return apply("mul", [this, o]); }
+  mul(o: Kept<D> | number): Tensor<D> { return apply("mul", [this, o]); }
   /** this / o */
-  div(o: Tensor<D> | number): Tensor<D> { return apply("div", [this, o]); }
+  div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
   /** this to the power of o */
-  pow(o: Tensor<D> | number): Tensor<D> { return apply("pow", [this, o]); }
+  pow(o: Kept<D> | number): Tensor<D> { return apply("pow", [this, o]); }
   /** The larger one. Where both are equal, the gradient goes to the left one. */
-  maximum(o: Tensor<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
+  maximum(o: Kept<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
   /** The smaller one. Where both are equal, the gradient goes to the left one. */
-  minimum(o: Tensor<D> | number): Tensor<D> { return apply("minimum", [this, o]); }
+  minimum(o: Kept<D> | number): Tensor<D> { return apply("minimum", [this, o]); }
   /** 1 where this < o, else 0. */
-  less(o: Tensor<D> | number): Tensor<D> { return apply("less", [this, o]); }
+  less(o: Kept<D> | number): Tensor<D> { return apply("less", [this, o]); }
   /** 1 where this ≤ o, else 0. */
-  lessEqual(o: Tensor<D> | number): Tensor<D> { return apply("lessEqual", [this, o]); }
+  lessEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [this, o]); }
   /** 1 where this > o, else 0. */
-  greater(o: Tensor<D> | number): Tensor<D> { return apply("less", [o, this]); }
+  greater(o: Kept<D> | number): Tensor<D> { return apply("less", [o, this]); }
   /** 1 where this ≥ o, else 0. */
-  greaterEqual(o: Tensor<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
+  greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
   /** 1 where both are equal, else 0. */
-  equal(o: Tensor<D> | number): Tensor<D> { return apply("equal", [this, o]); }
+  equal(o: Kept<D> | number): Tensor<D> { return apply("equal", [this, o]); }
 
   neg(): Tensor<D> { return apply("neg", [this]); }
   /** |x|; its slope at 0 is 0. */
@@ -109,7 +124,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
 
   // ── products, and the same elements elsewhere ──
   /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
-  matmul(o: Tensor<D>): Tensor<D> {
+  matmul(o: Kept<D>): Tensor<D> {
     mustBeTensor("matmul(o)", "o", o);
     return apply("matmul", [this, o]);
   }
@@ -147,7 +162,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
     if (!Array.isArray(widths) || widths.length !== this.rank || !widths.every((pair) => isArrayLike(pair) && pair.length === 2)) {
       throw new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
     }
-    mustBeNumber(`${what}: the value`, value, this.dtype);
+    mustBeNumber(`${what}: the value`, value, computedWith(this.dtype));
     return through(what, this, widths.flatMap(([before, after], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
   }
   /** Windows along an axis: [.., n, ..] becomes [.., windows, size, ..], `step` apart, of elements `dilation` apart. */
@@ -171,7 +186,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
     const what = "gather(rows)";
     this.mustLive(what);
     if (!isArrayLike(rows)) mustBeTensor(what, "rows", rows);
-    return withNumbers(what, rows, this as Tensor<D>, (given) => {
+    return withNumbers(what, rows, this as Kept<D>, (given) => {
       mustBeBelow(what, given, this.shape[0] ?? 0, "rows");
       return apply("gather", [this, given]);
     });
@@ -197,11 +212,28 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
   /** The logarithm of {@link softmax}. */
   logSoftmax(axis = -1): Tensor<D> { return apply("logSoftmax", [this], [axisOf("logSoftmax(axis)", axis, this.rank)]); }
   /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). ε is 1e-5 unless told. */
-  layerNorm({ scale, shift, epsilon = 1e-5 }: { readonly scale?: Tensor<D>; readonly shift?: Tensor<D>; readonly epsilon?: number } = {}): Tensor<D> {
+  layerNorm({ scale, shift, epsilon = 1e-5 }: { readonly scale?: Kept<D>; readonly shift?: Kept<D>; readonly epsilon?: number } = {}): Tensor<D> {
     if (this.rank === 0) throw new LeastwiseError("shape", "layerNorm(): a single number has no axis to be normalised along");
     const given = [scale, shift].filter((each) => each !== undefined);
     given.forEach((each, k) => mustBeTensor("layerNorm(…)", k === 0 && scale ? "scale" : "shift", each));
     return apply("layerNorm", [this, ...given], [epsilon, scale ? 1 : 0, shift ? 1 : 0]);
+  }
+
+  // ── how it is kept ──
+  /**
+   * Kept as halves: every element rounded to the nearest of them, of two to the even one, to ±∞ from 65520 on. Chains before it run in the kernel that rounds.
+   * Gradients go through as if it were not there.
+   */
+  cast(this: Kept, to: "f16"): HalfTensor;
+  /** Kept as it is computed with. */
+  cast(to: D): Tensor<D>;
+  cast(to: Storage): Kept<DType> {
+    const what = "cast(to)", { dtype } = this;
+    this.context.mustHave(to, what);
+    if ((to === "f64") !== (dtype === "f64")) throw new LeastwiseError("dtype", `${what}: the tensor is of ${dtype}; f64 and ${to === "f64" ? dtype : to} are computed in apart, and nothing goes from one to the other on the device: read() it and make another with lw.tensor(values, shape, { dtype })`);
+    if (to === "f64") return through(what, this, []);
+    this.mustLive(what);
+    return new Tensor<DType, Storage>(this.context, this.context.apply(to, [this.id], [], to), to);
   }
 
   // ── values ──
@@ -210,7 +242,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
   /** The elements, row by row. What is asked for in one turn of the event loop is computed and read together. */
   async read(): Promise<ValuesOf<D>> {
     this.mustLive("read()");
-    const [values] = await this.context.evaluations.ask([], [this as Tensor<DType>]);
+    const [values] = await this.context.evaluations.ask([], [this as AnyTensor]);
     return values as ValuesOf<D>;
   }
   /** The one element. */
@@ -228,7 +260,7 @@ export class Tensor<D extends DType = "f32"> implements Disposable {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.context.drop(this as Tensor<DType>);
+    this.context.drop(this as AnyTensor);
   }
   [Symbol.dispose](): void { this.dispose(); }
 
@@ -268,9 +300,9 @@ function listOf(given: readonly (number | Sizes)[]): unknown {
   return given.length === 1 && typeof given[0] !== "number" ? given[0] : given;
 }
 
-/** Refuses anything but tensors of one engine and dtype, one at least. @internal */
-export function mustBeTensors(what: string, tensors: unknown): asserts tensors is readonly [Tensor<DType>, ...Tensor<DType>[]] {
+/** Refuses anything but tensors of one engine and precision, one at least. @internal */
+export function mustBeTensors(what: string, tensors: unknown): asserts tensors is readonly [AnyTensor, ...AnyTensor[]] {
   if (!Array.isArray(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${Array.isArray(tensors) ? "an empty one" : describe(tensors)}`);
   tensors.forEach((tensor, k) => mustBeTensor(what, `tensor ${k}`, tensor));
-  mustGoTogether(what, tensors[0] as Tensor<DType>, tensors as Tensor<DType>[]);
+  mustGoTogether(what, tensors[0] as AnyTensor, tensors as AnyTensor[]);
 }
