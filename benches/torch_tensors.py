@@ -43,6 +43,12 @@ def main():
             show(f"matmul {n}³ ({name})", lambda: a @ b, flops, "TFLOP/s")
             layer = lambda: torch.nn.functional.gelu(torch.nn.functional.linear(a, weight, bias), approximate="tanh")
             show(f"linear + bias + GELU {n}³ ({name})", layer, flops, "TFLOP/s")
+        def layers():
+            x = a
+            for _ in range(10):
+                x = torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias), approximate="tanh")
+
+        print(f"10 dependent layers (linear + bias + GELU) 4096³ ({name}): {(clock(layers) - idle) / 10:.3f} ms each", flush=True)
         a, b = (torch.rand(512, 512, device=gpu) - 0.5 for _ in range(2))
 
         def chain():

@@ -99,6 +99,20 @@ fn main() {
         }) - idle;
         println!("linear + bias + GELU {n}³ ({way:?}): {layer:.3} ms, {:.2} TFLOP/s", flops / layer / 1e9);
     }
+    if !is_cpu {
+        let (a, b, bias) = (bench.tensor(&[4096, 4096]), bench.tensor(&[4096, 4096]), bench.tensor(&[4096]));
+        for &way in ways {
+            bench.tensors.products = way;
+            let layers = bench.time(|graph| {
+                (0..10).fold(a, |x, _| {
+                    let product = graph.matmul(x, b).expect("a product");
+                    let sum = graph.apply("add", &[product, bias]).expect("a sum");
+                    graph.apply("gelu", &[sum]).expect("a layer")
+                })
+            }) - idle;
+            println!("10 dependent layers (linear + bias + GELU) 4096³ ({way:?}): {:.3} ms each", layers / 10.0);
+        }
+    }
     let chain = if is_cpu { 4 } else { 100 };
     let (a, b) = (bench.tensor(&[512, 512]), bench.tensor(&[512, 512]));
     for &way in ways {

@@ -91,8 +91,10 @@ pub struct FactorCode {
 /// What comes before the last stage.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Anchor {
-    /// Nothing: the elements of the domain stand for themselves.
-    None,
+    /// Nothing: the elements of the domain stand for themselves, so many to a lane of a GPU.
+    None {
+        each: u32,
+    },
     /// The prologue's value over the last `inner` axes of its domain.
     Reduce {
         fold: Fold,
@@ -133,7 +135,7 @@ pub struct Fused {
     pub halves: bool,
 }
 
-/// Words of the layout table before anything else: of a reduction, how many results and how many elements each; of a
+/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction, how many results and how many elements each; of a
 /// product, m, n, k, and tiles along m and n; of halves, how many there are.
 pub const HEAD: u32 = 5;
 
@@ -216,7 +218,7 @@ impl Fused {
         let mut words = Words::default();
         let mut counter = Counter(HEAD);
         match &self.anchor {
-            Anchor::None => {}
+            Anchor::None { .. } => {}
             Anchor::Reduce { prologue, .. } => words.prologue = counter.stage(prologue),
             Anchor::Product(Product { left, right, .. }) => {
                 let ranks = [left.batch.len(), left.rows.len(), left.columns.len(), right.columns.len()];
@@ -234,7 +236,7 @@ impl Fused {
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         let prologue = match &self.anchor {
             Anchor::Reduce { prologue, .. } => Some(prologue),
-            Anchor::None | Anchor::Product(_) => None,
+            Anchor::None { .. } | Anchor::Product(_) => None,
         };
         prologue.into_iter().chain([&self.finish])
     }

@@ -5,6 +5,7 @@
 mod bench;
 mod gradients;
 mod halves;
+mod many;
 mod operations;
 mod random;
 mod reference;

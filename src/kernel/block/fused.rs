@@ -77,7 +77,7 @@ impl FusedProgram {
         let words = fused.words();
         let prologue = match &fused.anchor {
             Anchor::Reduce { prologue, .. } => Some(StageProgram::new(prologue, &words.prologue)),
-            Anchor::None | Anchor::Product(_) => None,
+            Anchor::None { .. } | Anchor::Product(_) => None,
         };
         Self {
             anchor: fused.anchor.clone(),
@@ -91,7 +91,7 @@ impl FusedProgram {
 
     /// Whether an item is more than a few operations.
     pub fn is_heavy(&self) -> bool {
-        !matches!(self.anchor, Anchor::None)
+        !matches!(self.anchor, Anchor::None { .. })
     }
 
     /// Computes the workgroups of `work`.
@@ -104,8 +104,8 @@ impl FusedProgram {
         let slots = std::array::from_fn(|slot| if slot == INDEX { &[][..] } else { bindings.read(slot) });
         let memory = Memory { slots, halves, table };
         match &self.anchor {
-            Anchor::None if self.rounds => self.run_halves(&memory, work.items(), words),
-            Anchor::None => self.run_map(&memory, work.items(), outputs),
+            Anchor::None { .. } if self.rounds => self.run_halves(&memory, work.items(), words),
+            Anchor::None { .. } => self.run_map(&memory, work.items(), outputs),
             Anchor::Reduce { fold, folding, inner, .. } => {
                 // A workgroup an element, or a lane.
                 let items = match folding {

@@ -25,8 +25,9 @@ fn write(fused: &Fused, text: &mut String) -> Result {
         writeln!(text, "\n{HALVES}")?;
     }
     match &fused.anchor {
-        Anchor::None if fused.halves => write_halves(fused, text),
-        Anchor::None => write_map(fused, text),
+        Anchor::None { .. } if fused.halves => write_halves(fused, text),
+        Anchor::None { each: 1 } => write_map(fused, text),
+        Anchor::None { each } => write_several(fused, *each, text),
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
         Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
         Anchor::Product(product) => write_product(fused, product, text),
@@ -40,6 +41,43 @@ fn write_map(fused: &Fused, text: &mut String) -> Result {
     write_coordinates("c", 0, fused.finish.rank, words.sizes, "i", "    ", text)?;
     write_stage(&fused.finish, &words, "c", "    ", text)?;
     write_stores(&fused.finish, "i", "    ", text)?;
+    writeln!(text, "}}")
+}
+
+/// A lane several elements, a workgroup's width apart: all are read before any is written, so that reads are on their way together.
+fn write_several(fused: &Fused, each: u32, text: &mut String) -> Result {
+    let Fused { finish, .. } = fused;
+    let words = fused.words().finish;
+    writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
+    writeln!(text, "    let lane = item(id);\n    let first = lane / group_size * ({each}u * group_size) + lane % group_size;")?;
+    writeln!(text, "    if (first >= index[0]) {{\n        return;\n    }}")?;
+    let stores: Vec<(u32, u32)> = finish
+        .program
+        .stores
+        .iter()
+        .filter_map(|(store, value)| if let Store::Column(output) = store { Some((*output, *value)) } else { None })
+        .collect();
+    for k in 0..each {
+        for (output, _) in &stores {
+            writeln!(text, "    var x{k}_{output}: real;")?;
+        }
+        // Behind the last element, that one again.
+        writeln!(text, "    {{\n        let i = min(first + {k}u * group_size, index[0] - 1u);")?;
+        write_coordinates("c", 0, finish.rank, words.sizes, "i", "        ", text)?;
+        write_stage(finish, &words, "c", "        ", text)?;
+        for (output, value) in &stores {
+            writeln!(text, "        x{k}_{output} = v{value};")?;
+        }
+        writeln!(text, "    }}")?;
+    }
+    for k in 0..each {
+        writeln!(text, "    if (first + {k}u * group_size < index[0]) {{")?;
+        for (output, _) in &stores {
+            let name = NAMES[finish.outputs[*output as usize]];
+            writeln!(text, "        {name}[first + {k}u * group_size] = x{k}_{output};")?;
+        }
+        writeln!(text, "    }}")?;
+    }
     writeln!(text, "}}")
 }
 

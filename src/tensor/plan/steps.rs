@@ -16,6 +16,11 @@ use std::collections::{HashMap, HashSet};
 /// Tiles that keep a large GPU busy.
 const ENOUGH_TILES: u64 = 192;
 
+/// Elements that keep a large GPU busy with one a lane, how many a lane has where there are more, and of how long programs.
+const ENOUGH_ELEMENTS: u32 = 1 << 18;
+const SEVERAL: u32 = 4;
+const MOST_SEVERAL: usize = 120;
+
 /// Elements that a workgroup is worth folding together.
 const FEWEST_PER_GROUP: u32 = 32;
 
@@ -91,7 +96,8 @@ impl Fuser<'_> {
         let source_of = |origin: &Origin| self.source(origin, &slots);
         let (size, mut words, mut numbers) = (elements(&draft.domain).unwrap_or(0), vec![0; HEAD as usize], Vec::new());
         let mut work = Work::default();
-        let mut anchor = Anchor::None;
+        let mut anchor = Anchor::None { each: 1 };
+        words[0] = size;
         let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
         match &draft.start {
             Start::Nothing | Start::Special { .. } => {}
@@ -148,6 +154,10 @@ impl Fuser<'_> {
                 continue;
             }
             let mut count = if halves { half::words(size) } else { size };
+            if let (Anchor::None { each }, false) = (&mut fused.anchor, halves) {
+                *each = target.elements_of_a_lane(size, &fused.finish);
+                count = target.lanes(size, *each);
+            }
             if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
                 *folding = target.folding(&prologue.stage, outer, size, each);
                 if *folding == Folding::Group {
@@ -213,13 +223,15 @@ impl Fuser<'_> {
         let readings: Vec<Reading> = draft.stage.readings.iter().cloned().chain(readings).collect();
         let source_of = |origin: &Origin| self.source(origin, slots);
         let layout = layout::stage(&readings, &draft.domain, &[draft.domain.len()], source_of);
-        let words: Vec<u32> = [0; HEAD as usize].into_iter().chain(layout.words.iter().copied()).collect();
+        let size = elements(&draft.domain).unwrap_or(0);
+        let words: Vec<u32> = [size].into_iter().chain([0; HEAD as usize - 1]).chain(layout.words.iter().copied()).collect();
         let finish = KernelStage { rank: layout.rank(), views: layout.views, ..whole.finish.clone() };
-        let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None, finish, halves: false };
+        let each = target.elements_of_a_lane(size, &finish);
+        let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None { each }, finish, halves: false };
         let kernel = Kernel {
             source: fused.source(),
             table: Some(target.add_words(table, &words)),
-            count: elements(&draft.domain).unwrap_or(0),
+            count: target.lanes(size, each),
             words: Default::default(),
         };
         Some(Launch { multiplied: Some(Multiplied { form, factors, out, bias: None }), kernel: Some(kernel) })
@@ -267,6 +279,17 @@ impl Target {
         table.extend(words);
         table.resize(table.len().next_multiple_of(self.limits.offset_alignment as usize), 0);
         place
+    }
+
+    /// Elements that a lane has of so many: several on GPUs whose lanes are all busy with one each.
+    fn elements_of_a_lane(&self, size: u32, stage: &KernelStage) -> u32 {
+        let is_short = stage.program.instructions.len() * stage.program.stores.len() <= MOST_SEVERAL;
+        if !self.cpu && self.limits.elements_per_lane == 1 && (ENOUGH_ELEMENTS..1 << 31).contains(&size) && is_short { SEVERAL } else { 1 }
+    }
+
+    /// The lanes for elements of which each has so many, in whole workgroups where these are several.
+    fn lanes(&self, size: u32, each: u32) -> u32 {
+        if each == 1 { size } else { size.div_ceil(each * self.limits.group_size) * self.limits.group_size }
     }
 
     /// Fours of rows and columns that a lane of a product has: fewer where tiles would be too few for the device, or mostly empty.
