@@ -4,6 +4,7 @@ use super::super::graph::{Graph, Groups, Node, Op, Rule};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use crate::error::Error;
+use crate::kernel::fused::Fold;
 
 impl Graph {
     /// The product of matrices, as NumPy's `matmul`: the last two axes are matrices', those before broadcast, and a vector is a
@@ -36,6 +37,10 @@ impl Graph {
             );
             return refuse("matmul", message);
         }
+        if m == 1 || n == 1 {
+            Self::broadcast("matmul", &[&left[..left.len() - 2], &right[..right.len() - 2]])?;
+            return self.vector_product(a, b, [m, n]);
+        }
         if right.len() == 2 && left.len() > 2 {
             // One matrix for all: the rows of all batches are rows.
             let shape = left[..left.len() - 1].iter().copied().chain([n]).collect();
@@ -50,6 +55,24 @@ impl Graph {
         Self::checked("matmul", with([k, n]))?;
         let (a, b) = (self.broadcast_to("matmul", a, &with([m, k]))?, self.broadcast_to("matmul", b, &with([k, n]))?);
         Ok(self.add(Op::Product(Groups { batch: batch.len(), rows: 1, depth: 1, columns: 1 }), vec![a, b], shape))
+    }
+
+    /// A matrix times a column, or a row times a matrix: sums of what is multiplied where it is read, since tiles of so narrow a
+    /// product would be mostly empty.
+    fn vector_product(&mut self, a: Node, b: Node, [m, n]: [u32; 2]) -> Result<Node, Error> {
+        let turned = |node: Node, graph: &mut Self| {
+            let rank = graph.shape(node).len() as u32;
+            let order = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+            graph.moved(node, Movement::Permute(order))
+        };
+        let (a, b) = if n == 1 { (a, turned(b, self)) } else { (turned(a, self), b) };
+        let products = self.apply("mul", &[a, b])?;
+        let rank = self.shape(products).len() as u32;
+        let sums = self.fold(Fold::Sum, products, &[if n == 1 { rank - 1 } else { rank - 2 }]);
+        let mut shape = self.shape(sums).to_vec();
+        shape.truncate(rank as usize - 2);
+        shape.extend([m, n]);
+        Ok(self.moved(sums, Movement::Reshape(shape)))
     }
 
     /// Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], as
