@@ -1,9 +1,11 @@
-//! Measuring what the model of routing goes by: small graphs on one device and on the other, the least time of several runs.
+//! Measuring what the model of routing goes by: graphs on one device and on the other, the least time of several runs, of operands
+//! that are there already. How much there is to do depends on the kind of device, so that it is more than a readback's own spread.
 
 use super::Session;
 use super::task::Progress;
 use super::tensors::TensorTask;
 use crate::clock::now_ms;
+use crate::device::Profile;
 use crate::error::Error;
 use crate::tensor::graph::{Data, Graph, Node};
 use crate::tensor::routing::{Mode, Place};
@@ -19,7 +21,7 @@ enum Experiment {
     Idle,
     /// So many small kernels more.
     Launches,
-    /// A sum of long tensors.
+    /// Rows that are gathered, which a kernel each copies.
     Moving,
     /// Many operations an element.
     Computing,
@@ -32,49 +34,41 @@ enum Experiment {
 impl Experiment {
     const ALL: [Self; 6] = [Self::Idle, Self::Launches, Self::Moving, Self::Computing, Self::Multiplying, Self::Reading];
     const LAUNCHES: u32 = 32;
-    const WAVES: u32 = 16;
-    const EDGE: u32 = 256;
-
-    /// Elements of long tensors. The CPU needs fewer to be seen at work.
-    const fn long(place: Place) -> u32 {
-        match place {
-            Place::Device => 1 << 20,
-            Place::Cpu => 1 << 18,
-        }
-    }
+    const WIDTH: u32 = 256;
 
     /// Whether it tells something of a place: transfers are the device's.
     fn is_of(self, place: Place) -> bool {
         place == Place::Device || self != Self::Reading
     }
 
-    /// What is computed, and what is read of it.
-    fn graph(self, graph: &mut Graph, place: Place) -> Result<(Node, Node), Error> {
-        let mut stored = |shape: &[u32]| {
-            let count = shape.iter().product::<u32>() as usize;
-            graph.stored(Data::Singles(Arc::new(vec![0.5; count])), shape.to_vec())
+    /// What it is about, which is held.
+    fn operands(self, graph: &mut Graph, effort: &Effort) -> Vec<Node> {
+        let rows = effort.long / Self::WIDTH;
+        let shape = match self {
+            Self::Idle | Self::Launches => vec![4, 4],
+            Self::Moving => vec![rows, Self::WIDTH],
+            Self::Reading => vec![effort.long],
+            Self::Computing => vec![effort.waving],
+            Self::Multiplying => vec![effort.edge, effort.edge],
         };
+        let count = shape.iter().product::<u32>() as usize;
+        let mut all = vec![graph.stored(Data::Singles(Arc::new(vec![0.01; count])), shape)];
+        if self == Self::Moving {
+            all.push(graph.numbers((0..rows).collect(), vec![rows]));
+        }
+        all.into_iter().map(|node| graph.hold(node)).collect()
+    }
+
+    /// What is computed, and what is read of it.
+    fn graph(self, graph: &mut Graph, operands: &[Node], effort: &Effort) -> Result<(Node, Node), Error> {
+        let x = operands[0];
         let result = match self {
-            Self::Idle => {
-                let x = stored(&[4, 4]);
-                graph.matmul(x, x)?
-            }
-            Self::Launches => {
-                let x = stored(&[4, 4]);
-                (0..=Self::LAUNCHES).try_fold(x, |y, _| graph.matmul(y, x))?
-            }
-            Self::Moving | Self::Reading => {
-                let (x, y) = (stored(&[Self::long(place)]), stored(&[Self::long(place)]));
-                graph.apply("add", &[x, y])?
-            }
-            Self::Computing => {
-                let x = stored(&[Self::long(place) / 16]);
-                (0..Self::WAVES).try_fold(x, |y, _| graph.apply("sin", &[y]))?
-            }
-            Self::Multiplying => {
-                let x = stored(&[Self::EDGE, Self::EDGE]);
-                graph.matmul(x, x)?
-            }
+            Self::Idle => graph.matmul(x, x)?,
+            Self::Launches => (0..=Self::LAUNCHES).try_fold(x, |y, _| graph.matmul(y, x))?,
+            Self::Moving => (0..effort.passes).try_fold(x, |y, _| graph.gather(y, operands[1]))?,
+            Self::Reading => graph.apply("square", &[x])?,
+            Self::Computing => (0..effort.waves).try_fold(x, |y, _| graph.apply("sin", &[y]))?,
+            Self::Multiplying => (0..effort.products).try_fold(x, |y, _| graph.matmul(y, x))?,
         };
         if self == Self::Reading {
             return Ok((result, result));
@@ -84,9 +78,37 @@ impl Experiment {
     }
 }
 
+/// How much is done.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    /// Elements that are moved, and how often.
+    long: u32,
+    passes: u32,
+    /// Elements of which sines are taken, and how often.
+    waving: u32,
+    waves: u32,
+    /// The edge of square matrices, and how many products.
+    edge: u32,
+    products: u32,
+}
+
+impl Effort {
+    const fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::Gpu => Self { long: 1 << 21, passes: 64, waving: 1 << 20, waves: 64, edge: 1024, products: 8 },
+            Profile::Software => Self { long: 1 << 20, passes: 2, waving: 1 << 16, waves: 16, edge: 256, products: 1 },
+            Profile::Cpu => Self { long: 1 << 18, passes: 2, waving: 1 << 14, waves: 16, edge: 256, products: 1 },
+        }
+    }
+}
+
 pub(super) struct Calibration {
     /// What is run where, and the least milliseconds that it took.
     series: Vec<(Place, Experiment)>,
+    /// Of both places.
+    efforts: [Effort; 2],
+    /// The running experiment's, from its first run on.
+    operands: Vec<Node>,
     ms: Vec<f64>,
     /// Operations of what was computed last.
     operations: Vec<f64>,
@@ -99,15 +121,24 @@ impl Session {
     /// A task: measures both devices. Its values are the model's numbers: those of the session's device, of the CPU beside it (the
     /// same, where there is none), microseconds of a readback, and gigabytes a second of transfers.
     pub fn measure_tensors(&mut self) -> Result<u32, Error> {
-        let (mode, both) = {
+        let (mode, both, profile) = {
             let (tensors, devices) = self.devices(false)?;
-            (tensors.router.mode(), devices.cpu.is_some())
+            (tensors.router.mode(), devices.cpu.is_some(), devices.main.profile())
         };
         let places = if both { &Place::ALL[..] } else { &Place::ALL[..1] };
         let all = |&place: &Place| Experiment::ALL.into_iter().filter(move |of| of.is_of(place)).map(move |of| (place, of));
         let series: Vec<_> = places.iter().flat_map(all).collect();
         let count = series.len();
-        let calibration = Calibration { series, ms: vec![f64::INFINITY; count], operations: vec![0.0; count], run: 0, running: None, mode };
+        let calibration = Calibration {
+            series,
+            efforts: [profile, Profile::Cpu].map(Effort::of),
+            operands: Vec::new(),
+            ms: vec![f64::INFINITY; count],
+            operations: vec![0.0; count],
+            run: 0,
+            running: None,
+            mode,
+        };
         Ok(self.add_task(super::task::Task::Calibration(Box::new(calibration))))
     }
 
@@ -116,12 +147,20 @@ impl Session {
             let at = task.run / RUNS;
             let Some(&(place, experiment)) = task.series.get(at) else {
                 self.set_mode(task.mode)?;
+                self.release_operands(task);
                 return Ok(Progress::Values(task.model()));
             };
             if task.running.is_none() {
                 self.set_mode(if place == Place::Cpu { Mode::Cpu } else { Mode::Device })?;
+                let effort = task.efforts[place as usize];
                 let (tensors, _) = self.devices(false)?;
-                let made = tensors.graph.made(|graph| experiment.graph(graph, place).map(|(result, read)| vec![result, read]))?;
+                if task.run.is_multiple_of(RUNS) {
+                    std::mem::take(&mut task.operands).into_iter().for_each(|node| tensors.graph.release(node));
+                    task.operands = experiment.operands(&mut tensors.graph, &effort);
+                }
+                let operands = &task.operands;
+                let made =
+                    tensors.graph.made(|graph| experiment.graph(graph, operands, &effort).map(|(result, read)| vec![result, read]))?;
                 let evaluation = TensorTask::new(false, vec![made[0]], vec![made[1]]);
                 task.running = Some((Box::new(evaluation), now_ms()));
             }
@@ -133,7 +172,7 @@ impl Session {
             }
             let ms = now_ms() - started;
             task.operations[at] = self.devices(false)?.0.trace.iter().map(|step| step.operations).sum();
-            // The first run made kernels.
+            // The first run made kernels, and brought operands.
             if !task.run.is_multiple_of(RUNS) {
                 task.ms[at] = task.ms[at].min(ms);
             }
@@ -150,7 +189,16 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn end_calibration(&mut self, number: u32, task: Calibration) {
+    fn release_operands(&mut self, task: &mut Calibration) {
+        let operands = std::mem::take(&mut task.operands);
+        if let Ok((tensors, _)) = self.devices(false) {
+            operands.into_iter().for_each(|node| tensors.graph.release(node));
+            tensors.collect();
+        }
+    }
+
+    pub(super) fn end_calibration(&mut self, number: u32, mut task: Calibration) {
+        self.release_operands(&mut task);
         // The mode is one of a router that is there.
         let _ = self.set_mode(task.mode);
         if let Some((running, _)) = task.running {
@@ -173,18 +221,20 @@ impl Calibration {
         // Nothing takes less than a clock can tell.
         let above =
             |place: Place, experiment: Experiment| (self.ms[of(place, experiment)] - self.ms[of(place, Experiment::Idle)]).max(1e-3);
-        let long_of = |place: Place| Experiment::long(self.series[of(place, Experiment::Moving)].0);
+        let effort_of = |place: Place| self.efforts[self.series[of(place, Experiment::Moving)].0 as usize];
         let mut numbers = Vec::new();
         for place in Place::ALL {
             let launch_us = 1e3 * above(place, Experiment::Launches) / f64::from(Experiment::LAUNCHES);
-            let gigabytes = 12.0 * f64::from(long_of(place)) / above(place, Experiment::Moving) / 1e6;
+            let Effort { long, passes, edge, products, .. } = effort_of(place);
+            // An element is read and written.
+            let gigabytes = 8.0 * f64::from(passes) * f64::from(long) / above(place, Experiment::Moving) / 1e6;
             let gigaops = self.operations[of(place, Experiment::Computing)] / above(place, Experiment::Computing) / 1e6;
-            let product = 2.0 * f64::from(Experiment::EDGE).powi(3) / above(place, Experiment::Multiplying) / 1e6;
+            let product = 2.0 * f64::from(products) * f64::from(edge).powi(3) / above(place, Experiment::Multiplying) / 1e6;
             numbers.extend([launch_us, gigabytes, gigaops, product]);
         }
-        let read = (self.ms[of(Place::Device, Experiment::Reading)] - self.ms[of(Place::Device, Experiment::Moving)]).max(1e-3);
+        let read = above(Place::Device, Experiment::Reading);
         // The CPU copies what is brought over, so that this is not faster than its memory.
-        let transfer = (4.0 * f64::from(Experiment::long(Place::Device)) / read / 1e6).min(numbers[Self::CPU_GIGABYTES]);
+        let transfer = (4.0 * f64::from(self.efforts[Place::Device as usize].long) / read / 1e6).min(numbers[Self::CPU_GIGABYTES]);
         numbers.extend([1e3 * self.ms[of(Place::Device, Experiment::Idle)], transfer]);
         numbers
     }
