@@ -95,9 +95,9 @@ struct Effort {
 impl Effort {
     const fn of(profile: Profile) -> Self {
         match profile {
-            Profile::Gpu => Self { long: 1 << 21, passes: 64, waving: 1 << 20, waves: 64, edge: 1024, products: 8 },
-            Profile::Software => Self { long: 1 << 20, passes: 2, waving: 1 << 16, waves: 16, edge: 256, products: 1 },
-            Profile::Cpu => Self { long: 1 << 18, passes: 2, waving: 1 << 14, waves: 16, edge: 256, products: 1 },
+            Profile::Gpu => Self { long: 1 << 21, passes: 64, waving: 1 << 22, waves: 4, edge: 1024, products: 8 },
+            Profile::Software => Self { long: 1 << 20, passes: 2, waving: 1 << 18, waves: 4, edge: 256, products: 1 },
+            Profile::Cpu => Self { long: 1 << 18, passes: 2, waving: 1 << 16, waves: 4, edge: 256, products: 1 },
         }
     }
 }
