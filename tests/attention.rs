@@ -2,9 +2,12 @@
 //!
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test attention`
 
+mod support;
+
 use leastwise::device::binding::*;
-use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice, wgpu::WgpuDevice};
+use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
 use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows};
+use support::{SharedDevice, shared_device};
 
 const GROUP_SIZES: [u32; 5] = [16, 32, 64, 128, 256];
 
@@ -119,18 +122,17 @@ impl Net {
 }
 
 struct Bench {
-    device: Device,
+    device: SharedDevice,
 }
 
 impl Bench {
     fn cpu(precision: Precision, group_size: u32) -> Self {
-        Self { device: Device::Cpu(CpuDevice::new(precision, Limits { group_size, ..CpuDevice::default_limits() })) }
+        let limits = Limits { group_size, ..CpuDevice::default_limits() };
+        Self { device: Device::Cpu(CpuDevice::new(precision, limits)).into() }
     }
 
     fn gpu(group_size: u32) -> Self {
-        let limits = Limits { group_size, ..Limits::WEBGPU };
-        let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see the head of this file");
-        Self { device: Device::Wgpu(Box::new(device)) }
+        Self { device: shared_device(Some(Limits { group_size, ..Limits::WEBGPU })) }
     }
 
     /// What a launch leaves in the slots that it writes, which were NaN before.

@@ -1,8 +1,8 @@
 //! Data, and clusterings played to their end.
 
+use crate::devices::{SharedDevice, shared_device};
 use leastwise::anneal::cluster::{Clustering, Next, Options, Outcome};
 use leastwise::device::cpu::CpuDevice;
-use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Playing, Precision};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,8 +10,8 @@ pub fn cpu() -> Device {
     Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()))
 }
 
-pub fn gpu(limits: Limits) -> Device {
-    Device::Wgpu(Box::new(WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/clusters/main.rs")))
+pub fn gpu(limits: Limits) -> SharedDevice {
+    shared_device(Some(limits))
 }
 
 /// Plays a clustering to its end; nothing of it is left on the device.

@@ -3,17 +3,17 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test index device`
 
 use super::data::{Random, kmeans, mixture};
+use super::support::{SharedDevice, shared_device};
 use super::{indexes, of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
 use leastwise::anneal::index::{Coarse, Hits, Index, Options};
 use leastwise::device::cpu::CpuDevice;
-use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Counters, Device, Limits, Precision};
 use std::sync::Arc;
 
-pub fn gpu(limits: Limits) -> Device {
-    Device::Wgpu(Box::new(WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/index/device.rs")))
+fn gpu(limits: Limits) -> SharedDevice {
+    shared_device(Some(limits))
 }
 
 /// The kernels' twins.
@@ -122,7 +122,7 @@ fn every_code_is_searched_on_every_device() {
     let (dim, points, queries) = (37, mixture(1500, 37, 5, seed), mixture(150, 37, 5, seed + 1));
     let filter: Vec<u8> = (0..1500).map(|id| u8::from(id % 3 != 1)).collect();
     for limits in [Limits::WEBGPU, Limits::SMALL] {
-        for mut device in [gpu(limits), twins(limits)] {
+        for mut device in [gpu(limits), twins(limits).into()] {
             for index in indexes(&points, dim, 13) {
                 for (k, probes, filter) in [
                     (10, None, None),
@@ -193,7 +193,7 @@ fn bits_of_any_number_agree() {
 fn what_does_not_fit_one_buffer_lies_in_several() {
     let seed = super::data::fresh();
     let (dim, points, queries) = (48, mixture(700, 48, 6, seed), mixture(90, 48, 6, seed + 1));
-    for (bytes, mut device) in [(16 << 10, gpu(tiny(16 << 10))), (4 << 10, twins(tiny(4 << 10)))] {
+    for (bytes, mut device) in [(16 << 10, gpu(tiny(16 << 10))), (4 << 10, twins(tiny(4 << 10)).into())] {
         for code in [Code::None, Code::Int8, Code::Int4, Code::Bits] {
             // Two-bit levels are few: tables of wide trellises take a buffer of their own.
             let coded = if code == Code::Bits { of_bits(8.0) } else { options(code) };

@@ -11,6 +11,8 @@ mod routes;
 mod search;
 mod sketches;
 mod slices;
+#[path = "../support/mod.rs"]
+mod support;
 
 use data::{kmeans, mixture};
 use leastwise::anneal::code::Code;

@@ -1,8 +1,8 @@
 //! What a session searches on: its device for batches, the CPU for the rest; and what stays on the device.
 
 use super::data::{kmeans, mixture};
-use super::device::gpu;
 use super::memory::{peak, scarcely, taken};
+use super::support::{Shared, shared_gpu};
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{FEWEST_QUERIES, MOST_K};
@@ -17,8 +17,8 @@ fn cpu() -> Session {
     Session::new(Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits())))
 }
 
-fn webgpu() -> Session {
-    Session::new(gpu(Limits::WEBGPU))
+fn webgpu() -> Shared {
+    shared_gpu(Some(Limits::WEBGPU))
 }
 
 fn index() -> Index {
@@ -71,7 +71,7 @@ fn are_near(found: &Hits, expected: &Hits) {
 fn batches_are_the_devices_and_the_rest_is_the_cpus() {
     let known = index();
     let file = known.save();
-    let [mut here, mut there] = [cpu(), webgpu()];
+    let [mut here, mut there] = [cpu().into(), webgpu()];
     let [of_cpu, of_gpu] = [&mut here, &mut there].map(|session| session.open_index(&file).expect("an index"));
     let software = Some("the adapter is software, which takes longer");
     for (place, count, k, reason) in [
@@ -103,6 +103,7 @@ fn batches_are_the_devices_and_the_rest_is_the_cpus() {
     let found = search(&mut there, of_gpu, &queries(20, 8), 3);
     assert_eq!((found.by.backend, found.by.reason.as_deref()), ("cpu", Some("no vectors")));
     assert!(found.ids.iter().all(|&id| id == u32::MAX));
+    there.free_index(of_gpu);
 }
 
 #[test]
@@ -238,15 +239,17 @@ fn sizes_are_asked_for_without_going_through_the_vectors() {
 fn evaluations_measure_what_searches() {
     let points = mixture(900, DIM, 4, 3);
     let queries = queries(100, 13);
-    let of = |mut session: Session| -> Evaluation {
+    let of = |mut session: Shared| -> Evaluation {
         let index = opened(&mut session, &index().save());
         let task = session.evaluate_index(index, queries.to_vec(), points.to_vec(), 10, None).expect("an evaluation");
-        match ended(&mut session, task) {
+        let answer = ended(&mut session, task);
+        session.free_index(index);
+        match answer {
             Answer::Evaluation(evaluation) => evaluation,
             _ => panic!("no evaluation"),
         }
     };
-    let [host, device] = [of(cpu()), of(webgpu())];
+    let [host, device] = [of(cpu().into()), of(webgpu())];
     assert_eq!((host.by.backend, device.by.backend), ("cpu", "webgpu"));
     assert!(host.recall > 0.8 && (host.recall - device.recall).abs() < 0.005, "{} {}", host.recall, device.recall);
     assert!(device.ms_per_query > 0.0 && device.ms_single > 0.0 && device.exact_ms_per_query > 0.0);
@@ -257,7 +260,7 @@ fn without_room_it_is_the_cpu_and_says_so() {
     let (dim, points) = (300, mixture(400, 300, 2, 1));
     let index = Index::build(&points, dim, kmeans(&points, dim, 4, 1), &options(Code::Product)).expect("an index");
     let small = Limits { binding_bytes: 64 << 10, buffer_bytes: 64 << 10, ..Limits::SMALL };
-    let mut session = Session::new(gpu(small));
+    let mut session = shared_gpu(Some(small));
     let before = session.counters().bytes_live;
     let index_there = opened(&mut session, &index.save());
     let found = search(&mut session, index_there, &points[..dim * 20], 3);
@@ -269,7 +272,7 @@ fn without_room_it_is_the_cpu_and_says_so() {
 
 #[test]
 fn what_is_wrong_is_said_on_every_backend() {
-    for mut session in [cpu(), webgpu()] {
+    for mut session in [cpu().into(), webgpu()] {
         let index = opened(&mut session, &index().save());
         let mut queries = queries(20, 3);
         queries[DIM * 7 + 2] = f32::NAN;

@@ -26,7 +26,53 @@ pub fn give_gpu(limits: Option<Limits>, device: Device) {
 }
 
 fn take_device(session: &mut Session) -> Device {
-    std::mem::replace(session.device_mut(), Device::Cpu(CpuDevice::new(Precision::F32, Limits::SMALL)))
+    std::mem::replace(session.device_mut(), placeholder())
+}
+
+/// What stands where a device was.
+fn placeholder() -> Device {
+    Device::Cpu(CpuDevice::new(Precision::F32, Limits::SMALL))
+}
+
+/// A device that is handed on, and has to be left with no buffers.
+pub struct SharedDevice {
+    device: Device,
+    /// Of the GPU that it is.
+    gpu: Option<Option<Limits>>,
+}
+
+pub fn shared_device(limits: Option<Limits>) -> SharedDevice {
+    SharedDevice { device: take_gpu(limits), gpu: Some(limits) }
+}
+
+/// One that is nobody else's, as CPUs are.
+impl From<Device> for SharedDevice {
+    fn from(device: Device) -> Self {
+        Self { device, gpu: None }
+    }
+}
+
+impl Deref for SharedDevice {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl DerefMut for SharedDevice {
+    fn deref_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+}
+
+impl Drop for SharedDevice {
+    fn drop(&mut self) {
+        // What failed may have left anything behind.
+        if let (Some(limits), false) = (self.gpu, std::thread::panicking()) {
+            give_gpu(limits, std::mem::replace(&mut self.device, placeholder()));
+        }
+    }
 }
 
 /// A session on a device that is handed on. Its kernels may be there before anything asked for them.

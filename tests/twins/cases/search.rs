@@ -63,6 +63,9 @@ pub fn pairwise(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     [(false, false), (false, true), (true, false)].map(case).into()
 }
 
+/// Queries at most: each is a workgroup with as many sums as there are bits, and this many need a 2-D grid within small limits.
+const MOST_QUERIES: usize = 601;
+
 /// Many queries of few lists, and few of many; many distances are equal.
 pub fn probe(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let few = 1 + random.below(7) as usize;
@@ -82,7 +85,7 @@ pub fn probe(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         }
         case
     };
-    [(size, 3 + few), (few, many)].map(case).into()
+    [(size.min(MOST_QUERIES), 3 + few), (few, many)].map(case).into()
 }
 
 /// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale.

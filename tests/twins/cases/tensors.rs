@@ -10,7 +10,11 @@ use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows as launc
 
 /// Numbers of a buffer, and of products of a case.
 const ROOM: usize = 100_000;
-const WORK: usize = 600_000;
+const WORK: usize = 100_000;
+
+/// Queries or keys at most, which are many tiles, and batches, which need a 2-D grid within small limits.
+const MOST_ROWS: usize = 1009;
+const MOST_BATCHES: usize = 257;
 
 fn limits(group: usize) -> Limits {
     Limits { group_size: group as u32, ..Limits::WEBGPU }
@@ -40,7 +44,7 @@ impl Net {
             // Nothing can attend to no keys.
             let least = [0, 1, 0][many];
             let place = [0, 1, 4][many];
-            sizes[place] = size.max(least).min(if many == 2 { 1000 } else { size.max(1) });
+            sizes[place] = size.max(least).min(if many == 2 { MOST_BATCHES } else { MOST_ROWS });
             let shrinks: Vec<usize> = (0..5).filter(|i| *i != place).collect();
             loop {
                 let [n, m, d, e, b] = sizes;
