@@ -228,9 +228,20 @@ impl Session {
             let (double, node) = parts(id);
             if let Some(world) = &mut self.worlds[usize::from(double)] {
                 world.tensors.graph.release(node);
-                if world.active.is_none() {
-                    world.tensors.collect();
-                }
+            }
+        }
+        self.collect_tensors();
+    }
+
+    /// Gives back what nobody has any more, and destroys what is beyond the pools' caps.
+    fn collect_tensors(&mut self) {
+        for double in [false, true] {
+            if self.worlds[usize::from(double)].is_some()
+                && let Ok((tensors, mut devices, active)) = self.world(double)
+                && active.is_none()
+            {
+                tensors.collect();
+                tensors.trim_to_cap(&mut devices);
             }
         }
     }
@@ -306,6 +317,7 @@ impl Session {
                 tensors.unfused = !fused;
             }
         }
+        self.collect_tensors();
         Ok(())
     }
 

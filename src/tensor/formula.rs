@@ -77,6 +77,11 @@ impl Formula {
         Some((Self::of(kept, output, needed.len() as u32), needed))
     }
 
+    /// How many operations it has.
+    pub fn operations(&self) -> u32 {
+        self.words.len() as u32 / 4 + 1
+    }
+
     /// Whether it is its k-th operand.
     pub fn is_operand(&self, k: u32) -> bool {
         self.graph.node(self.output) == Node::Leaf(operand(k))
@@ -158,8 +163,10 @@ pub mod known {
     /// max(x, 0), with the slope 0 at 0.
     pub fn relu() -> Arc<Formula> {
         Formula::new(1, |graph, x| {
+            // What is not a number stays so.
             let zero = graph.constant(0.0);
-            graph.if_less(zero, x[0], x[0], zero)
+            let is_out = graph.less_equal(x[0], zero);
+            graph.select(is_out, zero, x[0])
         })
     }
 

@@ -1,7 +1,7 @@
 //! How graphs run: kernels, submissions, plans, memory, devices.
 
 use super::support::Random;
-use super::{Bench, benches};
+use super::{Bench, benches, compare};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::routing::{Mode, Model, Place, Rates};
@@ -175,4 +175,37 @@ fn memory_is_pooled_and_trimmed() {
     bench.tensors.trim(&mut devices);
     let pool = bench.tensors.pool(Place::Device);
     assert_eq!((pool.live, pool.pooled, bench.device.counters().bytes_live), (0, 0, 0));
+}
+
+#[test]
+fn long_chains_are_cut_evenly() {
+    for mut bench in benches().into_iter().take(2) {
+        let x = bench.tensor(&[0.25, -0.5, 1.0], &[3]);
+        for stored in [true, false] {
+            let steps = 500;
+            let made = bench.graph().made(|graph| {
+                let mut y = if stored { x } else { graph.count(&[3])? };
+                for _ in 0..steps {
+                    y = graph.apply_number("mul", y, 0.99)?;
+                    y = graph.apply_number("add", y, 0.001)?;
+                }
+                Ok::<_, leastwise::Error>(vec![y])
+            });
+            let found = bench.read(&made.expect("a graph")).remove(0);
+            let begin = if stored { [0.25, -0.5, 1.0] } else { [0.0, 1.0, 2.0] };
+            let right: Vec<f64> = begin.iter().map(|&x| (0..steps).fold(x, |y, _| y * 0.99 + 0.001)).collect();
+            compare(&format!("{}: {steps} steps", bench.name), &found, &right, 1e-5);
+            assert!((3..=20).contains(&bench.tensors.statistics.kernels), "{} kernels", bench.tensors.statistics.kernels);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_number_stays_so() {
+    for mut bench in benches() {
+        let x = bench.tensor(&[f64::NAN, -1.0, 0.0, 2.0], &[4]);
+        let relu = bench.graph().apply("relu", &[x]).expect("a tensor");
+        let found = bench.read(&[relu]).remove(0);
+        assert!(found[0].is_nan() && found[1..] == [0.0, 0.0, 2.0], "{}: {found:?}", bench.name);
+    }
 }

@@ -90,6 +90,14 @@ fn halves_are_of_f32_alone() {
         let again = session.tensor_operation("f16", &[kept], &[], false).unwrap()[0];
         assert_eq!(again, kept, "{name}: a handle of what is there");
         let wide = session.tensor_operation("f32", &[kept], &[], false).unwrap()[0];
+        // What no device has yet is rounded as there.
+        let own = session.evaluate_tensors(&[], &[single]).unwrap();
+        let values = loop {
+            if let Some(values) = slice(&mut session, own) {
+                break values;
+            }
+        };
+        assert_eq!(values[0], f64::from(1f32 / 3.0), "{name}");
         let task = session.evaluate_tensors(&[wide], &[kept, cast, single]).unwrap();
         let values = loop {
             if let Some(values) = slice(&mut session, task) {
@@ -132,4 +140,73 @@ fn models_are_measured_and_kept() {
         session.trim_tensors().unwrap();
         assert_eq!(session.tensor_statistics().pool.live, 0);
     }
+}
+
+/// A CPU whose buffers have so few bytes.
+fn small(bytes: u64) -> Session {
+    let limits = Limits { binding_bytes: bytes, buffer_bytes: bytes, ..CpuDevice::default_limits() };
+    Session::new(leastwise::device::Device::Cpu(CpuDevice::new(Precision::F32, limits)))
+}
+
+/// Runs a task to its end.
+fn run(session: &mut Session, task: u32) -> Result<Vec<f64>, leastwise::Error> {
+    loop {
+        match session.resume(task, f64::INFINITY)? {
+            Progress::Values(values) => return Ok(values),
+            Progress::Yielded => {}
+            _ => panic!("a task of tensors on the CPU"),
+        }
+    }
+}
+
+#[test]
+fn what_fails_while_it_is_recorded_leaves_nothing_behind() {
+    let mut session = small(1 << 16);
+    let values: Vec<f32> = (0..12_000).map(|i| (i % 7) as f32).collect();
+    let x = session.tensor(Reals::F32(&values), &[120, 100], false).unwrap()[0];
+    for round in 0..2 {
+        let square = session.tensor_operation("square", &[x], &[], false).unwrap()[0];
+        let turned = session.tensor_operation("neg", &[x], &[], false).unwrap()[0];
+        // Either fits a buffer; both to be read at once do not.
+        let both = session.evaluate_tensors(&[], &[square, turned]).unwrap();
+        assert!(run(&mut session, both).is_err(), "round {round}");
+        for (tensor, right) in [
+            (square, values.iter().map(|x| f64::from(x * x)).collect::<Vec<_>>()),
+            (turned, values.iter().map(|x| f64::from(-x)).collect()),
+        ] {
+            let alone = session.evaluate_tensors(&[], &[tensor]).unwrap();
+            assert_eq!(run(&mut session, alone).unwrap(), right, "round {round}");
+        }
+        session.release_tensors(&[square, turned]);
+    }
+    let own = session.evaluate_tensors(&[], &[x]).unwrap();
+    let right: Vec<f64> = values.iter().map(|&x| f64::from(x)).collect();
+    assert_eq!(run(&mut session, own).unwrap(), right, "what was given is there");
+    session.release_tensors(&[x]);
+    session.trim_tensors().unwrap();
+    assert_eq!(session.tensor_statistics().pool.live, 0);
+}
+
+#[test]
+fn what_is_kept_for_later_is_bounded() {
+    let mut session = cpu(Precision::F32);
+    session.set_tensors(&TensorSettings { pool_bytes: Some(65_536.0), ..TensorSettings::default() }).unwrap();
+    let values = vec![1.0f32; 10_000];
+    let made: Vec<u32> = (0..8)
+        .map(|_| {
+            let x = session.tensor(Reals::F32(&values), &[10_000], false).unwrap()[0];
+            let task = session.evaluate_tensors(&[x], &[]).unwrap();
+            run(&mut session, task).unwrap();
+            x
+        })
+        .collect();
+    let squares: Vec<u32> = made.iter().map(|&x| session.tensor_operation("square", &[x], &[], false).unwrap()[0]).collect();
+    let task = session.evaluate_tensors(&squares, &[]).unwrap();
+    run(&mut session, task).unwrap();
+    session.release_tensors(&made);
+    session.release_tensors(&squares);
+    let pooled = session.tensor_statistics().pool.pooled;
+    assert!(pooled > 0 && pooled <= 65_536, "{pooled}");
+    session.set_tensors(&TensorSettings { pool_bytes: Some(0.0), ..TensorSettings::default() }).unwrap();
+    assert_eq!(session.tensor_statistics().pool.pooled, 0);
 }

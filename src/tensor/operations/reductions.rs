@@ -2,7 +2,7 @@
 
 use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::Movement;
-use super::refuse;
+use super::{refuse, shown};
 use crate::error::Error;
 use crate::kernel::fused::Fold;
 
@@ -75,25 +75,28 @@ impl Graph {
     }
 
     pub fn mean(&mut self, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
-        let before = self.size(self.known(node)?);
+        let over = self.axes("mean", node, axes)?;
+        let count: f64 = over.iter().map(|&axis| f64::from(self.shape(node)[axis as usize])).product();
         let sum = self.reduce("mean", Fold::Sum, node, axes, keep)?;
-        let count = f64::from(before) / f64::from(self.size(sum).max(1));
         if count == 0.0 {
             return refuse("mean", "there is no mean of no elements".into());
         }
         self.apply_number("mul", sum, 1.0 / count)
     }
 
-    /// The first place of the largest element along an axis, as a number.
+    /// The first place of the largest element along an axis, as a number; the last place of all, where nothing is the largest (NaN).
     pub fn argmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
         let shape = self.shape(self.known(node)?).to_vec();
         let axis = Self::axis("argmax", axis, shape.len())?;
+        if shape[axis] > 1 << 24 {
+            return refuse("argmax", format!("{} has an axis of more places than the 2²⁴ that numbers tell apart", shown(&shape)));
+        }
         let largest = self.reduce("argmax", Fold::Max, node, &[axis as f64], true)?;
         let is_largest = self.apply("equal", &[node, largest])?;
         let mut places = vec![1; shape.len()];
         places[axis] = shape[axis];
         let places = self.count(&places)?;
-        let none = self.constant(f64::from(shape[axis]), &[]);
+        let none = self.constant(f64::from(shape[axis]) - 1.0, &[]);
         let places = self.apply("where", &[is_largest, places, none])?;
         self.reduce("argmax", Fold::Min, places, &[axis as f64], false)
     }

@@ -18,6 +18,9 @@ use std::collections::{HashMap, HashSet};
 const MOST_INSTRUCTIONS: usize = 400;
 const MOST_AFTER_PRODUCT: usize = 80;
 
+/// Operations of an expression from which on it is stored, so that long ones are divided evenly and at once.
+const LONG: u32 = MOST_INSTRUCTIONS as u32 / 2;
+
 /// What a kernel begins with.
 #[derive(Clone)]
 pub(super) enum Start {
@@ -90,7 +93,7 @@ impl<'a> Fuser<'a> {
         while let Err(Unwritten(node)) = self.draft_all() {
             if !self.roots.insert(node) {
                 return Err(Error::Limits(format!(
-                    "an operation on tensors reads more than the {} that a kernel can have",
+                    "an operation on tensors reads more than the {} tensors, or has more than the {MOST_INSTRUCTIONS} instructions, that a kernel can have",
                     TENSOR_SLOTS.len()
                 )));
             }
@@ -122,6 +125,7 @@ impl<'a> Fuser<'a> {
         }
         let asked: Vec<Node> = self.outputs.iter().copied().filter(|&output| !self.is_leaf(output)).collect();
         self.roots.extend(asked);
+        let mut lengths: HashMap<Node, u32> = HashMap::new();
         for &node in &self.request.order {
             let entry = self.graph.entry(node);
             match &entry.op {
@@ -161,7 +165,24 @@ impl<'a> Fuser<'a> {
                 }
                 _ => {}
             }
+            self.cut_long(node, &mut lengths);
         }
+    }
+
+    /// Stores an expression that has become long; `lengths` are operations of those before it.
+    fn cut_long(&mut self, node: Node, lengths: &mut HashMap<Node, u32>) {
+        let entry = self.graph.entry(node);
+        let before = entry.inputs.iter().filter_map(|input| lengths.get(input)).fold(0, |sum: u32, length| sum.saturating_add(*length));
+        let length = match &entry.op {
+            Op::Map(formula) => before.saturating_add(formula.operations()),
+            Op::Move(Movement::Pad { .. }) => before.saturating_add(4),
+            Op::Move(_) | Op::Detach => before,
+            _ => 0,
+        };
+        if length > LONG && matches!(entry.op, Op::Map(_)) {
+            self.roots.insert(node);
+        }
+        lengths.insert(node, if self.roots.contains(&node) { 0 } else { length });
     }
 
     fn store(&mut self, node: Node) {

@@ -151,6 +151,7 @@ impl Request {
             let entry = graph.entry(node);
             key.push(entry.shape.len() as u64);
             key.extend(entry.shape.iter().map(|&size| u64::from(size)));
+            key.push(entry.inputs.len() as u64);
             key.extend(entry.inputs.iter().map(|input| place[input]));
             match &entry.op {
                 Op::Stored => {

@@ -110,6 +110,8 @@ pub struct Tensors {
     next: u32,
     pools: [Pool; 2],
     plans: HashMap<Vec<u64>, Compiled>,
+    /// Leaves that a recording writes, where, which has not been played yet; with the node whose host's copy it uploads.
+    unplayed: Vec<(Option<Node>, Storage, Place)>,
     clock: u64,
     pub router: Router,
     pub statistics: Statistics,
@@ -126,6 +128,7 @@ impl Tensors {
             next: 0,
             pools: [Pool::new(bytes_of_real), Pool::new(bytes_of_real)],
             plans: HashMap::new(),
+            unplayed: Vec::new(),
             clock: 0,
             router: Router::default(),
             statistics: Statistics::default(),
@@ -158,6 +161,14 @@ impl Tensors {
         }
         for place in Place::ALL {
             self.pools[place as usize].trim(devices.at(place), 0);
+        }
+    }
+
+    /// Destroys what is kept beyond the cap.
+    pub fn trim_to_cap(&mut self, devices: &mut Devices) {
+        for place in Place::ALL {
+            let pool = &mut self.pools[place as usize];
+            pool.trim(devices.at(place), pool.cap);
         }
     }
 
@@ -273,9 +284,9 @@ impl Tensors {
 
     fn compile(&mut self, devices: &mut Devices, request: &Request, outputs: &[Node], places: &[u8]) -> Result<(), Error> {
         let multiplies = self.products != Products::Own && self.has_products(request) && devices.main.multiplies();
-        // The library finishes products in single precision alone.
-        let library =
-            multiplies.then(|| Library { finishes: devices.main.precision() == Precision::F32, coarse: self.products == Products::Tf32 });
+        // The library finishes products in single precision alone, and so it is with TF32.
+        let is_single = devices.main.precision() == Precision::F32;
+        let library = multiplies.then(|| Library { finishes: is_single, coarse: self.products == Products::Tf32 && is_single });
         let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits(), library }];
         if let Some(cpu) = &devices.cpu {
             targets.push(Target { cpu: true, limits: cpu.limits(), library: None });

@@ -1,7 +1,7 @@
 //! Evaluations on their way: recordings for consecutive steps of one device, and what is brought from one to the other.
 
 use super::{Compiled, Devices, Place, Stored, Tensors};
-use crate::device::{Command, Dispatch, Kind, Multiply, Recording, Slice, binding};
+use crate::device::{Command, Dispatch, Kind, Multiply, Precision, Recording, Slice, binding};
 use crate::error::Error;
 use crate::tensor::graph::{Data, Node, Storage};
 use crate::tensor::half;
@@ -98,6 +98,7 @@ impl Tensors {
         }
         if evaluation.moving.is_none() {
             self.unstage(evaluation);
+            self.settle();
         }
         if !evaluation.stored {
             // The plan is taken out while it is worked with.
@@ -110,7 +111,7 @@ impl Tensors {
         }
         for place in Place::ALL {
             let mut recording = Recording::new();
-            self.read_at(devices, evaluation, place, &mut recording)?;
+            self.read_at(devices, evaluation, None, place, &mut recording)?;
             if !evaluation.reading.is_empty() {
                 return Ok(Next::Run(place, recording));
             }
@@ -166,8 +167,7 @@ impl Tensors {
             self.record(devices, evaluation, compiled, place, &mut recording)?;
         }
         if evaluation.next == compiled.plan.steps.len() {
-            self.store_outputs(evaluation, compiled);
-            self.read_at(devices, evaluation, place, &mut recording)?;
+            self.read_at(devices, evaluation, Some(compiled), place, &mut recording)?;
         }
         Ok(Some(Next::Run(place, recording)))
     }
@@ -215,8 +215,10 @@ impl Tensors {
             let target = self.pools[place as usize].take(devices.at(place), source.kind, len)?;
             match reference {
                 Ref::Leaf(leaf) => {
-                    if let Some(stored) = self.storages.get_mut(&evaluation.leaves[leaf as usize].1) {
+                    let storage = evaluation.leaves[leaf as usize].1;
+                    if let Some(stored) = self.storages.get_mut(&storage) {
                         stored.blocks[place as usize] = Some(target);
+                        self.unplayed.push((None, storage, place));
                     }
                 }
                 Ref::Buffer(buffer) => evaluation.buffers[buffer as usize][place as usize] = Some(target),
@@ -385,11 +387,13 @@ impl Tensors {
         if let Some(block) = stored.blocks[place as usize] {
             return Ok((block, len));
         }
-        let data = self.graph.take_data(leaf);
+        // The host's copy stays until the recording has been played.
+        let data = self.graph.get(leaf).and_then(|entry| entry.data.clone());
         let kind = if matches!(data, Some(Data::Indices(_) | Data::Halves(..))) { Kind::Index } else { Kind::Real };
         let block = self.pools[place as usize].take(devices.at(place), kind, len)?;
         if let Some(stored) = self.storages.get_mut(&storage) {
             stored.blocks[place as usize] = Some(block);
+            self.unplayed.push((Some(leaf), storage, place));
         }
         match data {
             Some(Data::Singles(data)) if len > 0 => {
@@ -404,6 +408,13 @@ impl Tensors {
             _ => {}
         }
         Ok((block, len))
+    }
+
+    /// What was recorded has been played: the host's copies are needed no more.
+    fn settle(&mut self) {
+        for (leaf, ..) in std::mem::take(&mut self.unplayed) {
+            leaf.map(|leaf| self.graph.take_data(leaf));
+        }
     }
 
     /// What was asked for is there.
@@ -441,31 +452,42 @@ impl Tensors {
         }
     }
 
-    /// Reads what a place has of what is to be read, of one kind at a time; of what is still the host's, its values are known.
+    /// Reads what a place has of what is to be read, of one kind at a time; of what is still the host's, its values are known. Of a plan
+    /// that is being recorded, its results are where it leaves them.
     fn read_at(
         &mut self,
         devices: &mut Devices,
         evaluation: &mut Evaluation,
+        compiled: Option<&Compiled>,
         place: Place,
         recording: &mut Recording,
     ) -> Result<(), Error> {
+        let made = |node: &Node| {
+            let compiled = compiled?;
+            let Ref::Buffer(buffer) = compiled.plan.outputs[evaluation.outputs.binary_search(node).ok()?] else { return None };
+            Some((evaluation.buffers[buffer as usize][place as usize]?, compiled.plan.buffers[buffer as usize].size()))
+        };
+        // As they would be on a device.
+        let is_single = devices.main.precision() == Precision::F32;
         let mut sources: Vec<(Block, u32)> = Vec::new();
         for (index, &node) in evaluation.read.iter().enumerate() {
             let Some(entry) = self.graph.get(node).filter(|_| evaluation.values[index].is_none()) else { continue };
             let known = match &entry.data {
                 Some(Data::Singles(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
+                Some(Data::Doubles(values)) if is_single => Some(values.iter().map(|&value| f64::from(value as f32)).collect()),
                 Some(Data::Doubles(values)) => Some(values.clone()),
                 Some(Data::Indices(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
                 Some(Data::Halves(words, count)) => Some(halves(words.iter().copied(), *count)),
                 None => None,
             };
             let stored = entry.storage.and_then(|storage| self.storages.get(&storage));
+            let stored = stored.and_then(|stored| Some((stored.blocks[place as usize]?, stored.len))).or_else(|| made(&node));
             if known.is_some() || self.graph.size(node) == 0 {
                 evaluation.values[index] = Some(known.unwrap_or_default());
-            } else if let Some((block, stored)) = stored.and_then(|stored| Some((stored.blocks[place as usize]?, stored)))
+            } else if let Some((block, len)) = stored
                 && sources.first().is_none_or(|(first, _)| first.kind == block.kind)
             {
-                sources.push((block, stored.len));
+                sources.push((block, len));
                 evaluation.reading.push(index);
             }
         }
@@ -473,9 +495,19 @@ impl Tensors {
         Ok(())
     }
 
-    /// Gives back what an evaluation that is not gone on with had.
+    /// Gives back what an evaluation that is not gone on with had. What was recorded may never have been played: what it would have
+    /// written is not there, nor is the plan's layout table.
     pub fn abandon(&mut self, devices: &mut Devices, mut evaluation: Evaluation) {
         self.unstage(&mut evaluation);
+        for (_, storage, place) in std::mem::take(&mut self.unplayed) {
+            let block = self.storages.get_mut(&storage).and_then(|stored| stored.blocks[place as usize].take());
+            if let Some(block) = block {
+                self.pools[place as usize].give_back(block);
+            }
+        }
+        if let Some(compiled) = self.plans.remove(&evaluation.key) {
+            self.drop_plan(compiled);
+        }
         self.give_back(std::mem::take(&mut evaluation.buffers));
         self.let_go(devices, &mut evaluation);
     }
@@ -484,9 +516,6 @@ impl Tensors {
     fn let_go(&mut self, devices: &mut Devices, evaluation: &mut Evaluation) {
         std::mem::take(&mut evaluation.held).into_iter().for_each(|node| self.graph.release(node));
         self.collect();
-        for place in Place::ALL {
-            let pool = &mut self.pools[place as usize];
-            pool.trim(devices.at(place), pool.cap);
-        }
+        self.trim_to_cap(devices);
     }
 }

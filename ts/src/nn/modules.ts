@@ -113,6 +113,8 @@ export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[
   const { activation = "relu", seed } = options;
   mustBeOneOf("mlp(lw, sizes): activation", activation, ["relu", "gelu", "silu", "tanh", "sigmoid", "softplus"]);
   if (!Array.isArray(sizes) || sizes.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
+  if (seed === undefined) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, options): a seed is needed");
+  mustBeCount("mlp(lw, sizes): seed", seed, { least: 0 });
   const saturates = activation === "tanh" || activation === "sigmoid";
   const parts: Part<D>[] = [];
   for (let k = 1; k < sizes.length; k++) {
