@@ -350,7 +350,6 @@ impl Device {
     }
 
     /// Makes products of a form ready; whether the library has an algorithm for them.
-    #[cfg_attr(not(feature = "cuda"), expect(clippy::unused_self))]
     pub fn prepare_product(&mut self, #[cfg_attr(not(feature = "cuda"), expect(unused))] form: &Form) -> Result<bool, DeviceError> {
         match self {
             Self::Cpu(_) | Self::Wgpu(_) => Ok(false),
