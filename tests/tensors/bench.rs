@@ -4,11 +4,20 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
 use leastwise::tensor::graph::{Data, Graph, Node};
+use leastwise::tensor::routing::{Model, Rates};
 use leastwise::tensor::runtime::{Devices, Next, Tensors};
 use std::collections::HashMap;
 
 use super::reference;
 use super::support::Random;
+
+/// The GPU is best at products, the CPU at everything else.
+pub const DIVIDED: Model = Model {
+    device: Rates { launch_us: 1.0, gigabytes: 0.01, gigaops: 0.001, product_gigaops: 1000.0 },
+    cpu: Rates { launch_us: 1.0, gigabytes: 10.0, gigaops: 10.0, product_gigaops: 0.001 },
+    readback_us: 1.0,
+    transfer_gigabytes: 10.0,
+};
 
 /// A device, perhaps the CPU beside it, and tensors on them.
 pub struct Bench {

@@ -1,5 +1,6 @@
 //! Tensors that are kept as halves: the bits that rounding gives, and halves wherever numbers are read.
 
+use super::bench::DIVIDED;
 use super::support::{Random, fresh_seed};
 use super::{Bench, benches, compare};
 use half::f16;
@@ -7,7 +8,7 @@ use leastwise::device::Precision;
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::half as halves;
-use leastwise::tensor::routing::{Mode, Model, Place, Rates};
+use leastwise::tensor::routing::{Mode, Place};
 use std::sync::Arc;
 
 /// Halves are f32's.
@@ -292,14 +293,6 @@ fn gradients_go_through_casts_as_if_they_were_not_there() {
         compare(bench.name, &found[2], &found[4], 1e-6);
     }
 }
-
-/// The GPU is best at products, the CPU at everything else.
-const DIVIDED: Model = Model {
-    device: Rates { launch_us: 1.0, gigabytes: 0.01, gigaops: 0.001, product_gigaops: 1000.0 },
-    cpu: Rates { launch_us: 1.0, gigabytes: 10.0, gigaops: 10.0, product_gigaops: 0.001 },
-    readback_us: 1.0,
-    transfer_gigabytes: 10.0,
-};
 
 #[test]
 fn halves_are_brought_from_place_to_place() {

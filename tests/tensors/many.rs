@@ -3,6 +3,18 @@
 use super::Bench;
 use super::support::{Random, fresh_seed as fresh};
 use leastwise::device::Limits;
+use leastwise::tensor::graph::Node;
+use leastwise::tensor::plan::{Request, Target, plan};
+
+/// The lanes of every kernel that makes these.
+fn lanes(bench: &Bench, made: &[Node]) -> Vec<u32> {
+    let graph = &bench.tensors.graph;
+    let mut outputs = made.to_vec();
+    outputs.sort_unstable();
+    let targets = [Target { cpu: false, limits: bench.device.limits(), library: None }];
+    let plan = plan(graph, &Request::new(graph, &outputs), &outputs, &targets, false).expect("a plan");
+    plan.steps.iter().filter_map(|step| Some(step.launches[0].kernel.as_ref()?.count)).collect()
+}
 
 #[test]
 fn several_elements_of_a_lane_are_those_of_one() {
@@ -26,7 +38,14 @@ fn several_elements_of_a_lane_are_those_of_one() {
                 let other = graph.apply("sub", &[shifted, scaled])?;
                 Ok::<_, leastwise::Error>(vec![sum, scaled, other])
             });
-            let values = bench.read(&made.expect("a graph"));
+            let made = made.expect("a graph");
+            let lanes = lanes(&bench, &made);
+            let size = rows * columns;
+            let several = limits.elements_per_lane == 1 && size >= 1 << 18;
+            let group = bench.device.limits().group_size;
+            let fewer = size.div_ceil(4 * group) * group;
+            assert!(lanes.contains(&if several { fewer } else { size }), "{rows} × {columns}: {lanes:?}");
+            let values = bench.read(&made);
             assert!(bench.tensors.statistics.kernels <= 2, "{} kernels", bench.tensors.statistics.kernels);
             values
         });

@@ -1,10 +1,11 @@
 //! How graphs run: kernels, submissions, plans, memory, devices.
 
+use super::bench::DIVIDED;
 use super::support::Random;
 use super::{Bench, benches, compare};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
-use leastwise::tensor::routing::{Mode, Model, Place, Rates};
+use leastwise::tensor::routing::{Mode, Place};
 
 /// A layer's result and its gradients, as one step of training has them; the numbers come from the last step.
 fn train(bench: &mut Bench, weights: [Node; 2], images: Node, rate: f64) -> ([Node; 2], f64) {
@@ -100,14 +101,6 @@ fn two_runs_have_the_same_bits() {
         assert_eq!(values[0], values[1], "{}", bench.name);
     }
 }
-
-/// The GPU is best at products, the CPU at everything else.
-const DIVIDED: Model = Model {
-    device: Rates { launch_us: 1.0, gigabytes: 0.01, gigaops: 0.001, product_gigaops: 1000.0 },
-    cpu: Rates { launch_us: 1.0, gigabytes: 10.0, gigaops: 10.0, product_gigaops: 0.001 },
-    readback_us: 1.0,
-    transfer_gigabytes: 10.0,
-};
 
 #[test]
 fn routes_change_places_and_no_values() {

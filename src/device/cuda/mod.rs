@@ -145,13 +145,18 @@ impl CudaDevice {
         products::is_present()
     }
 
-    /// Makes products of a form ready; whether the library has an algorithm for them.
+    /// Makes products of a form ready; whether the library can be opened and has an algorithm for them.
     pub fn prepare_product(&mut self, form: &Form) -> Result<bool, DeviceError> {
         self.bind()?;
         if self.products.is_none() {
-            // SAFETY: the stream is alive; the memory is freed with the device.
-            let workspace = unsafe { result::malloc_async(self.stream.cu_stream(), products::WORKSPACE) }.map_err(failed)?;
-            self.products = Some(products::Products::new(self.precision, workspace)?);
+            let stream = self.stream.cu_stream();
+            // SAFETY: the stream is alive; the memory is freed with the device, or here.
+            let Ok(workspace) = (unsafe { result::malloc_async(stream, products::WORKSPACE) }) else { return Ok(false) };
+            self.products = products::Products::new(self.precision, workspace).ok();
+            if self.products.is_none() {
+                // SAFETY: nobody uses it.
+                unsafe { result::free_async(workspace, stream) }.map_err(failed)?;
+            }
         }
         Ok(self.products.as_mut().is_some_and(|products| products.prepare(form)))
     }

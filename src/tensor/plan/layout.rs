@@ -2,6 +2,7 @@
 
 use super::stage::{Origin, Reading};
 use crate::kernel::fused::{FactorCode, Source, Stride, ViewCode};
+use crate::tensor::graph::Groups;
 use crate::tensor::view::{Axis, View, joined};
 
 /// A stage's views over the axes that are left of its domain.
@@ -79,8 +80,16 @@ fn part(view: &View, first: usize, count: usize) -> View {
     View { axes: view.axes[first..first + count].to_vec(), offset: 0 }
 }
 
-/// The layout of views [batch, rows, depth] and [batch, depth, columns], of slots that may have halves.
-pub fn product(left: &View, right: &View, [batch, rows, depth, columns]: [usize; 4], slots: [(usize, bool); 2]) -> ProductLayout {
+/// The factors' views group by group, of which those of batch and depth are both factors': axes joined as far as they go evenly.
+pub struct Grouped {
+    pub batch: [View; 2],
+    pub rows: View,
+    pub depth: [View; 2],
+    pub columns: View,
+}
+
+/// Of views [batch, rows, depth] and [batch, depth, columns].
+pub fn grouped(left: &View, right: &View, &Groups { batch, rows, depth, columns }: &Groups) -> Grouped {
     let mut of_batch = [part(left, 0, batch), part(right, 0, batch)];
     let mut of_rows = [part(left, batch, rows)];
     let mut of_depth = [part(left, batch + rows, depth), part(right, batch, depth)];
@@ -89,13 +98,20 @@ pub fn product(left: &View, right: &View, [batch, rows, depth, columns]: [usize;
     joined(&mut of_rows, &mut [rows]);
     joined(&mut of_depth, &mut [depth]);
     joined(&mut of_columns, &mut [columns]);
-    let mut words: Vec<u32> = [&of_batch[0], &of_rows[0], &of_depth[0], &of_columns[0]].into_iter().flat_map(View::shape).collect();
+    let ([rows], [columns]) = (of_rows, of_columns);
+    Grouped { batch: of_batch, rows, depth: of_depth, columns }
+}
+
+/// The layout of a product's factors, of slots that may have halves.
+pub fn product(left: &View, right: &View, groups: &Groups, slots: [(usize, bool); 2]) -> ProductLayout {
+    let Grouped { batch, rows, depth, columns } = grouped(left, right, groups);
+    let mut words: Vec<u32> = [&batch[0], &rows, &depth[0], &columns].into_iter().flat_map(View::shape).collect();
     let mut factor = |(slot, half): (usize, bool), whole: &View, parts: [&View; 3]| {
         let offset = offset_of(whole, &mut words);
         let [batch, rows, columns] = parts.map(|view| view.axes.iter().map(|axis| stride_of(axis, &mut words)).collect());
         FactorCode { slot, half, batch, rows, columns, offset }
     };
-    let left = factor(slots[0], left, [&of_batch[0], &of_rows[0], &of_depth[0]]);
-    let right = factor(slots[1], right, [&of_batch[1], &of_depth[1], &of_columns[0]]);
+    let left = factor(slots[0], left, [&batch[0], &rows, &depth[0]]);
+    let right = factor(slots[1], right, [&batch[1], &depth[1], &columns]);
     ProductLayout { left, right, words }
 }

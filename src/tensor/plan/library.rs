@@ -1,12 +1,13 @@
 //! Products of matrices that a device's library does, and what of a kernel is left to do after them.
 
 use super::fuse::Draft;
+use super::layout::{Grouped, grouped};
 use super::stage::{Origin, Reading};
 use crate::device::{After, Form, Strided};
 use crate::expr::{Expr, Leaf};
 use crate::tensor::formula::known;
 use crate::tensor::graph::{Groups, Node};
-use crate::tensor::view::{Axis, View, joined};
+use crate::tensor::view::{Axis, View};
 
 /// What a device's library can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +28,8 @@ pub struct Multiplied {
 }
 
 /// The one axis of a group; none where there are several.
-fn single(view: &View, first: usize, count: usize) -> Option<Axis> {
-    match &view.axes[first..first + count] {
+fn single(view: &View) -> Option<Axis> {
+    match &view.axes[..] {
         [] => Some(Axis { size: 1, stride: 0, range: None }),
         [axis] => Some(axis.clone()),
         _ => None,
@@ -52,20 +53,10 @@ fn strided(view: &View, batch: &Axis, rows: &Axis, columns: &Axis) -> Option<Str
 
 /// The product of views [batch, rows, depth] and [batch, depth, columns], if the library knows such.
 pub fn form(left: &View, right: &View, groups: &Groups, coarse: bool) -> Option<Form> {
-    let Groups { batch, rows, depth, columns } = *groups;
-    let part = |view: &View, first: usize, count: usize| View { axes: view.axes[first..first + count].to_vec(), offset: 0 };
-    let mut of_batch = [part(left, 0, batch), part(right, 0, batch)];
-    let mut of_rows = [part(left, batch, rows)];
-    let mut of_depth = [part(left, batch + rows, depth), part(right, batch, depth)];
-    let mut of_columns = [part(right, batch + depth, columns)];
-    joined(&mut of_batch, &mut [batch]);
-    joined(&mut of_rows, &mut [rows]);
-    joined(&mut of_depth, &mut [depth]);
-    joined(&mut of_columns, &mut [columns]);
-    let axis = |view: &View| single(view, 0, view.axes.len());
-    let (mut left_batch, mut right_batch) = (axis(&of_batch[0])?, axis(&of_batch[1])?);
-    let (mut rows, columns) = (axis(&of_rows[0])?, axis(&of_columns[0])?);
-    let (left_depth, right_depth) = (axis(&of_depth[0])?, axis(&of_depth[1])?);
+    let Grouped { batch, rows, depth, columns } = grouped(left, right, groups);
+    let (mut left_batch, mut right_batch) = (single(&batch[0])?, single(&batch[1])?);
+    let (mut rows, columns) = (single(&rows)?, single(&columns)?);
+    let (left_depth, right_depth) = (single(&depth[0])?, single(&depth[1])?);
     if [&left_batch, &rows, &left_depth, &columns].iter().any(|axis| axis.size == 0) {
         return None;
     }

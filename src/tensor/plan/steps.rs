@@ -119,9 +119,8 @@ impl Fuser<'_> {
                 anchor = Anchor::Reduce { fold: *fold, folding: Folding::Lane, prologue: stage, inner: layout.groups[1] as u32 };
             }
             Start::Product { node, groups, factors: [left, right] } => {
-                let sizes = [groups.batch, groups.rows, groups.depth, groups.columns];
                 let slots = [left.0, right.0].map(|node| (slots[&node], is_half(&node)));
-                let layout = layout::product(&left.1, &right.1, sizes, slots);
+                let layout = layout::product(&left.1, &right.1, groups, slots);
                 let shape = self.graph.shape(*node);
                 let (first, second) = (groups.batch, groups.batch + groups.rows);
                 let of = |sizes: &[u32]| elements(sizes).unwrap_or(0);
