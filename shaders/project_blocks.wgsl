@@ -83,7 +83,7 @@ fn is_semidefinite(width: u32, epsilon: real, least: real, i: u32) -> bool {
 }
 
 // (x, y) turned by the angle of sine s whose half has the tangent h: errors are as small as the angle.
-fn turned(x: real, y: real, s: real, h: real) -> vec2<real> {
+fn rotated(x: real, y: real, s: real, h: real) -> vec2<real> {
     return vec2<real>(x - s * (y + h * x), y + s * (x - h * y));
 }
 
@@ -115,13 +115,13 @@ fn diagonalise(width: u32, least: real, i: u32) {
                 blocks[at(q, p, i)] = 0.0;
                 for (var r = 0u; r < width; r++) {
                     if (r != p && r != q) {
-                        let pair = turned(blocks[at(r, p, i)], blocks[at(r, q, i)], s, h);
+                        let pair = rotated(blocks[at(r, p, i)], blocks[at(r, q, i)], s, h);
                         blocks[at(r, p, i)] = pair.x;
                         blocks[at(r, q, i)] = pair.y;
                     }
                     let first = (r * width + p) * params.count + i;
                     let second = (r * width + q) * params.count + i;
-                    let pair = turned(work[first], work[second], s, h);
+                    let pair = rotated(work[first], work[second], s, h);
                     work[first] = pair.x;
                     work[second] = pair.y;
                 }

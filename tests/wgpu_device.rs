@@ -49,7 +49,7 @@ fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], f32: fn(&Wor
 /// The kernel with another text or other access.
 fn with(source: KernelSource, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> KernelSource {
     let wgsl = wgsl.map_or(source.texts[0].wgsl.clone(), Into::into);
-    KernelSource { texts: vec![KernelText { wgsl, access }], ..source }
+    KernelSource { texts: vec![KernelText { wgsl, access, doubles: false }], ..source }
 }
 
 fn twice() -> KernelSource {

@@ -53,7 +53,7 @@ impl Writer {
     pub fn reals(&mut self, values: &[f64], precision: Precision) {
         match precision {
             Precision::F32 => values.iter().for_each(|value| self.bytes.extend((*value as f32).to_le_bytes())),
-            Precision::F64 => values.iter().for_each(|value| self.f64(*value)),
+            Precision::F32x2 | Precision::F64 => values.iter().for_each(|value| self.f64(*value)),
         }
     }
 }
@@ -144,6 +144,6 @@ pub fn reals(bytes: &[u8], precision: Precision, count: usize) -> Option<Vec<f64
     }
     Some(match precision {
         Precision::F32 => bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes).into()).collect(),
-        Precision::F64 => bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect(),
+        Precision::F32x2 | Precision::F64 => bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect(),
     })
 }

@@ -25,6 +25,8 @@ use std::task::{Context, Poll, Waker};
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     F32,
+    /// Double-floats: two `f32`s a number, 48 bits of significand in the range of one.
+    F32x2,
     F64,
 }
 
@@ -32,7 +34,7 @@ impl Precision {
     pub fn bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
-            Self::F64 => 8,
+            Self::F32x2 | Self::F64 => 8,
         }
     }
 }
@@ -109,6 +111,8 @@ impl Limits {
 pub struct KernelText {
     pub wgsl: std::sync::Arc<str>,
     pub access: [Access; binding::COUNT],
+    /// Whether its reals are double-floats.
+    pub doubles: bool,
 }
 
 /// One kernel for every device: WGSL text for those that compile, a CPU body for the one that does not.
@@ -124,7 +128,7 @@ pub struct KernelSource {
 impl KernelSource {
     /// A kernel of one module.
     pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT], cpu: cpu::Body) -> Self {
-        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access }], cpu }
+        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }], cpu }
     }
 
     /// The kernel of a program.
@@ -144,6 +148,13 @@ impl KernelSource {
             texts: vec![crate::kernel::wgsl::owner_module(owner)],
             cpu: cpu::Body::Tiles(std::sync::Arc::new(crate::kernel::block::TileProgram::new(owner))),
         }
+    }
+
+    /// The same kernel where reals are double-floats ([`crate::kernel::wgsl::double`]). It may be bound to buffers of either
+    /// kind: what it reads of [`Kind::Real`] has no low part, what it writes there is rounded.
+    pub fn in_doubles(mut self) -> Self {
+        self.texts.iter_mut().for_each(|text| text.doubles = true);
+        self
     }
 
     /// What the whole kernel does with each slot.
@@ -268,6 +279,14 @@ impl Device {
             Self::Wgpu(_) => Precision::F32,
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.precision(),
+        }
+    }
+
+    /// Whether there are double-floats, beside reals that are `f32`; or why not.
+    pub fn has_doubles(&self) -> Result<wgpu::Products, &str> {
+        match self {
+            Self::Wgpu(device) => device.has_doubles(),
+            _ => Err("double-floats are for WebGPU, which has no f64: here use precision \"f64\""),
         }
     }
 

@@ -24,6 +24,9 @@ pub struct KernelId(pub u32);
 pub enum Kind {
     /// `f32` or `f64`, as the device's precision says.
     Real,
+    /// Double-floats on a device that [has them](super::Device::has_doubles), elsewhere the same as `Real`: two planes, of
+    /// all high parts and of all low parts, of which kernels in `f32` know the first alone.
+    Double,
     /// `u32`.
     Index,
 }

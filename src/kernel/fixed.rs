@@ -157,6 +157,11 @@ impl Fixed {
     /// What tensors have besides what their expressions compile to.
     pub const OF_TENSORS: &[Fixed] = Self::ALL.split_at(Self::Attend as usize).1;
 
+    /// What there is for double-floats: all that solvers have, but what measures memory.
+    pub fn has_doubles(self) -> bool {
+        self < Self::Assign && self != Self::Copy
+    }
+
     pub fn source(self) -> KernelSource {
         let mut access = [Access::Unused; COUNT];
         for &(slot, how) in self.slots() {
@@ -198,7 +203,7 @@ impl Fixed {
             ("rows_of", shader!("../../shaders/share_rows.wgsl")),
         ];
         let common: String = common.into_iter().filter(|(function, _)| text.contains(function)).map(|(_, text)| text).collect();
-        let functions: Vec<&str> = library(self.calls()).collect();
+        let functions = library(self.calls());
         format!("{constants}{reduce}\n{common}\n{}\n\n{text}", functions.join("\n\n"))
     }
 

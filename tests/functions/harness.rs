@@ -11,6 +11,14 @@ pub fn adapter() -> Device {
     Device::Wgpu(Box::new(WgpuDevice::open_blocking(None).expect("a WebGPU adapter")))
 }
 
+/// An adapter whose double-floats were checked.
+pub fn adapter_of_doubles() -> Device {
+    let mut device = WgpuDevice::open_blocking(None).expect("a WebGPU adapter");
+    pollster::block_on(device.check_doubles()).expect("a self-check");
+    device.has_doubles().expect("an adapter that computes as it says");
+    Device::Wgpu(Box::new(device))
+}
+
 /// The module of one operation, as programs have it.
 pub fn unary(operation: Unary) -> String {
     module(&[Instruction::Load(Load::Data(0)), Instruction::Unary(operation, 0)])
@@ -46,15 +54,21 @@ fn nothing<R>(_: &Work, _: Bindings<R>) {}
 
 /// What a module makes of every item of its columns.
 pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
+    play_in(device, Kind::Real, module, columns)
+}
+
+/// The same in reals of a kind.
+pub fn play_in(device: &mut Device, kind: Kind, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
     let mut access = [Access::Unused; binding::COUNT];
     (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
     let body = Body::Twin(Twin { heavy: false, f32: nothing, f64: nothing });
     let source = KernelSource::new("function", module, access, body);
+    let source = if kind == Kind::Double { source.in_doubles() } else { source };
     let kernel = device.kernels(&[source]).unwrap()[0];
     let data = columns.concat();
     let (count, len) = (columns[0].len() as u32, data.len() as u32);
-    let input = device.allocate(Kind::Real, len, "data").unwrap();
-    let output = device.allocate(Kind::Real, count, "results").unwrap();
+    let input = device.allocate(kind, len, "data").unwrap();
+    let output = device.allocate(kind, count, "results").unwrap();
     let mut bindings = [None; binding::COUNT];
     bindings[DATA] = Some(Slice { buffer: input, offset: 0, len });
     bindings[VECTOR_OUT] = Some(Slice { buffer: output, offset: 0, len: count });

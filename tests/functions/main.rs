@@ -3,6 +3,7 @@
 //! `cargo test --test functions table -- --ignored --nocapture` measures whatever adapter there is.
 
 mod bounds;
+mod doubles;
 mod edges;
 mod harness;
 mod samples;

@@ -2,14 +2,17 @@
 
 use super::bounds::{Arithmetic, Bounded, evaluate};
 use super::check::Outcome;
-use super::engine::{self, Memory, Outputs, Term, load, play};
+use super::engine::{self, Memory, Outputs, Term, load, play_in};
 use super::traced::{Point, Traced};
-use leastwise::device::{Device, Precision};
+use leastwise::device::{Device, Kind, Precision};
 use leastwise::kernel::*;
 use std::ops::AddAssign;
 
 /// f32 without subnormal numbers, with the accuracy that WGSL promises of quotients and roots.
 pub const WEBGPU: Arithmetic = Arithmetic { tiny: f32::MIN_POSITIVE as f64, quotient: 3.0, function: 4.0, ..Arithmetic::F32 };
+
+/// Double-floats, as they are promised: within 10⁻¹⁰ of the running bound, for numbers from 10⁻²⁵ to 10³⁰.
+pub const DOUBLES: Arithmetic = Arithmetic { unit: 0.5e-10, tiny: 1e-35, huge: 1e30, quotient: 1.0, function: 1.0 };
 
 /// How many stored values were compared, were flags, or could not be known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,24 +60,34 @@ pub fn compare(program: &Program, memory: &Memory, outputs: &Outputs, arithmetic
     Ok(share)
 }
 
-/// How a backend of this name rounds.
-pub fn arithmetic(backend: &str, precision: Precision) -> Arithmetic {
-    match (backend, precision) {
-        ("webgpu", _) => WEBGPU,
-        // IEEE's quotients and roots, and functions that are made for WebGPU.
-        ("cuda", Precision::F32) => Arithmetic { tiny: WEBGPU.tiny, ..Arithmetic::F32 },
-        (_, Precision::F32) => Arithmetic::F32,
-        (_, Precision::F64) => Arithmetic::F64,
+/// How a device rounds reals of a kind.
+pub fn arithmetic(device: &Device, kind: Kind) -> Arithmetic {
+    match (device.backend(), kind, device.precision()) {
+        ("webgpu", Kind::Double, _) => DOUBLES,
+        ("webgpu", ..) => WEBGPU,
+        ("cuda", _, precision) => cuda(precision),
+        (_, _, Precision::F32) => Arithmetic::F32,
+        _ => Arithmetic::F64,
     }
+}
+
+/// IEEE's quotients and roots, and in f32 functions that are made for WebGPU.
+pub fn cuda(precision: Precision) -> Arithmetic {
+    if precision == Precision::F32 { Arithmetic { tiny: WEBGPU.tiny, ..Arithmetic::F32 } } else { Arithmetic::F64 }
 }
 
 /// One program on a device.
 pub fn check(device: &mut Device, traced: &Traced, points: &[Point]) -> Result<Share, Outcome> {
+    check_in(device, Kind::Real, traced, points)
+}
+
+/// The same in reals of a kind.
+pub fn check_in(device: &mut Device, kind: Kind, traced: &Traced, points: &[Point]) -> Result<Share, Outcome> {
     let Term { programs, memory } = engine::term(traced, points, &[1.0], true).map_err(|_| Outcome::Refused)?;
     let program = &programs.linearize;
     let text = if device.backend() != "cpu" { wgsl::write(program) } else { String::new() };
-    let outputs = play(device, program, &text, &memory);
-    compare(program, &memory, &outputs, arithmetic(device.backend(), device.precision())).map_err(Outcome::Differs)
+    let outputs = play_in(device, kind, program, &text, &memory);
+    compare(program, &memory, &outputs, arithmetic(device, kind)).map_err(Outcome::Differs)
 }
 
 /// Many programs as one kernel: compiling is dear.

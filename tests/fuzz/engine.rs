@@ -184,11 +184,22 @@ pub fn source(program: &Program, text: &str) -> KernelSource {
     KernelSource::new(&program.name, text, program.access(), Body::Program(Arc::new(BlockProgram::new(program))))
 }
 
+/// The same for reals of a kind.
+pub fn source_in(kind: Kind, program: &Program, text: &str) -> KernelSource {
+    let source = source(program, text);
+    if kind == Kind::Double { source.in_doubles() } else { source }
+}
+
 /// Plays a program once. `wgsl` is empty for a CPU, which has no use for text.
 pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
+    play_in(device, Kind::Real, program, wgsl, memory)
+}
+
+/// The same in reals of a kind.
+pub fn play_in(device: &mut Device, kind: Kind, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
     // A CPU knows kernels by their text.
     let text = if wgsl.is_empty() { format!("{:p}, {}", program, device.counters().kernels_created) } else { wgsl.to_string() };
-    let kernel = device.kernels(&[source(program, &text)]).expect("a kernel")[0];
+    let kernel = device.kernels(&[source_in(kind, program, &text)]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
     let (out, state) = (vec![0.0; memory.out as usize], vec![0.0; 4]);
@@ -204,7 +215,7 @@ pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory)
         // No buffer is empty.
         let data = if values.is_empty() { vec![0.0] } else { values.clone() };
         let len = data.len() as u32;
-        let buffer = device.allocate(Kind::Real, len, "reals").expect("memory");
+        let buffer = device.allocate(kind, len, "reals").expect("memory");
         recording.push(Command::UploadReals { buffer, offset: 0, data });
         bindings[slot] = Some(Slice { buffer, offset: 0, len });
     }

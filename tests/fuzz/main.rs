@@ -18,6 +18,7 @@ const PROGRAMS: u64 = 10_000;
 const RESIDUALS: u64 = 1_000;
 const PROGRAMS_IN_F32: u64 = 2_000;
 const PROGRAMS_ON_WEBGPU: u64 = 300;
+const PROGRAMS_IN_DOUBLES: u64 = 100;
 #[cfg(feature = "cuda")]
 const PROGRAMS_ON_HOST: u64 = 60;
 const HOSTILE_TAPES: u64 = 25_000;
@@ -49,6 +50,14 @@ fn the_cpu_is_within_error_bounds() {
 #[test]
 fn webgpu_is_within_error_bounds() {
     let share = Campaign::new(2 << 32, Stop::After(PROGRAMS_ON_WEBGPU)).webgpu();
+    assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
+    assert!(share.flagged > 0, "nothing was not defined: {share:?}");
+}
+
+#[test]
+fn double_floats_are_within_a_ten_thousand_millionth_of_the_running_bound() {
+    let share = Campaign::new(6 << 32, Stop::After(PROGRAMS_IN_DOUBLES)).doubles();
+    println!("{share:?}");
     assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
     assert!(share.flagged > 0, "nothing was not defined: {share:?}");
 }

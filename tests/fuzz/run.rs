@@ -9,7 +9,7 @@ use super::programs;
 use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
-use leastwise::device::{Device, KernelSource, Precision};
+use leastwise::device::{Device, KernelSource, Kind, Precision};
 use leastwise::kernel::wgsl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -31,6 +31,7 @@ impl Stop {
 const MOST_INSTRUCTIONS: usize = 500;
 const MERGED_ON_WEBGPU: usize = 4_000;
 const MERGED_ON_CUDA: usize = 1_000;
+const MERGED_IN_DOUBLES: usize = 1_000;
 
 /// Kernels that are compiled at once.
 const ROUND: usize = 64;
@@ -141,21 +142,37 @@ impl Campaign {
         self.gpu(gpu(None).device_mut())
     }
 
+    /// In double-floats, within a ten thousand millionth of the running bound.
+    pub fn doubles(&mut self) -> Share {
+        let mut session = gpu(None);
+        let Device::Wgpu(device) = session.device_mut() else { unreachable!("WebGPU was opened") };
+        pollster::block_on(device.check_doubles()).expect("a self-check");
+        self.gpu_in(session.device_mut(), Kind::Double)
+    }
+
     /// Many programs as one kernel, and many kernels compiled at once.
     pub fn gpu(&mut self, device: &mut Device) -> Share {
+        self.gpu_in(device, Kind::Real)
+    }
+
+    fn gpu_in(&mut self, device: &mut Device, kind: Kind) -> Share {
         let mut share = Share::default();
         loop {
-            let (name, most) = if device.backend() == "cuda" { ("on CUDA", MERGED_ON_CUDA) } else { ("on WebGPU", MERGED_ON_WEBGPU) };
+            let (name, most) = match (device.backend(), kind) {
+                ("cuda", _) => ("on CUDA", MERGED_ON_CUDA),
+                (_, Kind::Double) => ("in double-floats", MERGED_IN_DOUBLES),
+                _ => ("on WebGPU", MERGED_ON_WEBGPU),
+            };
             let round: Vec<Batch> = std::iter::from_fn(|| self.batch(name, most)).take(ROUND).collect();
             if round.is_empty() {
                 return share;
             }
             let kernels: Vec<Merged> = round.iter().map(|batch| Merged::new(batch.iter().map(|(_, _, term)| term))).collect();
             let sources: Vec<KernelSource> =
-                kernels.iter().map(|merged| engine::source(&merged.program, &wgsl::write(&merged.program))).collect();
+                kernels.iter().map(|merged| engine::source_in(kind, &merged.program, &wgsl::write(&merged.program))).collect();
             device.kernels(&sources).expect("kernels");
             for (batch, merged) in round.into_iter().zip(&kernels) {
-                share += Self::play(device, batch, merged);
+                share += Self::play(device, kind, batch, merged);
             }
         }
     }
@@ -169,7 +186,7 @@ impl Campaign {
             let outputs = super::host::play(&merged.program, &merged.memory, precision);
             for (number, (seed, _, term)) in batch.iter().enumerate() {
                 let outputs = merged.outputs_of(number, term, &outputs);
-                let more = backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic("cuda", precision));
+                let more = backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::cuda(precision));
                 share += more.unwrap_or_else(|message| panic!("seed {seed}: {message}"));
             }
         }
@@ -201,22 +218,22 @@ impl Campaign {
         tally
     }
 
-    fn play(device: &mut Device, batch: Batch, merged: &Merged) -> Share {
+    fn play(device: &mut Device, kind: Kind, batch: Batch, merged: &Merged) -> Share {
         let mut share = Share::default();
-        let outputs = engine::play(device, &merged.program, &wgsl::write(&merged.program), &merged.memory);
+        let outputs = engine::play_in(device, kind, &merged.program, &wgsl::write(&merged.program), &merged.memory);
         for (number, (seed, sample, term)) in batch.into_iter().enumerate() {
             let outputs = merged.outputs_of(number, &term, &outputs);
             match backends::compare(
                 &term.programs.linearize,
                 &term.memory,
                 &outputs,
-                backends::arithmetic(device.backend(), device.precision()),
+                backends::arithmetic(device, kind),
             ) {
                 Ok(more) => share += more,
                 Err(message) => {
                     let device = std::cell::RefCell::new(device);
                     fail(seed, sample, message, |traced, points| {
-                        outcome(|| backends::check(*device.borrow_mut(), traced, points)).err().flatten()
+                        outcome(|| backends::check_in(*device.borrow_mut(), kind, traced, points)).err().flatten()
                     })
                 }
             }

@@ -93,8 +93,8 @@ impl CpuDevice {
         }
         let storage = match (kind, self.precision) {
             (Kind::Index, _) => zeros(len).map(Storage::Index),
-            (Kind::Real, Precision::F32) => zeros(len).map(Storage::F32),
-            (Kind::Real, Precision::F64) => zeros(len).map(Storage::F64),
+            (_, Precision::F32) => zeros(len).map(Storage::F32),
+            (_, Precision::F32x2 | Precision::F64) => zeros(len).map(Storage::F64),
         };
         let storage = storage.ok_or_else(|| out_of_memory(None))?;
         self.buffers.push(Some(RefCell::new(storage)));

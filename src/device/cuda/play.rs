@@ -451,8 +451,8 @@ impl CudaDevice {
         Ok(unsafe {
             match (kind, each) {
                 (Kind::Index, _) => std::slice::from_raw_parts(landing.cast::<u32>(), len).iter().map(|value| f64::from(*value)).collect(),
-                (Kind::Real, 8) => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
-                (Kind::Real, _) => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
+                (_, 8) => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
+                _ => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
             }
         })
     }

@@ -106,7 +106,7 @@ impl Products {
         let (singles, doubles) = ([1.0f32, 0.0], [1.0f64, 0.0]);
         let [alpha, beta]: [*const c_void; 2] = match self.precision {
             Precision::F32 => [(&raw const singles[0]).cast(), (&raw const singles[1]).cast()],
-            Precision::F64 => [(&raw const doubles[0]).cast(), (&raw const doubles[1]).cast()],
+            Precision::F32x2 | Precision::F64 => [(&raw const doubles[0]).cast(), (&raw const doubles[1]).cast()],
         };
         let [right, left, out] = prepared.layouts;
         // SAFETY: descriptors are alive, and places as the caller says.
@@ -147,7 +147,7 @@ impl Prepared {
         use sys::cublasComputeType_t as Compute;
         use sys::cublasLtMatmulDescAttributes_t as Of;
         let (numbers, compute) = match precision {
-            Precision::F64 => (sys::cudaDataType::CUDA_R_64F, Compute::CUBLAS_COMPUTE_64F),
+            Precision::F32x2 | Precision::F64 => (sys::cudaDataType::CUDA_R_64F, Compute::CUBLAS_COMPUTE_64F),
             Precision::F32 if form.coarse => (sys::cudaDataType::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F_FAST_TF32),
             Precision::F32 => (sys::cudaDataType::CUDA_R_32F, Compute::CUBLAS_COMPUTE_32F),
         };

@@ -6,14 +6,16 @@
 
 use super::super::recording::singles;
 use super::super::{Access, BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Slice, binding};
-use super::pool::{PARAMS_STRIDE, ParamsBuffer};
-use super::{ELEMENT, WgpuDevice};
+use super::pool::{Block, PARAMS_STRIDE, ParamsBuffer};
+use super::{ELEMENT, Storage, WgpuDevice};
 
 /// What a bind group depends on. The uniform block's place is not in it: that is a dynamic offset.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct BindKey {
     layout: usize,
     params: u32,
+    /// Whether the low parts of double-floats are bound as well.
+    doubles: bool,
     /// `None`: unused, or empty.
     slots: [Option<Slice>; binding::COUNT],
 }
@@ -46,9 +48,38 @@ pub(super) enum Step<'a> {
     Dispatch { pipeline: wgpu::ComputePipeline, group: wgpu::BindGroup, offset: u32, x: u32, y: u32 },
     Copy { from: wgpu::Buffer, from_byte: u64, to: wgpu::Buffer, to_byte: u64, bytes: u64 },
     Clear { buffer: wgpu::Buffer, byte: u64, bytes: u64 },
-    UploadReals { buffer: wgpu::Buffer, byte: u64, data: &'a [f64] },
+    UploadReals { buffer: wgpu::Buffer, byte: u64, data: &'a [f64], part: fn(f64) -> f32 },
     UploadSingles { buffer: wgpu::Buffer, byte: u64, data: &'a [f32] },
     UploadIndices { buffer: wgpu::Buffer, byte: u64, data: &'a [u32] },
+}
+
+/// Where elements of a buffer begin, and how far behind that their low parts, unless that is 0.
+pub(super) struct Place {
+    pub buffer: wgpu::Buffer,
+    pub byte: u64,
+    plane: u64,
+}
+
+impl Place {
+    /// The high parts alone.
+    pub fn without_low(self) -> Self {
+        Self { plane: 0, ..self }
+    }
+
+    /// Where the low parts begin.
+    pub fn low(&self) -> Option<u64> {
+        (self.plane > 0).then_some(self.byte + self.plane)
+    }
+}
+
+/// A number in f32, and what that leaves of it.
+fn high_part(value: f64) -> f32 {
+    value as f32
+}
+
+fn low_part(value: f64) -> f32 {
+    let high = value as f32;
+    if high.is_finite() { (value - f64::from(high)) as f32 } else { 0.0 }
 }
 
 /// Commands on their way to one submission.
@@ -63,12 +94,15 @@ pub(super) struct Batch {
 
 impl WgpuDevice {
     /// The uniform blocks of all dispatches of a recording, in the order of the commands.
-    pub(super) fn params_of(&self, commands: &[Command]) -> Result<Vec<Params>, DeviceError> {
+    pub(super) fn params_of(&self, commands: &[Command]) -> Result<Vec<Block>, DeviceError> {
         let mut blocks = Vec::new();
         for command in commands {
             match command {
                 // One that has nothing to do keeps its place, so that counting stays simple.
-                Command::Dispatch(dispatch) => blocks.push(self.grid(dispatch)?.map_or_else(Params::default, |grid| grid.params)),
+                Command::Dispatch(dispatch) => blocks.push(match self.grid(dispatch)? {
+                    Some(grid) => Block { params: grid.params, planes: self.planes(dispatch)? },
+                    None => Block::default(),
+                }),
                 Command::Repeat { body, .. } if body.iter().any(|command| matches!(command, Command::Repeat { .. })) => {
                     return Err(DeviceError::Invalid("a Repeat inside a Repeat".into()));
                 }
@@ -77,6 +111,17 @@ impl WgpuDevice {
             }
         }
         Ok(blocks)
+    }
+
+    /// Where the low parts of what a dispatch binds are.
+    fn planes(&self, dispatch: &Dispatch) -> Result<[u32; 12], DeviceError> {
+        let mut planes = [0; 12];
+        if self.kernels.get(dispatch.kernel)?.doubles {
+            for (plane, slice) in planes.iter_mut().zip(&dispatch.bindings) {
+                *plane = slice.and_then(|slice| self.storage(slice.buffer).ok()).map_or(0, |storage| storage.plane);
+            }
+        }
+        Ok(planes)
     }
 
     /// `None` when there is nothing to do.
@@ -99,63 +144,89 @@ impl WgpuDevice {
         Ok(Some(Grid { x, y, params }))
     }
 
-    /// Checks a command. `block` is the place of the next dispatch's uniform block and moves on.
+    /// Checks a command and appends what it comes to. `block` is the place of the next dispatch's uniform block and moves on.
     pub(super) fn resolve<'a>(
         &mut self,
         command: &'a Command,
         params: &ParamsBuffer,
         block: &mut u32,
-    ) -> Result<Option<Step<'a>>, DeviceError> {
-        Ok(match command {
+        steps: &mut Vec<Step<'a>>,
+    ) -> Result<(), DeviceError> {
+        match command {
             Command::UploadReals { buffer, offset, data } => {
-                let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
-                (!data.is_empty()).then_some(Step::UploadReals { buffer, byte, data })
+                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
+                if !data.is_empty() {
+                    steps.extend(place.low().map(|byte| Step::UploadReals { buffer: place.buffer.clone(), byte, data, part: low_part }));
+                    steps.push(Step::UploadReals { buffer: place.buffer, byte: place.byte, data, part: high_part });
+                }
             }
             Command::UploadSingles { buffer, offset, data, first, len } => {
                 let data = singles(data, *first, *len)?;
-                let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
-                (!data.is_empty()).then_some(Step::UploadSingles { buffer, byte, data })
+                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
+                if !data.is_empty() {
+                    let bytes = data.len() as u64 * ELEMENT;
+                    steps.extend(place.low().map(|byte| Step::Clear { buffer: place.buffer.clone(), byte, bytes }));
+                    steps.push(Step::UploadSingles { buffer: place.buffer, byte: place.byte, data });
+                }
             }
             Command::UploadIndices { buffer, offset, data } => {
-                let (buffer, byte) = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
-                (!data.is_empty()).then_some(Step::UploadIndices { buffer, byte, data })
+                let Place { buffer, byte, .. } = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
+                if !data.is_empty() {
+                    steps.push(Step::UploadIndices { buffer, byte, data });
+                }
             }
             Command::Clear { slice } => {
-                let (buffer, byte) = self.place(slice.buffer, slice.offset, slice.len.into(), self.storage(slice.buffer)?.kind)?;
-                (slice.len > 0).then_some(Step::Clear { buffer, byte, bytes: u64::from(slice.len) * ELEMENT })
+                let place = self.place(slice.buffer, slice.offset, slice.len.into(), self.storage(slice.buffer)?.kind)?;
+                let bytes = u64::from(slice.len) * ELEMENT;
+                if bytes > 0 {
+                    let cleared = [Some(place.byte), place.low()].into_iter().flatten();
+                    steps.extend(cleared.map(|byte| Step::Clear { buffer: place.buffer.clone(), byte, bytes }));
+                }
             }
             Command::Copy { from, to } => {
                 if from.buffer == to.buffer || from.len != to.len {
                     return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
                 }
                 let kind = self.storage(from.buffer)?.kind;
-                let (source, from_byte) = self.place(from.buffer, from.offset, from.len.into(), kind)?;
-                let (target, to_byte) = self.place(to.buffer, to.offset, to.len.into(), kind)?;
+                let from_place = self.place(from.buffer, from.offset, from.len.into(), kind)?;
+                let to_place = self.place(to.buffer, to.offset, to.len.into(), kind)?;
                 let bytes = u64::from(from.len) * ELEMENT;
-                (bytes > 0).then_some(Step::Copy { from: source, from_byte, to: target, to_byte, bytes })
+                let copied = |from_byte, to_byte| {
+                    let (from, to) = (from_place.buffer.clone(), to_place.buffer.clone());
+                    Step::Copy { from, from_byte, to, to_byte, bytes }
+                };
+                if bytes > 0 {
+                    steps.push(copied(from_place.byte, to_place.byte));
+                    // What has no low part has 0 for one, and what has no place for it drops it.
+                    steps.extend(to_place.low().map(|byte| match from_place.low() {
+                        Some(from) => copied(from, byte),
+                        None => Step::Clear { buffer: to_place.buffer.clone(), byte, bytes },
+                    }));
+                }
             }
             Command::Dispatch(dispatch) => {
                 let place = *block;
                 *block += 1;
-                self.resolve_dispatch(dispatch, params, place)?
+                steps.extend(self.resolve_dispatch(dispatch, params, place)?);
             }
             Command::Multiply(_) => return Err(DeviceError::Invalid("WebGPU has no library for products".into())),
             Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
             Command::Read { .. } => return Err(DeviceError::Invalid("a Read that is not the last command".into())),
-        })
+        }
+        Ok(())
     }
 
-    /// A buffer and the byte where `len` elements of `kind` begin in it.
-    pub(super) fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<(wgpu::Buffer, u64), DeviceError> {
+    /// A buffer and the byte where `len` elements of `kind` begin in it. Reals may be single or double.
+    pub(super) fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<Place, DeviceError> {
         let storage = self.storage(buffer)?;
-        if storage.kind != kind {
+        if (storage.kind == Kind::Index) != (kind == Kind::Index) {
             let label = &storage.label;
             return Err(DeviceError::Invalid(format!("`{label}`: indices where reals are needed, or the other way round")));
         }
         if u64::from(offset) + len > u64::from(storage.len) {
             return Err(past_the_end(&storage.label, offset, len, storage.len));
         }
-        Ok((storage.buffer.clone(), u64::from(offset) * ELEMENT))
+        Ok(Place { buffer: storage.buffer.clone(), byte: u64::from(offset) * ELEMENT, plane: u64::from(storage.plane) * ELEMENT })
     }
 
     fn resolve_dispatch<'a>(&mut self, dispatch: &Dispatch, params: &ParamsBuffer, place: u32) -> Result<Option<Step<'a>>, DeviceError> {
@@ -175,8 +246,9 @@ impl WgpuDevice {
                 let offset = slice.offset;
                 return Err(invalid(&format!("offset {offset} is no multiple of {}", self.limits.offset_alignment)));
             }
-            if u64::from(slice.len) * ELEMENT > self.limits.binding_bytes {
-                let bytes = u64::from(slice.len) * ELEMENT;
+            let plane = if kernel.doubles { storage.plane } else { 0 };
+            let bytes = (u64::from(plane) + u64::from(slice.len)) * ELEMENT;
+            if bytes > self.limits.binding_bytes {
                 return Err(invalid(&format!("{bytes} bytes, a binding can have {}", self.limits.binding_bytes)));
             }
             let other = (1..slot).find(|other| dispatch.bindings[*other].is_some_and(|seen| seen.buffer == slice.buffer));
@@ -186,7 +258,7 @@ impl WgpuDevice {
             }
             slots[slot] = (slice.len > 0).then_some(slice);
         }
-        let key = BindKey { layout: kernel.layout, params: params.id, slots };
+        let key = BindKey { layout: kernel.layout, params: params.id, doubles: kernel.doubles, slots };
         let group = match self.bind_groups.get(&key) {
             Some(group) => group.clone(),
             None => {
@@ -206,14 +278,15 @@ impl WgpuDevice {
         let bound = |buffer, offset: u64, bytes: u64| {
             wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: wgpu::BufferSize::new(bytes) })
         };
-        let uniform = bound(&params.buffer, 0, size_of::<Params>() as u64);
+        let uniform = bound(&params.buffer, 0, size_of::<Block>() as u64);
         let mut entries = vec![wgpu::BindGroupEntry { binding: 0, resource: uniform }];
         for (slot, access) in access.iter().enumerate().skip(1) {
             let resource = match (access, key.slots[slot]) {
                 (Access::Unused, _) => continue,
                 (_, Some(slice)) => {
-                    let buffer = &self.storage(slice.buffer)?.buffer;
-                    bound(buffer, u64::from(slice.offset) * ELEMENT, u64::from(slice.len) * ELEMENT)
+                    let Storage { buffer, plane, .. } = self.storage(slice.buffer)?;
+                    let plane = if key.doubles { *plane } else { 0 };
+                    bound(buffer, u64::from(slice.offset) * ELEMENT, (u64::from(plane) + u64::from(slice.len)) * ELEMENT)
                 }
                 (Access::Read, None) => self.empty[0].as_entire_binding(),
                 (Access::ReadWrite, None) => self.empty[1].as_entire_binding(),
@@ -237,10 +310,10 @@ impl WgpuDevice {
                 batch.encoder(&self.device).copy_buffer_to_buffer(from, *from_byte, to, *to_byte, *bytes);
             }
             Step::Clear { buffer, byte, bytes } => batch.encoder(&self.device).clear_buffer(buffer, *byte, Some(*bytes)),
-            Step::UploadReals { buffer, byte, data } => {
+            Step::UploadReals { buffer, byte, data, part } => {
                 self.before_upload(batch);
                 for (piece, values) in data.chunks(UPLOAD_PIECE).enumerate() {
-                    let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+                    let values: Vec<f32> = values.iter().map(|value| part(*value)).collect();
                     let byte = byte + (piece * UPLOAD_PIECE) as u64 * ELEMENT;
                     self.queue.write_buffer(buffer, byte, bytemuck::cast_slice(&values));
                 }

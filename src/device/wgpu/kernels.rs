@@ -4,9 +4,10 @@
 //! [`WgpuDevice::compiled`] tells when all are there. Kernels of equal text and access are one, whatever their names;
 //! kernels of equal access share a bind group layout, and so their bind groups.
 
-use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Params, Recording, Signal, binding};
-use super::{Health, Scopes, WgpuDevice};
-use crate::kernel::wgsl::embedded::shader;
+use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Recording, Signal, binding};
+use super::pool::Block;
+use super::{Health, Products, Scopes, WgpuDevice};
+use crate::kernel::wgsl::{double, embedded::shader};
 use std::{collections::HashMap, sync::Arc};
 
 const PRELUDE: &str = shader!("../../../shaders/prelude.wgsl");
@@ -15,6 +16,9 @@ type AccessList = [Access; binding::COUNT];
 
 pub(super) struct Kernels {
     prelude: String,
+    /// The same where reals are double-floats.
+    prelude_of_doubles: String,
+    products: Products,
     list: Vec<Kernel>,
     /// By the whole text: equality decides, not a hash.
     known: HashMap<Vec<KernelText>, KernelId>,
@@ -24,6 +28,8 @@ pub(super) struct Kernels {
 
 pub(super) struct Kernel {
     pub name: String,
+    /// Whether its reals are double-floats.
+    pub doubles: bool,
     pub access: AccessList,
     pub layout: usize,
     state: State,
@@ -34,7 +40,7 @@ enum State {
     Parts(Vec<KernelId>),
     Ready(wgpu::ComputePipeline),
     #[cfg(target_arch = "wasm32")]
-    Compiling(Arc<str>, super::web::Compiling),
+    Compiling(KernelText, Arc<str>, super::web::Compiling),
     #[cfg(target_arch = "wasm32")]
     Refused(String),
 }
@@ -46,8 +52,14 @@ struct Layout {
 
 impl Kernels {
     pub fn new(group_size: u32) -> Self {
-        let prelude = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}");
-        Self { prelude, list: Vec::new(), known: HashMap::new(), layouts: Vec::new(), layout_of: HashMap::new() }
+        let sized = |real: &str, text: &str| format!("alias real = {real};\nconst group_size: u32 = {group_size}u;\n{text}");
+        let (prelude, prelude_of_doubles) = (sized("f32", PRELUDE), sized("vec2<f32>", double::ARITHMETIC));
+        Self { prelude, prelude_of_doubles, products: Products::Halves, list: Vec::new(), known: HashMap::new(), layouts: Vec::new(), layout_of: HashMap::new() }
+    }
+
+    /// How products of double-floats are made from now on.
+    pub fn multiply_by(&mut self, products: Products) {
+        self.products = products;
     }
 
     pub fn get(&self, id: KernelId) -> Result<&Kernel, DeviceError> {
@@ -58,12 +70,18 @@ impl Kernels {
         &self.layouts[layout].group
     }
 
-    fn text(&self, wgsl: &str) -> String {
-        format!("{}\n{wgsl}", self.prelude)
+    /// The whole module.
+    fn text(&self, name: &str, source: &KernelText) -> Result<String, DeviceError> {
+        if !source.doubles {
+            return Ok(format!("{}\n{}", self.prelude, source.wgsl));
+        }
+        let own = double::rewritten(&source.wgsl).map_err(|message| DeviceError::Kernel { kernel: name.into(), message })?;
+        Ok(format!("{}\n{}\n{own}", self.prelude_of_doubles, self.products.text()))
     }
 
-    fn refused(&self, kernel: &str, message: &str) -> DeviceError {
-        let lines = self.prelude.lines().count() + 1;
+    fn refused(&self, kernel: &str, doubles: bool, message: &str) -> DeviceError {
+        let of_doubles = self.prelude_of_doubles.lines().count() + self.products.text().lines().count() + 1;
+        let lines = if doubles { of_doubles } else { self.prelude.lines().count() } + 1;
         let message = format!("{}\n(the kernel's own text begins after line {lines})", message.trim());
         DeviceError::Kernel { kernel: kernel.into(), message }
     }
@@ -83,7 +101,7 @@ impl Kernels {
     }
 
     fn pipeline(&self, device: &wgpu::Device, name: &str, wgsl: &str, layout: usize) -> wgpu::ComputePipeline {
-        let source = wgpu::ShaderSource::Wgsl(self.text(wgsl).into());
+        let source = wgpu::ShaderSource::Wgsl(wgsl.into());
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
         device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(name),
@@ -99,10 +117,13 @@ impl Kernels {
     fn make(&mut self, device: &wgpu::Device, _health: &Arc<Health>, name: &str, source: &KernelText) -> Result<Kernel, DeviceError> {
         let scopes = Scopes::open(device);
         let layout = self.layout(device, source.access);
-        let pipeline = self.pipeline(device, name, &source.wgsl, layout);
+        let pipeline = self.pipeline(device, name, &self.text(name, source)?, layout);
         match scopes.caught() {
-            Some((_, message)) => Err(self.refused(name, &message)),
-            None => Ok(Kernel { name: name.to_string(), access: source.access, layout, state: State::Ready(pipeline) }),
+            Some((_, message)) => Err(self.refused(name, source.doubles, &message)),
+            None => {
+                let (name, access, doubles) = (name.to_string(), source.access, source.doubles);
+                Ok(Kernel { name, doubles, access, layout, state: State::Ready(pipeline) })
+            }
         }
     }
 
@@ -111,29 +132,30 @@ impl Kernels {
         let scopes = Scopes::open(device);
         let layout = self.layout(device, source.access);
         scopes.close(health, |_, message| DeviceError::Invalid(message));
-        let compiling = super::web::Compiling::start(device, name, &self.text(&source.wgsl), &source.access);
-        let state = State::Compiling(source.wgsl.clone(), compiling);
-        Ok(Kernel { name: name.to_string(), access: source.access, layout, state })
+        let text = self.text(name, source)?;
+        let compiling = super::web::Compiling::start(device, name, &text, &source.access);
+        let state = State::Compiling(source.clone(), text.into(), compiling);
+        Ok(Kernel { name: name.to_string(), doubles: source.doubles, access: source.access, layout, state })
     }
 
     /// Takes over what the browser has compiled. Returns what to wait for if kernel `id` is still on its way.
     #[cfg(target_arch = "wasm32")]
     fn land(&mut self, device: &wgpu::Device, health: &Arc<Health>, id: KernelId) -> Result<Option<Signal>, DeviceError> {
         let kernel = self.get(id)?;
-        let State::Compiling(text, compiling) = &kernel.state else { return Ok(None) };
-        let (text, result) = match compiling.outcome() {
+        let State::Compiling(source, text, compiling) = &kernel.state else { return Ok(None) };
+        let source = source.clone();
+        let result = match compiling.outcome() {
             None => return Ok(Some(compiling.signal.clone())),
-            Some(Err(message)) => (text.clone(), Err(message)),
+            Some(Err(message)) => Err(message),
             // Held until wgpu has asked the browser for the same.
             Some(Ok(_cached)) => {
                 let scopes = Scopes::open(device);
                 let pipeline = self.pipeline(device, &kernel.name, text, kernel.layout);
                 scopes.close(health, |_, message| DeviceError::Invalid(message));
-                (text.clone(), Ok(pipeline))
+                Ok(pipeline)
             }
         };
-        let refused = result.as_ref().err().map(|message| self.refused(&kernel.name, message));
-        let access = kernel.access;
+        let refused = result.as_ref().err().map(|message| self.refused(&kernel.name, kernel.doubles, message));
         self.list[id.0 as usize].state = match result {
             Ok(pipeline) => State::Ready(pipeline),
             Err(message) => State::Refused(message),
@@ -142,7 +164,7 @@ impl Kernels {
             None => Ok(None),
             Some(error) => {
                 // Whoever comes with the same text again shall hear the message again.
-                self.known.remove(&vec![KernelText { wgsl: text, access }]);
+                self.known.remove(&vec![source]);
                 Err(error)
             }
         }
@@ -156,7 +178,7 @@ impl Kernels {
             #[cfg(target_arch = "wasm32")]
             State::Compiling(..) => Err(DeviceError::Invalid(format!("kernel `{}` is still being compiled", kernel.name))),
             #[cfg(target_arch = "wasm32")]
-            State::Refused(message) => Err(self.refused(&kernel.name, message)),
+            State::Refused(message) => Err(self.refused(&kernel.name, kernel.doubles, message)),
         }
     }
 }
@@ -166,7 +188,7 @@ pub(super) fn binding_types(access: &AccessList) -> impl Iterator<Item = (u32, w
     let uniform = wgpu::BindingType::Buffer {
         ty: wgpu::BufferBindingType::Uniform,
         has_dynamic_offset: true,
-        min_binding_size: wgpu::BufferSize::new(size_of::<Params>() as u64),
+        min_binding_size: wgpu::BufferSize::new(size_of::<Block>() as u64),
     };
     let storage = |(slot, access): (usize, &Access)| {
         let read_only = match access {
@@ -200,7 +222,7 @@ impl WgpuDevice {
             texts => {
                 let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
                 let parts = texts.iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
-                Kernel { name: source.name.clone(), access: source.access(), layout: 0, state: State::Parts(parts) }
+                Kernel { name: source.name.clone(), doubles: false, access: source.access(), layout: 0, state: State::Parts(parts) }
             }
         };
         let id = KernelId(self.kernels.list.len() as u32);

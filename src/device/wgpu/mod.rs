@@ -6,13 +6,14 @@
 //! waits for.
 //!
 //! * `open`: an adapter, a device and its limits; natively and on the web.
-//! * `kernels`: WGSL text to pipelines, in the background on the web.
+//! * `kernels`: WGSL text to pipelines, in the background on the web. `exactness`: whether double-floats are exact.
 //! * `encode`: commands, checked and turned into what an encoder takes; bind groups and their cache.
 //! * `play`: a recording's way through the queue. `super::pace`: how many bodies of a `Repeat` one submission has.
 //! * `pool`: the uniform and readback buffers that recordings borrow.
 //! * `health`: errors that arrive when the call that caused them has long returned.
 
 mod encode;
+mod exactness;
 mod health;
 mod kernels;
 mod open;
@@ -21,6 +22,7 @@ mod pool;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
+pub use exactness::Products;
 pub use play::Play;
 
 use super::{BufferId, Counters, DeviceError, Kind, Limits};
@@ -33,6 +35,8 @@ struct Storage {
     kind: Kind,
     /// Elements that were asked for; the GPU's buffer may be longer.
     len: u32,
+    /// How many elements the low parts of double-floats lie behind the high parts; 0 where there are none.
+    plane: u32,
     label: String,
 }
 
@@ -72,6 +76,8 @@ pub struct WgpuDevice {
     params: pool::ParamsPool,
     readbacks: pool::ReadbackPool,
     paces: HashMap<u64, super::pace::Pace>,
+    /// What the self-check of double-floats found, once it was made.
+    exactness: Option<Result<Products, String>>,
     /// Mappings under way, oldest first. On the web the browser tells; natively one has to poll.
     #[cfg(not(target_arch = "wasm32"))]
     flights: std::collections::VecDeque<play::Flight>,
@@ -95,6 +101,14 @@ impl WgpuDevice {
         self.limits
     }
 
+    /// How double-floats are made here, or what is wrong with them: the verdict of the self-check.
+    pub fn has_doubles(&self) -> Result<Products, &str> {
+        match &self.exactness {
+            Some(verdict) => verdict.as_ref().copied().map_err(String::as_str),
+            None => Err("the adapter was opened without double-floats"),
+        }
+    }
+
     /// `submissions` are real ones; `dispatches` are those encoded, so bodies of a `Repeat` that were played past its
     /// end count, and dispatches over no items do not. Buffers and bytes are the asked-for ones: see [`Internals`].
     pub fn counters(&self) -> Counters {
@@ -114,7 +128,8 @@ impl WgpuDevice {
     /// A buffer of `len` elements, all 0 (WebGPU sees to that).
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         self.health.check()?;
-        let bytes = u64::from(len) * ELEMENT;
+        let plane = if kind == Kind::Double { len.next_multiple_of(self.limits.offset_alignment.max(4)) } else { 0 };
+        let bytes = u64::from(plane + len) * ELEMENT;
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         let size = bytes.max(MIN_BYTES);
         if size > self.limits.buffer_bytes {
@@ -131,7 +146,7 @@ impl WgpuDevice {
         }
         let id = BufferId(self.next_buffer);
         self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(None))?;
-        self.buffers.insert(id, Storage { buffer, kind, len, label: label.to_string() });
+        self.buffers.insert(id, Storage { buffer, kind, len, plane, label: label.to_string() });
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -144,7 +159,7 @@ impl WgpuDevice {
         self.bind_groups.retain(|key, _| !key.names(buffer));
         storage.buffer.destroy();
         self.counters.buffers_destroyed += 1;
-        self.counters.bytes_live -= u64::from(storage.len) * ELEMENT;
+        self.counters.bytes_live -= u64::from(storage.plane + storage.len) * ELEMENT;
     }
 
     /// Destroys every buffer, and natively the device. On the web the façade made the `GPUDevice` (or was given it),

@@ -50,6 +50,7 @@ impl WgpuDevice {
             params: pool::ParamsPool::default(),
             readbacks: pool::ReadbackPool::default(),
             paces: HashMap::new(),
+            exactness: None,
             #[cfg(not(target_arch = "wasm32"))]
             flights: Default::default(),
             disposed: false,

@@ -6,7 +6,7 @@
 
 use super::super::pace::Pace;
 use super::super::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
-use super::encode::Batch;
+use super::encode::{Batch, Place};
 use super::pool::{ParamsBuffer, Readback};
 use super::{ELEMENT, Scopes, WgpuDevice};
 use crate::clock::now_ms;
@@ -145,7 +145,7 @@ impl WgpuDevice {
         if let Some((readback, kind, len)) = play.reading.take() {
             let values = readback.take(kind, len).ok_or_else(not_mapped)?;
             self.counters.readbacks += 1;
-            self.counters.bytes_read_back += len as u64 * ELEMENT;
+            self.counters.bytes_read_back += len as u64 * if kind == Kind::Double { 2 * ELEMENT } else { ELEMENT };
             return Ok(Playing::Finished(values));
         }
         let mut batch = Batch::default();
@@ -158,20 +158,20 @@ impl WgpuDevice {
                 }
                 Command::Read { slice } if play.command + 1 == recording.commands.len() => {
                     let kind = self.storage(slice.buffer)?.kind;
-                    let (buffer, byte) = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
+                    let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
                     let len = slice.len as usize;
                     if len == 0 {
                         self.counters.readbacks += 1;
                     } else {
-                        let (readback, signal) = self.bring_back(&mut batch, &buffer, byte, len);
+                        let (readback, signal) = self.bring_back(&mut batch, &place, len);
                         play.reading = Some((readback, kind, len));
                         return Ok(Playing::Waiting(signal));
                     }
                 }
                 other => {
-                    if let Some(step) = self.resolve(other, &params, &mut play.block)? {
-                        self.encode(&mut batch, &step);
-                    }
+                    let mut steps = Vec::new();
+                    self.resolve(other, &params, &mut play.block, &mut steps)?;
+                    steps.iter().for_each(|step| self.encode(&mut batch, step));
                 }
             }
             play.command += 1;
@@ -190,7 +190,8 @@ impl WgpuDevice {
         max: u32,
         until: (BufferId, u32),
     ) -> Result<Option<Signal>, DeviceError> {
-        let (flag, byte) = self.place(until.0, until.1, 1, Kind::Real)?;
+        // 0 or not: the high part says it.
+        let flag = self.place(until.0, until.1, 1, Kind::Real)?.without_low();
         let mut repeat = play.repeat.take().unwrap_or_else(|| {
             let signature = Pace::signature(body);
             let pace = self.paces.get(&signature).copied().unwrap_or_default();
@@ -211,7 +212,7 @@ impl WgpuDevice {
             // Nobody asks for the flag of the last chunk.
             if repeat.played < max {
                 let submitted_ms = now_ms();
-                let (flag, _) = self.bring_back(batch, &flag, byte, 1);
+                let (flag, _) = self.bring_back(batch, &flag, 1);
                 self.internals.flag_reads += 1;
                 repeat.in_flight.push_back(Chunk { flag, bodies, played: repeat.played, submitted_ms });
             }
@@ -235,7 +236,7 @@ impl WgpuDevice {
     ) -> Result<(), DeviceError> {
         let mut steps = Vec::with_capacity(body.len());
         for command in body {
-            steps.extend(self.resolve(command, params, &mut block)?);
+            self.resolve(command, params, &mut block, &mut steps)?;
         }
         let before = self.counters.dispatches;
         for _ in 0..times {
@@ -248,12 +249,17 @@ impl WgpuDevice {
         Ok(())
     }
 
-    /// Copies `len` elements to where the host can map them, submits, and asks for the mapping.
-    fn bring_back(&mut self, batch: &mut Batch, from: &wgpu::Buffer, byte: u64, len: usize) -> (Arc<Readback>, Signal) {
-        let readback = self.readbacks.lease(&self.device, &mut self.internals, len);
-        batch.encoder(&self.device).copy_buffer_to_buffer(from, byte, &readback.buffer, 0, len as u64 * ELEMENT);
+    /// Copies `len` elements to where the host can map them, of double-floats all high parts first, submits, and asks for the
+    /// mapping.
+    fn bring_back(&mut self, batch: &mut Batch, from: &Place, len: usize) -> (Arc<Readback>, Signal) {
+        let parts: Vec<u64> = [Some(from.byte), from.low()].into_iter().flatten().collect();
+        let (words, bytes) = (parts.len() * len, len as u64 * ELEMENT);
+        let readback = self.readbacks.lease(&self.device, &mut self.internals, words);
+        for (part, byte) in (0..).zip(parts) {
+            batch.encoder(&self.device).copy_buffer_to_buffer(&from.buffer, byte, &readback.buffer, part * bytes, bytes);
+        }
         let _submission = self.submit(batch);
-        let (_landing, signal) = readback.map(len);
+        let (_landing, signal) = readback.map(words);
         #[cfg(not(target_arch = "wasm32"))]
         self.flights.push_back(Flight { landing: _landing, signal: signal.clone(), submission: _submission });
         (readback, signal)
@@ -294,9 +300,9 @@ impl WgpuDevice {
                 }
                 Command::Read { .. } => {}
                 other => {
-                    if let Some(step) = self.resolve(other, &params, &mut block)? {
-                        self.encode(&mut batch, &step);
-                    }
+                    let mut steps = Vec::new();
+                    self.resolve(other, &params, &mut block, &mut steps)?;
+                    steps.iter().for_each(|step| self.encode(&mut batch, step));
                 }
             }
         }

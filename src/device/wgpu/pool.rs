@@ -21,18 +21,26 @@ const MAX_PARAMS_BUFFERS: usize = 16;
 /// Idle readback buffers above this are destroyed before a new one is made.
 const IDLE_READBACK_BYTES: u64 = 32 << 20;
 
+/// A uniform block: what all devices have, and for every binding how many elements its low parts lie behind its high parts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(super) struct Block {
+    pub params: Params,
+    pub planes: [u32; 12],
+}
+
 /// The uniform blocks of a recording, one after the other.
 pub(super) struct ParamsBuffer {
     /// For the bind groups that name it.
     pub id: u32,
     pub buffer: wgpu::Buffer,
-    blocks: Mutex<Vec<Params>>,
+    blocks: Mutex<Vec<Block>>,
     /// When it was leased last, on the pool's clock.
     used: AtomicU64,
 }
 
 impl ParamsBuffer {
-    fn blocks(&self) -> MutexGuard<'_, Vec<Params>> {
+    fn blocks(&self) -> MutexGuard<'_, Vec<Block>> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,7 +62,7 @@ impl ParamsPool {
         device: &wgpu::Device,
         queue: &wgpu::Queue,
         internals: &mut Internals,
-        blocks: Vec<Params>,
+        blocks: Vec<Block>,
     ) -> (Arc<ParamsBuffer>, Option<u32>) {
         self.clock += 1;
         let bytes = capacity(blocks.len());
@@ -87,7 +95,7 @@ impl ParamsPool {
         if *chosen.blocks() != blocks {
             let mut data = vec![0; blocks.len() * PARAMS_STRIDE];
             for (to, block) in data.chunks_exact_mut(PARAMS_STRIDE).zip(&blocks) {
-                to[..size_of::<Params>()].copy_from_slice(bytemuck::bytes_of(block));
+                to[..size_of::<Block>()].copy_from_slice(bytemuck::bytes_of(block));
             }
             queue.write_buffer(&chosen.buffer, 0, &data);
             internals.params_uploads += 1;
@@ -177,18 +185,25 @@ impl Readback {
         self.landing.at_ms()
     }
 
-    /// The first `len` elements, which must have landed; `None` when the mapping was refused.
+    /// What was brought back as `len` elements, which must have landed; `None` when the mapping was refused. Of double-floats
+    /// all high parts come first.
     pub fn take(&self, kind: Kind, len: usize) -> Option<Vec<f64>> {
         if self.landing.state.load(Ordering::Acquire) != MAPPED {
             return None;
         }
-        let view = self.buffer.get_mapped_range(..len as u64 * ELEMENT).ok()?;
+        let words = if kind == Kind::Double { 2 * len } else { len };
+        let view = self.buffer.get_mapped_range(..words as u64 * ELEMENT).ok()?;
         // The view need not be aligned on the web, where it is a copy.
         let number = |bytes: &[u8; 4]| match kind {
-            Kind::Real => f64::from(f32::from_le_bytes(*bytes)),
+            Kind::Real | Kind::Double => f64::from(f32::from_le_bytes(*bytes)),
             Kind::Index => f64::from(u32::from_le_bytes(*bytes)),
         };
-        let values = view.as_chunks::<4>().0.iter().map(number).collect();
+        let mut values: Vec<f64> = view.as_chunks::<4>().0.iter().map(number).collect();
+        if kind == Kind::Double {
+            let low = values.split_off(len);
+            // Beyond the largest number there is no low part.
+            values.iter_mut().zip(low).filter(|(high, _)| high.is_finite()).for_each(|(high, low)| *high += low);
+        }
         drop(view);
         self.unmap();
         Some(values)

@@ -5,6 +5,7 @@
 
 use super::embedded::shader;
 use super::{Binary, Instruction, Program, Unary};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -25,35 +26,67 @@ const FILES: [&str; 12] = [
 ];
 
 struct Declaration {
-    text: &'static str,
+    text: Cow<'static, str>,
     /// The numbers of the declarations that it names.
     uses: Vec<usize>,
 }
 
-struct Library {
+/// Declarations by name, and what each needs of the others.
+pub struct Library {
     declarations: Vec<Declaration>,
-    numbers: HashMap<&'static str, usize>,
+    numbers: HashMap<String, usize>,
 }
 
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
-    let paragraphs = FILES.iter().flat_map(|file| file.split("\n\n")).map(str::trim);
-    let named: Vec<(&str, &str)> = paragraphs.filter_map(|text| Some((declared(text)?, text))).collect();
-    let numbers: HashMap<_, _> = named.iter().enumerate().map(|(number, (name, _))| (*name, number)).collect();
-    let uses = |number: usize, text: &'static str| {
-        let code = text.lines().filter(|line| !is_comment(line));
-        let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-        words.filter_map(|word| numbers.get(word).copied()).filter(|used| *used != number).collect()
-    };
-    let declarations = named.iter().enumerate().map(|(number, (_, text))| Declaration { text, uses: uses(number, text) }).collect();
-    Library { declarations, numbers }
-});
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(FILES.iter().flat_map(|file| paragraphs(file)).map(Cow::Borrowed)));
+
+/// What stands between blank lines.
+pub fn paragraphs(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.split("\n\n").map(str::trim)
+}
+
+impl Library {
+    /// Of declarations, each after those that it needs, and remarks, which are left out.
+    pub fn new(paragraphs: impl Iterator<Item = Cow<'static, str>>) -> Self {
+        let named: Vec<(String, Cow<str>)> = paragraphs.filter_map(|text| Some((declared(&text)?.to_string(), text))).collect();
+        let numbers: HashMap<_, _> = named.iter().enumerate().map(|(number, (name, _))| (name.clone(), number)).collect();
+        let uses = |number: usize, text: &str| {
+            let code = text.lines().filter(|line| !is_comment(line));
+            let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+            words.filter_map(|word| numbers.get(word).copied()).filter(|used| *used != number).collect()
+        };
+        let declarations =
+            named.into_iter().enumerate().map(|(number, (_, text))| Declaration { uses: uses(number, &text), text }).collect();
+        Self { declarations, numbers }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.numbers.contains_key(name)
+    }
+
+    /// The functions of these names and what they call in turn.
+    pub fn needed<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<&str> {
+        let mut open: Vec<usize> = names.filter_map(|name| self.numbers.get(name).copied()).collect();
+        let mut needed = vec![false; self.declarations.len()];
+        while let Some(number) = open.pop() {
+            if !std::mem::replace(&mut needed[number], true) {
+                open.extend(&self.declarations[number].uses);
+            }
+        }
+        self.declarations.iter().zip(needed).filter(|(_, needed)| *needed).map(|(declaration, _)| &*declaration.text).collect()
+    }
+}
+
+/// Whether a name is a function of the library, or what these are made of.
+pub fn is_of_library(name: &str) -> bool {
+    LIBRARY.has(name)
+}
 
 fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with("//")
 }
 
 /// The name that a paragraph declares.
-fn declared(paragraph: &'static str) -> Option<&'static str> {
+fn declared(paragraph: &str) -> Option<&str> {
     let first = paragraph.lines().find(|line| !is_comment(line))?;
     let after = ["fn ", "struct ", "const "].iter().find_map(|keyword| first.strip_prefix(keyword))?;
     after.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
@@ -106,20 +139,11 @@ fn called(instruction: &Instruction) -> Vec<&'static str> {
 }
 
 /// What programs need of the library.
-pub fn needed(programs: &[&Program]) -> impl Iterator<Item = &'static str> + use<> {
-    let called: Vec<&str> = programs.iter().flat_map(|program| program.instructions.iter().flat_map(called)).collect();
-    library(&called)
+pub fn needed(programs: &[&Program]) -> Vec<&'static str> {
+    LIBRARY.needed(programs.iter().flat_map(|program| program.instructions.iter().flat_map(called)))
 }
 
 /// The functions of these names and what they call in turn.
-pub fn library(names: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
-    let Library { declarations, numbers } = &*LIBRARY;
-    let mut open: Vec<usize> = names.iter().filter_map(|name| numbers.get(name).copied()).collect();
-    let mut needed = vec![false; declarations.len()];
-    while let Some(number) = open.pop() {
-        if !std::mem::replace(&mut needed[number], true) {
-            open.extend(&declarations[number].uses);
-        }
-    }
-    declarations.iter().zip(needed).filter(|(_, needed)| *needed).map(|(declaration, _)| declaration.text)
+pub fn library(names: &[&str]) -> Vec<&'static str> {
+    LIBRARY.needed(names.iter().copied())
 }

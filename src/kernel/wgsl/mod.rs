@@ -1,5 +1,6 @@
 //! Programs as WGSL text: what follows the prelude that every device puts in front.
 
+pub mod double;
 pub mod embedded;
 mod functions;
 mod fused;
@@ -42,7 +43,7 @@ fn write_piece(piece: Piece) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_module(&program, &reloads, &access, &mut text);
-    KernelText { wgsl: Arc::from(text), access }
+    KernelText { wgsl: Arc::from(text), access, doubles: false }
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {

@@ -20,7 +20,7 @@ pub fn owner_module(owner: &OwnerProgram) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write(&owner, &access, &mut text);
-    KernelText { wgsl: Arc::from(text), access }
+    KernelText { wgsl: Arc::from(text), access, doubles: false }
 }
 
 /// An element of a column of the tile.

@@ -1,0 +1,370 @@
+//! Expressions: an operator between reals becomes a call of `shaders/double/arithmetic.wgsl`.
+
+use super::Writer;
+use super::tokens::Kind;
+use super::types::{Type, read_type};
+
+/// An expression that was written.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub text: String,
+    pub of: Type,
+    /// What a literal is worth.
+    pub constant: Option<f64>,
+    /// Where an element of a buffer of reals is: the binding and the index.
+    pub place: Option<(String, String)>,
+}
+
+impl Value {
+    pub fn new(text: String, of: Type) -> Self {
+        Self { text, of, constant: None, place: None }
+    }
+
+    /// The text of it as a real.
+    pub fn real(&self) -> Result<String, String> {
+        match (&self.of, self.constant) {
+            (Type::Real, _) => Ok(self.text.clone()),
+            (Type::Float | Type::Integer, Some(value)) => literal(value),
+            (Type::Single, _) => Ok(format!("real({}, 0.0)", self.text)),
+            (of, _) => Err(format!("`{}` is no real but {of:?}", self.text)),
+        }
+    }
+
+    /// The text of it as this type.
+    pub fn converted(&self, to: &Type) -> Result<String, String> {
+        if *to == Type::Real { self.real() } else { Ok(self.text.clone()) }
+    }
+
+    fn is_literal(&self) -> bool {
+        matches!(self.of, Type::Float | Type::Integer)
+    }
+
+    /// The value of a literal that is an f32.
+    fn single(&self) -> Option<f64> {
+        self.constant.filter(|value| self.is_literal() && f64::from(*value as f32) == *value)
+    }
+}
+
+/// A number as the sum of two f32s.
+pub fn literal(value: f64) -> Result<String, String> {
+    let high = value as f32;
+    if !high.is_finite() {
+        return Err(format!("{value:e} is beyond the range of f32"));
+    }
+    let low = (value - f64::from(high)) as f32;
+    // Subnormal numbers are flushed anyway.
+    let low = if low.abs() < f32::MIN_POSITIVE { 0.0 } else { low };
+    Ok(format!("real({high:e}, {low:e})"))
+}
+
+/// How tightly binary operators bind.
+fn precedence(symbol: &str) -> Option<u32> {
+    Some(match symbol {
+        "||" => 1,
+        "&&" => 2,
+        "|" => 3,
+        "^" => 4,
+        "&" => 5,
+        "==" | "!=" => 6,
+        "<" | ">" | "<=" | ">=" => 7,
+        "<<" | ">>" => 8,
+        "+" | "-" => 9,
+        "*" | "/" | "%" => 10,
+        _ => return None,
+    })
+}
+
+impl Writer<'_> {
+    pub fn expression(&mut self) -> Result<Value, String> {
+        self.binary(1)
+    }
+
+    fn binary(&mut self, least: u32) -> Result<Value, String> {
+        let mut left = self.unary()?;
+        loop {
+            let symbol = match self.tokens.peek() {
+                ">" if self.tokens.is_joined(">") => ">>",
+                ">" if self.tokens.is_joined("=") => ">=",
+                other => other,
+            };
+            let Some(binds) = precedence(symbol).filter(|binds| *binds >= least) else { return Ok(left) };
+            self.tokens.at += if matches!(symbol, ">>" | ">=") { 2 } else { 1 };
+            let right = self.binary(binds + 1)?;
+            left = operate(symbol, &left, &right)?;
+        }
+    }
+
+    fn unary(&mut self) -> Result<Value, String> {
+        let symbol = self.tokens.peek();
+        if !matches!(symbol, "-" | "!" | "~" | "&") {
+            return self.postfix();
+        }
+        self.tokens.take();
+        let operand = self.unary()?;
+        let constant = operand.constant.filter(|_| symbol == "-").map(|value| -value);
+        let of = if symbol == "&" { Type::Nothing } else { operand.of };
+        Ok(Value { constant, ..Value::new(format!("({symbol}{})", operand.text), of) })
+    }
+
+    pub fn postfix(&mut self) -> Result<Value, String> {
+        let mut value = self.primary()?;
+        loop {
+            if self.tokens.takes("[") {
+                let index = self.expression()?;
+                self.tokens.expect("]")?;
+                value = match value.of {
+                    Type::Buffer(name) => {
+                        let text = format!("load_{name}({})", index.text);
+                        Value { place: Some((name, index.text)), ..Value::new(text, Type::Real) }
+                    }
+                    Type::Array(of) | Type::Vector(of) => Value::new(format!("{}[{}]", value.text, index.text), *of),
+                    of => return Err(format!("`{}` has no elements: it is {of:?}", value.text)),
+                };
+            } else if self.tokens.takes(".") {
+                let field = self.tokens.name()?;
+                let of = match &value.of {
+                    Type::Pair => Type::Real,
+                    Type::Vector(of) => if field.len() == 1 { (**of).clone() } else { value.of.clone() },
+                    Type::Struct(name) => {
+                        let fields = self.globals.structs.get(name).ok_or_else(|| format!("no struct `{name}`"))?;
+                        let found = fields.iter().find(|(known, _)| known == field);
+                        found.ok_or_else(|| format!("`{name}` has no field `{field}`"))?.1.clone()
+                    }
+                    of => return Err(format!("`{}` has no `{field}`: it is {of:?}", value.text)),
+                };
+                value = Value::new(format!("{}.{field}", value.text), of);
+            } else {
+                return Ok(value);
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Result<Value, String> {
+        let token = self.tokens.ahead(0);
+        match token.kind {
+            Kind::Number => {
+                self.tokens.take();
+                Ok(number(token.text))
+            }
+            Kind::Symbol if token.text == "(" => {
+                self.tokens.take();
+                let inner = self.expression()?;
+                self.tokens.expect(")")?;
+                let text = if inner.text.starts_with('(') || inner.place.is_some() { inner.text } else { format!("({})", inner.text) };
+                Ok(Value { text, place: None, ..inner })
+            }
+            Kind::Name if matches!(token.text, "true" | "false") => {
+                self.tokens.take();
+                Ok(Value::new(token.text.into(), Type::Bool))
+            }
+            Kind::Name if matches!(token.text, "vec2" | "vec3" | "vec4" | "array" | "bitcast") && self.tokens.ahead(1).text == "<" => {
+                self.template()
+            }
+            Kind::Name if self.tokens.ahead(1).text == "(" => self.call(),
+            Kind::Name => {
+                self.tokens.take();
+                self.variable(token.text)
+            }
+            _ => Err(format!("an expression was expected instead of `{}`", token.text)),
+        }
+    }
+
+    /// A call of something that a type is given to.
+    fn template(&mut self) -> Result<Value, String> {
+        if self.tokens.peek() == "bitcast" {
+            self.tokens.take();
+            self.tokens.expect("<")?;
+            let (to, of) = read_type(&mut self.tokens)?;
+            self.tokens.expect(">")?;
+            let arguments = self.arguments()?;
+            if of == Type::Real || arguments.iter().any(|argument| argument.of == Type::Real) {
+                return Err("the bits of a real are not those of a double-float".into());
+            }
+            return Ok(Value::new(format!("bitcast<{to}>({})", texts(&arguments)), of));
+        }
+        let (name, of) = read_type(&mut self.tokens)?;
+        let arguments = self.arguments()?;
+        let text = match &of {
+            Type::Pair => joined(arguments.iter().map(Value::real))?,
+            Type::Array(element) => joined(arguments.iter().map(|argument| argument.converted(element)))?,
+            _ => texts(&arguments),
+        };
+        Ok(Value::new(format!("{name}({text})"), of))
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Value>, String> {
+        self.tokens.expect("(")?;
+        let mut arguments = Vec::new();
+        while !self.tokens.takes(")") {
+            arguments.push(self.expression()?);
+            self.tokens.takes(",");
+        }
+        Ok(arguments)
+    }
+
+    fn call(&mut self) -> Result<Value, String> {
+        let name = self.tokens.name()?;
+        let arguments = self.arguments()?;
+        if let Some(value) = self.constructed(name, &arguments)? {
+            return Ok(value);
+        }
+        if let Some(function) = self.globals.functions.get(name) {
+            let given = joined(arguments.iter().zip(&function.takes).map(|(argument, of)| argument.converted(of)))?;
+            let value = Value::new(format!("{name}({given})"), function.gives.clone());
+            self.called.insert(name.into());
+            return Ok(value);
+        }
+        let plain = |of: Type| Ok(Value::new(format!("{name}({})", texts(&arguments)), of));
+        let of_reals = arguments.iter().any(|argument| argument.of == Type::Real);
+        match name {
+            // What is chosen between literals is a real: it may be no f32.
+            "select" if of_reals || arguments[..2].iter().all(|argument| argument.of == Type::Float) => {
+                let condition = &arguments[2].text;
+                Ok(Value::new(format!("select({}, {}, {condition})", arguments[0].real()?, arguments[1].real()?), Type::Real))
+            }
+            _ if of_reals => {
+                let ours = match name {
+                    "abs" => "magnitude",
+                    "min" => "least",
+                    "max" => "greatest",
+                    "clamp" => "clamped",
+                    "sqrt" => "square_root",
+                    "floor" => "floored",
+                    "ceil" => "ceiled",
+                    "round" => "rounded",
+                    "sign" => "sign_of",
+                    _ => return Err(format!("`{name}` has no double-float form")),
+                };
+                Ok(Value::new(format!("{ours}({})", joined(arguments.iter().map(Value::real))?), Type::Real))
+            }
+            "workgroupBarrier" | "storageBarrier" => plain(Type::Nothing),
+            "arrayLength" | "countOneBits" | "firstTrailingBit" | "firstLeadingBit" => plain(Type::Unsigned),
+            "any" | "all" => plain(Type::Bool),
+            "min" | "max" | "clamp" | "abs" | "select" | "sqrt" | "exp2" | "log2" | "log" | "pow" | "atan2" | "round" | "floor" => {
+                let typed = arguments.iter().take(2).find(|argument| !argument.is_literal());
+                let of = typed.map_or_else(|| arguments[0].of.clone(), |argument| argument.of.clone());
+                plain(if of == Type::Integer { Type::Signed } else { of })
+            }
+            _ => Err(format!("`{name}` is no function that is known here")),
+        }
+    }
+
+    /// A conversion, or a struct of its fields.
+    fn constructed(&self, name: &str, arguments: &[Value]) -> Result<Option<Value>, String> {
+        let first = arguments.first();
+        let call = |function: &str, of: Type| Value::new(format!("{function}({})", texts(arguments)), of);
+        let is_real = first.is_some_and(|argument| argument.of == Type::Real);
+        Ok(Some(match (name, first.map(|argument| &argument.of)) {
+            ("real", Some(Type::Unsigned)) => call("of_unsigned", Type::Real),
+            ("real", Some(Type::Signed)) => call("of_signed", Type::Real),
+            ("real", Some(Type::Bool)) => call("of_bool", Type::Real),
+            ("real", Some(_)) => Value::new(arguments[0].real()?, Type::Real),
+            ("f32", _) if is_real => Value::new(format!("{}.x", arguments[0].text), Type::Single),
+            ("u32", _) if is_real => call("to_unsigned", Type::Unsigned),
+            ("i32", _) if is_real => call("to_signed", Type::Signed),
+            ("f32", _) => call(name, Type::Single),
+            ("u32", _) => call(name, Type::Unsigned),
+            ("i32", _) => call(name, Type::Signed),
+            ("bool", _) => call(name, Type::Bool),
+            _ => match self.globals.structs.get(name) {
+                Some(fields) => {
+                    let given = joined(arguments.iter().zip(fields).map(|(argument, (_, of))| argument.converted(of)))?;
+                    Value::new(format!("{name}({given})"), Type::Struct(name.into()))
+                }
+                None => return Ok(None),
+            },
+        }))
+    }
+}
+
+fn texts(arguments: &[Value]) -> String {
+    arguments.iter().map(|argument| argument.text.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn joined(texts: impl Iterator<Item = Result<String, String>>) -> Result<String, String> {
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join(", "))
+}
+
+fn number(text: &str) -> Value {
+    let of = match text.as_bytes().last() {
+        Some(b'u') => Type::Unsigned,
+        Some(b'i') => Type::Signed,
+        Some(b'f') if !text.starts_with("0x") => Type::Single,
+        _ if text.contains(['.', 'e']) && !text.starts_with("0x") => Type::Float,
+        _ => Type::Integer,
+    };
+    let constant = if matches!(of, Type::Float | Type::Integer) { text.parse().ok() } else { None };
+    Value { constant, ..Value::new(text.into(), of) }
+}
+
+/// What an operator makes of two values.
+pub fn operate(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
+    let verbatim = format!("({} {symbol} {})", a.text, b.text);
+    let compares = matches!(symbol, "==" | "!=" | "<" | ">" | "<=" | ">=");
+    if a.of == Type::Real || b.of == Type::Real {
+        return if compares { compare(symbol, a, b) } else { arithmetic(symbol, a, b) };
+    }
+    if a.of == Type::Pair {
+        let function = match symbol {
+            "+" => "add_pairs",
+            "-" => "subtract_pairs",
+            _ => return Err(format!("pairs of reals have no `{symbol}`")),
+        };
+        return Ok(Value::new(format!("{function}({}, {})", a.text, b.text), Type::Pair));
+    }
+    if compares || matches!(symbol, "&&" | "||") {
+        return Ok(Value::new(verbatim, Type::Bool));
+    }
+    let floats = a.of == Type::Float || b.of == Type::Float;
+    if let (Some(x), Some(y), true) = (a.constant, b.constant, floats) {
+        let constant = match symbol {
+            "+" => x + y,
+            "-" => x - y,
+            "*" => x * y,
+            "/" => x / y,
+            _ => return Err(format!("literals have no `{symbol}`")),
+        };
+        return Ok(Value { constant: Some(constant), ..Value::new(verbatim, Type::Float) });
+    }
+    let of = if a.is_literal() { b.of.clone() } else { a.of.clone() };
+    Ok(Value::new(verbatim, of))
+}
+
+fn arithmetic(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
+    let power_of_two = |value: f64| value != 0.0 && value.abs().log2().fract() == 0.0;
+    let (x, y) = (a.real()?, b.real()?);
+    let text = match (symbol, a.single(), b.single()) {
+        // Exact, part by part.
+        ("*", Some(factor), _) if power_of_two(factor) => format!("({y} * {factor:e})"),
+        ("*", _, Some(factor)) if power_of_two(factor) => format!("({x} * {factor:e})"),
+        ("/", _, Some(divisor)) if power_of_two(divisor) => format!("({x} * {:e})", 1.0 / divisor),
+        ("*", Some(factor), _) => format!("multiply_single({y}, {factor:e})"),
+        ("*", _, Some(factor)) => format!("multiply_single({x}, {factor:e})"),
+        ("+", Some(term), _) => format!("add_single({y}, {term:e})"),
+        ("+", _, Some(term)) => format!("add_single({x}, {term:e})"),
+        ("-", _, Some(term)) => format!("add_single({x}, {:e})", -term),
+        ("-", Some(term), _) => format!("add_single(-{y}, {term:e})"),
+        ("+", ..) => format!("add({x}, {y})"),
+        ("-", ..) => format!("add({x}, -{y})"),
+        ("*", ..) => format!("multiply({x}, {y})"),
+        ("/", ..) => format!("divide({x}, {y})"),
+        _ => return Err(format!("reals have no `{symbol}`")),
+    };
+    Ok(Value::new(text, Type::Real))
+}
+
+/// The sign of a double-float is that of its high part.
+fn compare(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
+    let zero = |value: &Value| value.single() == Some(0.0);
+    let text = match symbol {
+        _ if zero(b) => format!("({}.x {symbol} 0.0)", a.real()?),
+        _ if zero(a) => format!("(0.0 {symbol} {}.x)", b.real()?),
+        "==" => format!("all({} == {})", a.real()?, b.real()?),
+        "!=" => format!("any({} != {})", a.real()?, b.real()?),
+        "<" => format!("is_less({}, {})", a.real()?, b.real()?),
+        ">" => format!("is_less({}, {})", b.real()?, a.real()?),
+        "<=" => format!("is_at_most({}, {})", a.real()?, b.real()?),
+        _ => format!("is_at_most({}, {})", b.real()?, a.real()?),
+    };
+    Ok(Value::new(text, Type::Bool))
+}

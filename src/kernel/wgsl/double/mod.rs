@@ -1,0 +1,121 @@
+//! Double-float arithmetic: a module whose reals are `f32` rewritten so that each is the unevaluated sum of two.
+//!
+//! A number is `high + low` with |low| ≤ ½ ulp(high): 48 bits of significand, with the range of f32 (T. J. Dekker, "A
+//! floating-point technique for extending the available precision", Numer. Math. 18, 1971; Hida, Li & Bailey, "Algorithms
+//! for quad-double precision floating point arithmetic", 2001). The text of a kernel, static or generated, is one for all
+//! precisions: `real` stands for `f32` or, on CUDA, `f64`, where operators do. Double-floats have no operators in WGSL, so
+//! what stands between reals becomes calls of `shaders/double/arithmetic.wgsl`, literals become two numbers, and elements of
+//! buffers are read from and written to two *planes*: all high parts, then all low parts.
+//!
+//! This reads the WGSL that kernels are written in, which is not all of WGSL; anything else is refused, with what it was.
+
+mod expressions;
+mod statements;
+mod tokens;
+mod types;
+
+use super::embedded::shader;
+use super::functions::{Library, is_of_library, paragraphs};
+use crate::device::binding;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::sync::LazyLock;
+use tokens::Tokens;
+use types::{Globals, Type};
+
+/// What stands in front of every module of double-floats, in `f32`.
+pub const ARITHMETIC: &str = shader!("../../../../shaders/double/arithmetic.wgsl");
+
+/// What the two halves of a product are found by.
+pub const PRODUCT_BY_FMA: &str = shader!("../../../../shaders/double/fused.wgsl");
+pub const PRODUCT_BY_HALVES: &str = shader!("../../../../shaders/double/halves.wgsl");
+
+const FUNCTIONS: &str = shader!("../../../../shaders/double/functions.wgsl");
+
+/// What every module may use.
+static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
+    let mut globals = Globals::default();
+    for text in [ARITHMETIC, FUNCTIONS] {
+        globals.note(text).expect("our own text");
+    }
+    globals
+});
+
+/// The functions that kernels call, in place of those for `f32`.
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let rewrite = |text: &'static str| Writer::new(text, GLOBALS.clone()).written(|_| false).expect("our own text").0;
+    // A remark is no declaration.
+    Library::new(paragraphs(FUNCTIONS).map(|text| Cow::Owned(rewrite(text))))
+});
+
+/// Rewrites a module, without the prelude. Says what can't be rewritten.
+pub fn rewritten(text: &str) -> Result<String, String> {
+    let mut globals = GLOBALS.clone();
+    globals.note_others(text)?;
+    let (own, called) = Writer::new(text, globals).written(is_of_library)?;
+    let library = LIBRARY.needed(called.iter().map(String::as_str));
+    Ok(format!("{}\n{own}", library.join("\n")))
+}
+
+struct Writer<'a> {
+    tokens: Tokens<'a>,
+    globals: Globals,
+    /// What names stand for, the innermost block last.
+    scopes: Vec<HashMap<String, (Type, Option<f64>)>>,
+    /// What the present function gives.
+    gives: Type,
+    /// Functions that were called.
+    called: BTreeSet<String>,
+    out: String,
+}
+
+impl<'a> Writer<'a> {
+    fn new(text: &'a str, globals: Globals) -> Self {
+        let (tokens, scopes) = (Tokens::new(text), vec![HashMap::new()]);
+        Self { tokens, globals, scopes, gives: Type::Nothing, called: BTreeSet::new(), out: String::new() }
+    }
+
+    /// The text without the declarations that are to be left out, and the functions that it calls.
+    fn written(mut self, leaves_out: impl Fn(&str) -> bool) -> Result<(String, BTreeSet<String>), String> {
+        self.module(&leaves_out)?;
+        Ok((self.out, self.called))
+    }
+
+    fn declare(&mut self, name: &str, of: Type) {
+        self.declare_literal(name, of, None);
+    }
+
+    fn declare_literal(&mut self, name: &str, of: Type, constant: Option<f64>) {
+        self.scopes.last_mut().expect("the module's own").insert(name.into(), (of, constant));
+    }
+
+    fn variable(&self, name: &str) -> Result<expressions::Value, String> {
+        let local = self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned();
+        let known = local.or_else(|| Some((self.globals.variables.get(name)?.clone(), None)));
+        let (of, constant) = match (known, name) {
+            (Some(known), _) => known,
+            (None, "params") => (Type::Struct("Params".into()), None),
+            (None, "group_size") => (Type::Unsigned, None),
+            _ => return Err(format!("`{name}` is not declared")),
+        };
+        Ok(expressions::Value { constant, ..expressions::Value::new(name.into(), of) })
+    }
+
+    /// What reads, and what writes, an element of a buffer of reals.
+    fn buffer_access(&mut self, name: &str, slot: usize, writes: bool) {
+        debug_assert!(slot < binding::COUNT);
+        let plane = format!("params.planes{}.{}", slot / 4, ["x", "y", "z", "w"][slot % 4]);
+        // A plane at 0 is none: a buffer of f32s.
+        let _ = writeln!(
+            self.out,
+            "fn load_{name}(k: u32) -> real {{\n    let plane = {plane};\n    return real({name}[k], select({name}[k + plane], 0.0, plane == 0u));\n}}"
+        );
+        if writes {
+            let _ = writeln!(
+                self.out,
+                "fn store_{name}(k: u32, x: real) {{\n    let plane = {plane};\n    if (plane != 0u) {{\n        {name}[k + plane] = x.y;\n    }}\n    {name}[k] = x.x;\n}}"
+            );
+        }
+    }
+}
