@@ -4,7 +4,8 @@
 //! test writes them to `target/wgsl/`, and the package's tests in Node compile them.
 
 use leastwise::device::{Access, KernelSource, binding};
-use leastwise::kernel::{Fixed, wgsl::double};
+use leastwise::kernel::Fixed;
+use leastwise::kernel::wgsl::double::{self, Products};
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, Scalar, StorageAccess, TypeInner};
@@ -71,9 +72,9 @@ fn every_source() -> impl Iterator<Item = KernelSource> {
 }
 
 /// The module where reals are double-floats.
-fn module_double(source: &KernelSource, group_size: u32, product: &str) -> String {
-    let own = double::rewritten(&source.texts[0].wgsl).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
-    format!("alias real = vec2<f32>;\nconst group_size: u32 = {group_size}u;\n{}\n{product}\n{own}", double::ARITHMETIC)
+fn module_double(source: &KernelSource, group_size: u32, products: Products) -> String {
+    let own = double::rewritten(&source.texts[0].wgsl, products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
+    format!("alias real = vec2<f32>;\nconst group_size: u32 = {group_size}u;\n{}\n{own}", double::PRELUDE)
 }
 
 #[test]
@@ -81,10 +82,10 @@ fn kernels_of_solvers_are_valid_where_reals_are_double_floats() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/target/wgsl");
     std::fs::create_dir_all(folder).expect("a folder for the modules");
     for source in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| kernel.source()) {
-        for product in [double::PRODUCT_BY_FMA, double::PRODUCT_BY_HALVES] {
-            validated(&source.name, &module_double(&source, 64, product), Capabilities::empty());
+        for products in [Products::Fma, Products::Halves] {
+            validated(&source.name, &module_double(&source, 64, products), Capabilities::empty());
         }
-        let module = module_double(&source, 256, double::PRODUCT_BY_FMA);
+        let module = module_double(&source, 256, Products::Fma);
         std::fs::write(format!("{folder}/{}.double.wgsl", source.name), module).expect("a module for Dawn");
     }
 }

@@ -283,7 +283,7 @@ impl Device {
     }
 
     /// Whether there are double-floats, beside reals that are `f32`; or why not.
-    pub fn has_doubles(&self) -> Result<wgpu::Products, &str> {
+    pub fn has_doubles(&self) -> Result<crate::kernel::wgsl::double::Products, &str> {
         match self {
             Self::Wgpu(device) => device.has_doubles(),
             _ => Err("double-floats are for WebGPU, which has no f64: here use precision \"f64\""),

@@ -31,7 +31,7 @@ impl Stop {
 const MOST_INSTRUCTIONS: usize = 500;
 const MERGED_ON_WEBGPU: usize = 4_000;
 const MERGED_ON_CUDA: usize = 1_000;
-const MERGED_IN_DOUBLES: usize = 1_000;
+const MERGED_IN_DOUBLES: usize = 500;
 
 /// Kernels that are compiled at once.
 const ROUND: usize = 64;
@@ -223,12 +223,7 @@ impl Campaign {
         let outputs = engine::play_in(device, kind, &merged.program, &wgsl::write(&merged.program), &merged.memory);
         for (number, (seed, sample, term)) in batch.into_iter().enumerate() {
             let outputs = merged.outputs_of(number, &term, &outputs);
-            match backends::compare(
-                &term.programs.linearize,
-                &term.memory,
-                &outputs,
-                backends::arithmetic(device, kind),
-            ) {
+            match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic(device, kind)) {
                 Ok(more) => share += more,
                 Err(message) => {
                     let device = std::cell::RefCell::new(device);

@@ -4,22 +4,12 @@
 //! (`shaders/double/`) is computed on the adapter for random numbers and compared with the same in f64, where sums of such
 //! numbers and products of any two are exact.
 
-use super::super::{BufferId, Command, DeviceError, Dispatch, KernelSource, KernelText, Kind, PARAM_WORDS, Playing, Recording, Slice};
 use super::super::{Access, binding, cpu};
+use super::super::{BufferId, Command, DeviceError, Dispatch, KernelSource, KernelText, Kind, PARAM_WORDS, Playing, Recording, Slice};
 use super::{Play, WgpuDevice};
-use crate::kernel::wgsl::{double, embedded::shader};
+use crate::kernel::wgsl::{double::Products, embedded::shader};
 use crate::kernel::{Program, block::BlockProgram};
 use std::sync::Arc;
-
-/// How products of `f32`s are taken apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Products {
-    /// `fma` rounds once.
-    Fma,
-    /// By halves of 12 bits, as Dekker did.
-    Halves,
-}
 
 /// Pairs of numbers.
 const PAIRS: usize = 1024;
@@ -58,7 +48,11 @@ impl WgpuDevice {
         // Texts are known by their words, and these come to different kernels.
         let wgsl = format!("{CHECK}\n// {products:?}").into();
         let texts = vec![KernelText { wgsl, access, doubles: true }];
-        let source = KernelSource { name: "self-check of double-floats".into(), texts, cpu: cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default()))) };
+        let source = KernelSource {
+            name: "self-check of double-floats".into(),
+            texts,
+            cpu: cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default()))),
+        };
         let kernel = self.kernels(&[source])?[0];
         let mut slice = |kind, len: usize| {
             let buffer = self.allocate(kind, len as u32, "self-check of double-floats")?;
@@ -132,23 +126,15 @@ fn chain(a: f64, b: f64) -> (f64, f64) {
     (x, 32.0 * size)
 }
 
-impl Products {
-    /// The function that finds the rounding error of a product.
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Fma => double::PRODUCT_BY_FMA,
-            Self::Halves => double::PRODUCT_BY_HALVES,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn results(error: f64) -> (Vec<f64>, Vec<f64>) {
         let numbers = numbers();
-        let of = |pair: &[f64]| [pair[0] + pair[1] + error, pair[0] * pair[1], pair[0] / pair[1], pair[0].abs().sqrt(), chain(pair[0], pair[1]).0];
+        let of = |pair: &[f64]| {
+            [pair[0] + pair[1] + error, pair[0] * pair[1], pair[0] / pair[1], pair[0].abs().sqrt(), chain(pair[0], pair[1]).0]
+        };
         let results = numbers.chunks_exact(2).flat_map(of).collect();
         (numbers, results)
     }

@@ -6,8 +6,8 @@
 
 use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Recording, Signal, binding};
 use super::pool::Block;
-use super::{Health, Products, Scopes, WgpuDevice};
-use crate::kernel::wgsl::{double, embedded::shader};
+use super::{Health, Scopes, WgpuDevice};
+use crate::kernel::wgsl::{double, double::Products, embedded::shader};
 use std::{collections::HashMap, sync::Arc};
 
 const PRELUDE: &str = shader!("../../../shaders/prelude.wgsl");
@@ -53,8 +53,16 @@ struct Layout {
 impl Kernels {
     pub fn new(group_size: u32) -> Self {
         let sized = |real: &str, text: &str| format!("alias real = {real};\nconst group_size: u32 = {group_size}u;\n{text}");
-        let (prelude, prelude_of_doubles) = (sized("f32", PRELUDE), sized("vec2<f32>", double::ARITHMETIC));
-        Self { prelude, prelude_of_doubles, products: Products::Halves, list: Vec::new(), known: HashMap::new(), layouts: Vec::new(), layout_of: HashMap::new() }
+        let (prelude, prelude_of_doubles) = (sized("f32", PRELUDE), sized("vec2<f32>", double::PRELUDE));
+        Self {
+            prelude,
+            prelude_of_doubles,
+            products: Products::Halves,
+            list: Vec::new(),
+            known: HashMap::new(),
+            layouts: Vec::new(),
+            layout_of: HashMap::new(),
+        }
     }
 
     /// How products of double-floats are made from now on.
@@ -75,13 +83,12 @@ impl Kernels {
         if !source.doubles {
             return Ok(format!("{}\n{}", self.prelude, source.wgsl));
         }
-        let own = double::rewritten(&source.wgsl).map_err(|message| DeviceError::Kernel { kernel: name.into(), message })?;
-        Ok(format!("{}\n{}\n{own}", self.prelude_of_doubles, self.products.text()))
+        let own = double::rewritten(&source.wgsl, self.products).map_err(|message| DeviceError::Kernel { kernel: name.into(), message })?;
+        Ok(format!("{}\n{own}", self.prelude_of_doubles))
     }
 
     fn refused(&self, kernel: &str, doubles: bool, message: &str) -> DeviceError {
-        let of_doubles = self.prelude_of_doubles.lines().count() + self.products.text().lines().count() + 1;
-        let lines = if doubles { of_doubles } else { self.prelude.lines().count() } + 1;
+        let lines = if doubles { &self.prelude_of_doubles } else { &self.prelude }.lines().count() + 1;
         let message = format!("{}\n(the kernel's own text begins after line {lines})", message.trim());
         DeviceError::Kernel { kernel: kernel.into(), message }
     }

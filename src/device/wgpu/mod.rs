@@ -22,10 +22,10 @@ mod pool;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
-pub use exactness::Products;
 pub use play::Play;
 
 use super::{BufferId, Counters, DeviceError, Kind, Limits};
+use crate::kernel::wgsl::double::Products;
 use health::{Health, Scopes};
 use std::{collections::HashMap, sync::Arc};
 

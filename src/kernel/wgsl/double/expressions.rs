@@ -1,6 +1,7 @@
 //! Expressions: an operator between reals becomes a call of `shaders/double/arithmetic.wgsl`.
 
 use super::Writer;
+use super::arithmetic::{Parts, sealed};
 use super::tokens::Kind;
 use super::types::{Type, read_type};
 
@@ -13,11 +14,18 @@ pub struct Value {
     pub constant: Option<f64>,
     /// Where an element of a buffer of reals is: the binding and the index.
     pub place: Option<(String, String)>,
+    /// The parts of a real, where they have names.
+    pub parts: Option<Parts>,
 }
 
 impl Value {
     pub fn new(text: String, of: Type) -> Self {
-        Self { text, of, constant: None, place: None }
+        Self { text, of, constant: None, place: None, parts: None }
+    }
+
+    /// A real of these parts.
+    pub fn of_parts(parts: Parts) -> Self {
+        Self { parts: Some(parts.clone()), ..Self::new(parts.text(), Type::Real) }
     }
 
     /// The text of it as a real.
@@ -40,7 +48,7 @@ impl Value {
     }
 
     /// The value of a literal that is an f32.
-    fn single(&self) -> Option<f64> {
+    pub fn single(&self) -> Option<f64> {
         self.constant.filter(|value| self.is_literal() && f64::from(*value as f32) == *value)
     }
 }
@@ -90,7 +98,7 @@ impl Writer<'_> {
             let Some(binds) = precedence(symbol).filter(|binds| *binds >= least) else { return Ok(left) };
             self.tokens.at += if matches!(symbol, ">>" | ">=") { 2 } else { 1 };
             let right = self.binary(binds + 1)?;
-            left = operate(symbol, &left, &right)?;
+            left = self.operate(symbol, &left, &right)?;
         }
     }
 
@@ -103,6 +111,9 @@ impl Writer<'_> {
         let operand = self.unary()?;
         let constant = operand.constant.filter(|_| symbol == "-").map(|value| -value);
         let of = if symbol == "&" { Type::Nothing } else { operand.of };
+        if let (Some(parts), "-") = (operand.parts, symbol) {
+            return Ok(Value::of_parts(parts.negative()));
+        }
         Ok(Value { constant, ..Value::new(format!("({symbol}{})", operand.text), of) })
     }
 
@@ -113,18 +124,23 @@ impl Writer<'_> {
                 let index = self.expression()?;
                 self.tokens.expect("]")?;
                 value = match value.of {
-                    Type::Buffer(name) => {
-                        let text = format!("load_{name}({})", index.text);
-                        Value { place: Some((name, index.text)), ..Value::new(text, Type::Real) }
-                    }
+                    Type::Buffer(name) => self.element(&name, &index.text)?,
                     Type::Array(of) | Type::Vector(of) => Value::new(format!("{}[{}]", value.text, index.text), *of),
                     of => return Err(format!("`{}` has no elements: it is {of:?}", value.text)),
                 };
             } else if self.tokens.takes(".") {
                 let field = self.tokens.name()?;
                 let of = match &value.of {
+                    // The library looks at the parts themselves.
+                    Type::Real => Type::Single,
                     Type::Pair => Type::Real,
-                    Type::Vector(of) => if field.len() == 1 { (**of).clone() } else { value.of.clone() },
+                    Type::Vector(of) => {
+                        if field.len() == 1 {
+                            (**of).clone()
+                        } else {
+                            value.of.clone()
+                        }
+                    }
                     Type::Struct(name) => {
                         let fields = self.globals.structs.get(name).ok_or_else(|| format!("no struct `{name}`"))?;
                         let found = fields.iter().find(|(known, _)| known == field);
@@ -208,6 +224,15 @@ impl Writer<'_> {
         if let Some(value) = self.constructed(name, &arguments)? {
             return Ok(value);
         }
+        if self.writes_out && matches!(name, "two_sum" | "quick_sum" | "two_product" | "sealed") {
+            let names: Vec<String> = arguments.iter().map(|argument| self.named(&argument.text)).collect();
+            return Ok(match name {
+                "two_sum" => Value::of_parts(self.two_sum(&names[0], &names[1])),
+                "quick_sum" => Value::of_parts(self.quick_sum(&names[0], &names[1])),
+                "two_product" => Value::of_parts(self.two_product(&names[0], &names[1])),
+                _ => Value::new(sealed(&names[0]), Type::Single),
+            });
+        }
         if let Some(function) = self.globals.functions.get(name) {
             let given = joined(arguments.iter().zip(&function.takes).map(|(argument, of)| argument.converted(of)))?;
             let value = Value::new(format!("{name}({given})"), function.gives.clone());
@@ -235,12 +260,14 @@ impl Writer<'_> {
                     "sign" => "sign_of",
                     _ => return Err(format!("`{name}` has no double-float form")),
                 };
+                self.called.insert(ours.into());
                 Ok(Value::new(format!("{ours}({})", joined(arguments.iter().map(Value::real))?), Type::Real))
             }
             "workgroupBarrier" | "storageBarrier" => plain(Type::Nothing),
             "arrayLength" | "countOneBits" | "firstTrailingBit" | "firstLeadingBit" => plain(Type::Unsigned),
             "any" | "all" => plain(Type::Bool),
-            "min" | "max" | "clamp" | "abs" | "select" | "sqrt" | "exp2" | "log2" | "log" | "pow" | "atan2" | "round" | "floor" => {
+            "min" | "max" | "clamp" | "abs" | "sign" | "select" | "sqrt" | "exp2" | "log2" | "log" | "pow" | "atan2" | "round"
+            | "floor" => {
                 let typed = arguments.iter().take(2).find(|argument| !argument.is_literal());
                 let of = typed.map_or_else(|| arguments[0].of.clone(), |argument| argument.of.clone());
                 plain(if of == Type::Integer { Type::Signed } else { of })
@@ -250,16 +277,27 @@ impl Writer<'_> {
     }
 
     /// A conversion, or a struct of its fields.
-    fn constructed(&self, name: &str, arguments: &[Value]) -> Result<Option<Value>, String> {
+    fn constructed(&mut self, name: &str, arguments: &[Value]) -> Result<Option<Value>, String> {
         let first = arguments.first();
         let call = |function: &str, of: Type| Value::new(format!("{function}({})", texts(arguments)), of);
         let is_real = first.is_some_and(|argument| argument.of == Type::Real);
+        if is_real {
+            let conversion = match name {
+                "u32" => "to_unsigned",
+                "i32" => "to_signed",
+                _ => "",
+            };
+            self.called.insert(conversion.into());
+        }
         Ok(Some(match (name, first.map(|argument| &argument.of)) {
             ("real", Some(Type::Unsigned)) => call("of_unsigned", Type::Real),
             ("real", Some(Type::Signed)) => call("of_signed", Type::Real),
             ("real", Some(Type::Bool)) => call("of_bool", Type::Real),
             ("real", Some(_)) => Value::new(arguments[0].real()?, Type::Real),
-            ("f32", _) if is_real => Value::new(format!("{}.x", arguments[0].text), Type::Single),
+            ("f32", _) if is_real => match &arguments[0].parts {
+                Some(parts) => Value::new(parts.high.clone(), Type::Single),
+                None => Value::new(format!("{}.x", arguments[0].text), Type::Single),
+            },
             ("u32", _) if is_real => call("to_unsigned", Type::Unsigned),
             ("i32", _) if is_real => call("to_signed", Type::Signed),
             ("f32", _) => call(name, Type::Single),
@@ -297,74 +335,38 @@ fn number(text: &str) -> Value {
     Value { constant, ..Value::new(text.into(), of) }
 }
 
-/// What an operator makes of two values.
-pub fn operate(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
-    let verbatim = format!("({} {symbol} {})", a.text, b.text);
-    let compares = matches!(symbol, "==" | "!=" | "<" | ">" | "<=" | ">=");
-    if a.of == Type::Real || b.of == Type::Real {
-        return if compares { compare(symbol, a, b) } else { arithmetic(symbol, a, b) };
+impl Writer<'_> {
+    /// What an operator makes of two values.
+    pub fn operate(&mut self, symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
+        let verbatim = format!("({} {symbol} {})", a.text, b.text);
+        let compares = matches!(symbol, "==" | "!=" | "<" | ">" | "<=" | ">=");
+        if a.of == Type::Real || b.of == Type::Real {
+            return if compares { self.compare(symbol, a, b) } else { self.arithmetic(symbol, a, b) };
+        }
+        if a.of == Type::Pair {
+            let function = match symbol {
+                "+" => "add_pairs",
+                "-" => "subtract_pairs",
+                _ => return Err(format!("pairs of reals have no `{symbol}`")),
+            };
+            self.called.insert(function.into());
+            return Ok(Value::new(format!("{function}({}, {})", a.text, b.text), Type::Pair));
+        }
+        if compares || matches!(symbol, "&&" | "||") {
+            return Ok(Value::new(verbatim, Type::Bool));
+        }
+        let floats = a.of == Type::Float || b.of == Type::Float;
+        if let (Some(x), Some(y), true) = (a.constant, b.constant, floats) {
+            let constant = match symbol {
+                "+" => x + y,
+                "-" => x - y,
+                "*" => x * y,
+                "/" => x / y,
+                _ => return Err(format!("literals have no `{symbol}`")),
+            };
+            return Ok(Value { constant: Some(constant), ..Value::new(verbatim, Type::Float) });
+        }
+        let of = if a.is_literal() { b.of.clone() } else { a.of.clone() };
+        Ok(Value::new(verbatim, of))
     }
-    if a.of == Type::Pair {
-        let function = match symbol {
-            "+" => "add_pairs",
-            "-" => "subtract_pairs",
-            _ => return Err(format!("pairs of reals have no `{symbol}`")),
-        };
-        return Ok(Value::new(format!("{function}({}, {})", a.text, b.text), Type::Pair));
-    }
-    if compares || matches!(symbol, "&&" | "||") {
-        return Ok(Value::new(verbatim, Type::Bool));
-    }
-    let floats = a.of == Type::Float || b.of == Type::Float;
-    if let (Some(x), Some(y), true) = (a.constant, b.constant, floats) {
-        let constant = match symbol {
-            "+" => x + y,
-            "-" => x - y,
-            "*" => x * y,
-            "/" => x / y,
-            _ => return Err(format!("literals have no `{symbol}`")),
-        };
-        return Ok(Value { constant: Some(constant), ..Value::new(verbatim, Type::Float) });
-    }
-    let of = if a.is_literal() { b.of.clone() } else { a.of.clone() };
-    Ok(Value::new(verbatim, of))
-}
-
-fn arithmetic(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
-    let power_of_two = |value: f64| value != 0.0 && value.abs().log2().fract() == 0.0;
-    let (x, y) = (a.real()?, b.real()?);
-    let text = match (symbol, a.single(), b.single()) {
-        // Exact, part by part.
-        ("*", Some(factor), _) if power_of_two(factor) => format!("({y} * {factor:e})"),
-        ("*", _, Some(factor)) if power_of_two(factor) => format!("({x} * {factor:e})"),
-        ("/", _, Some(divisor)) if power_of_two(divisor) => format!("({x} * {:e})", 1.0 / divisor),
-        ("*", Some(factor), _) => format!("multiply_single({y}, {factor:e})"),
-        ("*", _, Some(factor)) => format!("multiply_single({x}, {factor:e})"),
-        ("+", Some(term), _) => format!("add_single({y}, {term:e})"),
-        ("+", _, Some(term)) => format!("add_single({x}, {term:e})"),
-        ("-", _, Some(term)) => format!("add_single({x}, {:e})", -term),
-        ("-", Some(term), _) => format!("add_single(-{y}, {term:e})"),
-        ("+", ..) => format!("add({x}, {y})"),
-        ("-", ..) => format!("add({x}, -{y})"),
-        ("*", ..) => format!("multiply({x}, {y})"),
-        ("/", ..) => format!("divide({x}, {y})"),
-        _ => return Err(format!("reals have no `{symbol}`")),
-    };
-    Ok(Value::new(text, Type::Real))
-}
-
-/// The sign of a double-float is that of its high part.
-fn compare(symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
-    let zero = |value: &Value| value.single() == Some(0.0);
-    let text = match symbol {
-        _ if zero(b) => format!("({}.x {symbol} 0.0)", a.real()?),
-        _ if zero(a) => format!("(0.0 {symbol} {}.x)", b.real()?),
-        "==" => format!("all({} == {})", a.real()?, b.real()?),
-        "!=" => format!("any({} != {})", a.real()?, b.real()?),
-        "<" => format!("is_less({}, {})", a.real()?, b.real()?),
-        ">" => format!("is_less({}, {})", b.real()?, a.real()?),
-        "<=" => format!("is_at_most({}, {})", a.real()?, b.real()?),
-        _ => format!("is_at_most({}, {})", b.real()?, a.real()?),
-    };
-    Ok(Value::new(text, Type::Bool))
 }

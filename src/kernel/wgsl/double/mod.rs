@@ -9,6 +9,7 @@
 //!
 //! This reads the WGSL that kernels are written in, which is not all of WGSL; anything else is refused, with what it was.
 
+mod arithmetic;
 mod expressions;
 mod statements;
 mod tokens;
@@ -16,46 +17,45 @@ mod types;
 
 use super::embedded::shader;
 use super::functions::{Library, is_of_library, paragraphs};
-use crate::device::binding;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write;
 use std::sync::LazyLock;
 use tokens::Tokens;
 use types::{Globals, Type};
 
+pub use arithmetic::Products;
+
 /// What stands in front of every module of double-floats, in `f32`.
-pub const ARITHMETIC: &str = shader!("../../../../shaders/double/arithmetic.wgsl");
+pub const PRELUDE: &str = shader!("../../../../shaders/double/prelude.wgsl");
 
-/// What the two halves of a product are found by.
-pub const PRODUCT_BY_FMA: &str = shader!("../../../../shaders/double/fused.wgsl");
-pub const PRODUCT_BY_HALVES: &str = shader!("../../../../shaders/double/halves.wgsl");
-
-const FUNCTIONS: &str = shader!("../../../../shaders/double/functions.wgsl");
+const LIBRARY: [&str; 2] = [shader!("../../../../shaders/double/arithmetic.wgsl"), shader!("../../../../shaders/double/functions.wgsl")];
 
 /// What every module may use.
 static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
     let mut globals = Globals::default();
-    for text in [ARITHMETIC, FUNCTIONS] {
+    for text in [PRELUDE].iter().chain(&LIBRARY) {
         globals.note(text).expect("our own text");
     }
     globals
 });
 
 /// The functions that kernels call, in place of those for `f32`.
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
-    let rewrite = |text: &'static str| Writer::new(text, GLOBALS.clone()).written(|_| false).expect("our own text").0;
+static BY_FMA: LazyLock<Library> = LazyLock::new(|| library(Products::Fma));
+static BY_HALVES: LazyLock<Library> = LazyLock::new(|| library(Products::Halves));
+
+fn library(products: Products) -> Library {
+    let rewrite = |text: &'static str| Writer::new(text, GLOBALS.clone(), products).written(|_| false).expect("our own text").0;
     // A remark is no declaration.
-    Library::new(paragraphs(FUNCTIONS).map(|text| Cow::Owned(rewrite(text))))
-});
+    Library::new(LIBRARY.iter().flat_map(|file| paragraphs(file)).map(|text| Cow::Owned(rewrite(text))))
+}
 
 /// Rewrites a module, without the prelude. Says what can't be rewritten.
-pub fn rewritten(text: &str) -> Result<String, String> {
+pub fn rewritten(text: &str, products: Products) -> Result<String, String> {
     let mut globals = GLOBALS.clone();
     globals.note_others(text)?;
-    let (own, called) = Writer::new(text, globals).written(is_of_library)?;
-    let library = LIBRARY.needed(called.iter().map(String::as_str));
-    Ok(format!("{}\n{own}", library.join("\n")))
+    let (own, called) = Writer::new(text, globals, products).written(is_of_library)?;
+    let library = if products == Products::Fma { &*BY_FMA } else { &*BY_HALVES };
+    Ok(format!("{}\n{own}", library.needed(called.iter().map(String::as_str)).join("\n")))
 }
 
 struct Writer<'a> {
@@ -67,13 +67,28 @@ struct Writer<'a> {
     gives: Type,
     /// Functions that were called.
     called: BTreeSet<String>,
+    products: Products,
+    /// Whether operations are written out, before the present statement.
+    writes_out: bool,
+    before: String,
+    names: u32,
     out: String,
 }
 
 impl<'a> Writer<'a> {
-    fn new(text: &'a str, globals: Globals) -> Self {
-        let (tokens, scopes) = (Tokens::new(text), vec![HashMap::new()]);
-        Self { tokens, globals, scopes, gives: Type::Nothing, called: BTreeSet::new(), out: String::new() }
+    fn new(text: &'a str, globals: Globals, products: Products) -> Self {
+        Self {
+            tokens: Tokens::new(text),
+            globals,
+            scopes: vec![HashMap::new()],
+            gives: Type::Nothing,
+            called: BTreeSet::new(),
+            products,
+            writes_out: true,
+            before: String::new(),
+            names: 0,
+            out: String::new(),
+        }
     }
 
     /// The text without the declarations that are to be left out, and the functions that it calls.
@@ -102,20 +117,8 @@ impl<'a> Writer<'a> {
         Ok(expressions::Value { constant, ..expressions::Value::new(name.into(), of) })
     }
 
-    /// What reads, and what writes, an element of a buffer of reals.
-    fn buffer_access(&mut self, name: &str, slot: usize, writes: bool) {
-        debug_assert!(slot < binding::COUNT);
-        let plane = format!("params.planes{}.{}", slot / 4, ["x", "y", "z", "w"][slot % 4]);
-        // A plane at 0 is none: a buffer of f32s.
-        let _ = writeln!(
-            self.out,
-            "fn load_{name}(k: u32) -> real {{\n    let plane = {plane};\n    return real({name}[k], select({name}[k + plane], 0.0, plane == 0u));\n}}"
-        );
-        if writes {
-            let _ = writeln!(
-                self.out,
-                "fn store_{name}(k: u32, x: real) {{\n    let plane = {plane};\n    if (plane != 0u) {{\n        {name}[k + plane] = x.y;\n    }}\n    {name}[k] = x.x;\n}}"
-            );
-        }
+    /// How far a buffer's low parts lie behind its high parts: 0 where it has none, being one of f32s.
+    fn plane(&self, buffer: &str) -> Result<&str, String> {
+        self.globals.planes.get(buffer).map(String::as_str).ok_or_else(|| format!("`{buffer}` is no buffer of reals"))
     }
 }

@@ -1,7 +1,8 @@
 //! Declarations and statements.
 
 use super::Writer;
-use super::expressions::{Value, operate};
+use super::arithmetic::Parts;
+use super::expressions::Value;
 use super::types::{Type, read_type};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -15,7 +16,7 @@ impl Writer<'_> {
                 "fn" | "struct" if leaves_out(name) => self.tokens.skip_block(),
                 "const" if leaves_out(name) => self.tokens.skip_past(";"),
                 "@" => self.attributed()?,
-                "var" => self.global(None)?,
+                "var" => self.global()?,
                 "const" => {
                     self.constant()?;
                     self.out.push('\n');
@@ -29,19 +30,19 @@ impl Writer<'_> {
 
     /// A binding or the entry point.
     fn attributed(&mut self) -> Result<(), String> {
-        let (text, slot) = self.attributes()?;
+        let text = self.attributes()?;
         match self.tokens.peek() {
             "var" => {
                 let _ = write!(self.out, "{text}");
-                self.global(slot)
+                self.global()
             }
             _ => self.function(&text),
         }
     }
 
-    /// Attributes as they are, and the number of `@binding`.
-    fn attributes(&mut self) -> Result<(String, Option<usize>), String> {
-        let (mut text, mut slot) = (String::new(), None);
+    /// Attributes as they are.
+    fn attributes(&mut self) -> Result<String, String> {
+        let mut text = String::new();
         while self.tokens.takes("@") {
             let name = self.tokens.name()?;
             let _ = write!(text, "@{name}");
@@ -52,20 +53,17 @@ impl Writer<'_> {
                     if token.text.is_empty() {
                         return Err(format!("`@{name}(` has no end"));
                     }
-                    if name == "binding" {
-                        slot = token.text.parse().ok();
-                    }
                     text += token.text;
                 }
                 text.push(')');
             }
             text.push(' ');
         }
-        Ok((text, slot))
+        Ok(text)
     }
 
     /// A variable of the module: a binding, or memory of a workgroup or an invocation.
-    fn global(&mut self, slot: Option<usize>) -> Result<(), String> {
+    fn global(&mut self) -> Result<(), String> {
         self.tokens.expect("var")?;
         self.tokens.expect("<")?;
         let mut space = String::new();
@@ -82,9 +80,6 @@ impl Writer<'_> {
         let is_reals = of == Type::Array(Type::Real.into()) && space.starts_with("storage");
         let text = if is_reals { "array<f32>" } else { &text };
         let _ = writeln!(self.out, "var<{space}> {name}: {text};");
-        if let Some(slot) = slot.filter(|_| is_reals) {
-            self.buffer_access(name, slot, space.ends_with("read_write"));
-        }
         Ok(())
     }
 
@@ -111,7 +106,7 @@ impl Writer<'_> {
         self.scopes.push(HashMap::new());
         let mut parameters = Vec::new();
         while !self.tokens.takes(")") {
-            let (attributes, _) = self.attributes()?;
+            let attributes = self.attributes()?;
             let parameter = self.tokens.name()?;
             self.tokens.expect(":")?;
             let (text, of) = read_type(&mut self.tokens)?;
@@ -146,15 +141,36 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self) -> Result<(), String> {
+        let start = self.out.len();
+        self.written_statement(start)?;
+        self.put_before(start);
+        Ok(())
+    }
+
+    /// Puts what the expressions of a statement need before it.
+    fn put_before(&mut self, start: usize) {
+        let before = std::mem::take(&mut self.before);
+        self.out.insert_str(start, &before);
+    }
+
+    /// An expression in the head of a loop.
+    fn again(&mut self, read: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        let writes_out = std::mem::replace(&mut self.writes_out, false);
+        read(self)?;
+        self.writes_out = writes_out;
+        Ok(())
+    }
+
+    fn written_statement(&mut self, start: usize) -> Result<(), String> {
         match self.tokens.peek() {
             "{" => return self.block(),
             ";" => {
                 self.tokens.take();
                 return Ok(());
             }
-            "if" => return self.choice(),
+            "if" => return self.choice(start),
             "for" => return self.counted(),
-            "switch" => return self.cases(),
+            "switch" => return self.cases(start),
             "loop" => {
                 self.tokens.take();
                 self.out += "loop ";
@@ -162,8 +178,11 @@ impl Writer<'_> {
             }
             "while" => {
                 self.tokens.take();
-                let condition = self.expression()?;
-                let _ = write!(self.out, "while {} ", bracketed(&condition));
+                self.again(|writer| {
+                    let condition = writer.expression()?;
+                    let _ = write!(writer.out, "while {} ", bracketed(&condition));
+                    Ok(())
+                })?;
                 return self.block();
             }
             "const" => return self.constant(),
@@ -227,7 +246,7 @@ impl Writer<'_> {
                 self.tokens.take();
                 let value = self.expression()?;
                 if matches!(target.of, Type::Real | Type::Pair) {
-                    let value = operate(&symbol[..symbol.len() - 1], &target, &value)?;
+                    let value = self.operate(&symbol[..symbol.len() - 1], &target, &value)?;
                     self.assign(&target, &value)?;
                 } else {
                     let _ = write!(self.out, "{} {symbol} {}", target.text, value.text);
@@ -243,7 +262,13 @@ impl Writer<'_> {
     fn assign(&mut self, target: &Value, value: &Value) -> Result<(), String> {
         let text = value.converted(&target.of)?;
         let _ = match &target.place {
-            Some((name, index)) => write!(self.out, "store_{name}({index}, {text})"),
+            Some((name, index)) => {
+                let plane = self.plane(name)?.to_string();
+                let at = self.place(index);
+                let parts = self.parts(&Value { of: Type::Real, text, parts: value.parts.clone(), ..value.clone() })?;
+                let Parts { high, low } = parts;
+                write!(self.out, "{name}[{at}] = {high};\nif ({plane} != 0u) {{ {name}[{at} + {plane}] = {low}; }}")
+            }
             None => write!(self.out, "{} = {text}", target.text),
         };
         Ok(())
@@ -255,7 +280,12 @@ impl Writer<'_> {
         let name = self.tokens.name()?;
         let declared = if self.tokens.takes(":") { Some(read_type(&mut self.tokens)?) } else { None };
         self.tokens.expect("=")?;
-        let value = self.expression()?;
+        let mut value = None;
+        self.again(|writer| {
+            value = Some(writer.expression()?);
+            Ok(())
+        })?;
+        let value = value.expect("what was read");
         self.tokens.expect(";")?;
         let of = declared.as_ref().map_or(value.of.clone(), |(_, of)| of.clone());
         let annotation = declared.map_or(String::new(), |(text, _)| format!(": {text}"));
@@ -265,15 +295,24 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn choice(&mut self) -> Result<(), String> {
+    fn choice(&mut self, start: usize) -> Result<(), String> {
         self.tokens.expect("if")?;
         let condition = self.expression()?;
         let _ = write!(self.out, "if {} ", bracketed(&condition));
+        self.put_before(start);
         self.block()?;
-        if self.tokens.takes("else") {
-            self.out += " else ";
-            return if self.tokens.peek() == "if" { self.choice() } else { self.block() };
+        if !self.tokens.takes("else") {
+            return Ok(());
         }
+        self.out += " else ";
+        if self.tokens.peek() != "if" {
+            return self.block();
+        }
+        // What its condition needs stands within.
+        self.out += "{\n";
+        let start = self.out.len();
+        self.choice(start)?;
+        self.out += "\n}";
         Ok(())
     }
 
@@ -281,32 +320,36 @@ impl Writer<'_> {
         self.tokens.expect("for")?;
         self.tokens.expect("(")?;
         self.scopes.push(HashMap::new());
-        self.out += "for (";
-        if self.tokens.peek() != ";" {
-            self.simple()?;
-        }
-        self.tokens.expect(";")?;
-        self.out += "; ";
-        if self.tokens.peek() != ";" {
-            let condition = self.expression()?;
-            self.out += &condition.text;
-        }
-        self.tokens.expect(";")?;
-        self.out += "; ";
-        if self.tokens.peek() != ")" {
-            self.simple()?;
-        }
-        self.tokens.expect(")")?;
-        self.out += ") ";
+        self.again(|writer| {
+            writer.out += "for (";
+            if writer.tokens.peek() != ";" {
+                writer.simple()?;
+            }
+            writer.tokens.expect(";")?;
+            writer.out += "; ";
+            if writer.tokens.peek() != ";" {
+                let condition = writer.expression()?;
+                writer.out += &condition.text;
+            }
+            writer.tokens.expect(";")?;
+            writer.out += "; ";
+            if writer.tokens.peek() != ")" {
+                writer.simple()?;
+            }
+            writer.tokens.expect(")")?;
+            writer.out += ") ";
+            Ok(())
+        })?;
         self.block()?;
         self.scopes.pop();
         Ok(())
     }
 
-    fn cases(&mut self) -> Result<(), String> {
+    fn cases(&mut self, start: usize) -> Result<(), String> {
         self.tokens.expect("switch")?;
         let of = self.expression()?;
         let _ = writeln!(self.out, "switch {} {{", bracketed(&of));
+        self.put_before(start);
         self.tokens.expect("{")?;
         while !self.tokens.takes("}") {
             if self.tokens.takes("default") {

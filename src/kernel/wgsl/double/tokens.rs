@@ -17,8 +17,7 @@ pub struct Token<'a> {
 }
 
 /// Longer ones first. `>` is always by itself, since it may close a template: see [`Tokens::is_joined`].
-const SYMBOLS: [&str; 18] =
-    ["<<=", "->", "==", "!=", "<=", "&&", "||", "<<", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"];
+const SYMBOLS: [&str; 18] = ["<<=", "->", "==", "!=", "<=", "&&", "||", "<<", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"];
 
 /// The tokens of a text, and which comes next.
 pub struct Tokens<'a> {
@@ -43,7 +42,9 @@ impl<'a> Tokens<'a> {
                 }
                 'a'..='z' | 'A'..='Z' | '_' => (Kind::Name, length(&|c| c.is_ascii_alphanumeric() || c == '_')),
                 '0'..='9' => (Kind::Number, number(rest)),
-                _ => (Kind::Symbol, SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)).map_or(first.len_utf8(), |symbol| symbol.len())),
+                _ => {
+                    (Kind::Symbol, SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)).map_or(first.len_utf8(), |symbol| symbol.len()))
+                }
             };
             list.push(Token { kind, text: &rest[..len], start: at });
             at += len;

@@ -42,6 +42,8 @@ pub struct Globals {
     pub structs: HashMap<String, Vec<(String, Type)>>,
     /// Variables and constants of the module.
     pub variables: HashMap<String, Type>,
+    /// By buffer of reals, how far low parts lie behind high parts.
+    pub planes: HashMap<String, String>,
 }
 
 /// A type's name and what it is.
@@ -93,6 +95,7 @@ impl Globals {
 
     fn note_all(&mut self, text: &str, leaves_out: impl Fn(&str) -> bool) -> Result<(), String> {
         let mut tokens = Tokens::new(text);
+        let mut slot = 0;
         while !tokens.peek().is_empty() {
             match tokens.take().text {
                 "fn" => {
@@ -112,13 +115,18 @@ impl Globals {
                         self.structs.insert(name, fields);
                     }
                 }
+                "binding" if tokens.takes("(") => slot = tokens.take().text.parse().map_err(|_| "a binding without a number")?,
                 "var" if tokens.takes("<") => {
                     let is_storage = tokens.peek() == "storage";
                     tokens.skip_past(">");
                     let name = tokens.name()?.to_string();
                     tokens.expect(":")?;
                     let of = match read_type(&mut tokens)?.1 {
-                        Type::Array(of) if is_storage && *of == Type::Real => Type::Buffer(name.clone()),
+                        Type::Array(of) if is_storage && *of == Type::Real => {
+                            let component = ["x", "y", "z", "w"][slot % 4];
+                            self.planes.insert(name.clone(), format!("params.planes{}.{component}", slot / 4));
+                            Type::Buffer(name.clone())
+                        }
                         other => other,
                     };
                     self.variables.insert(name, of);
