@@ -86,7 +86,7 @@ impl Error {
             Self::File(error) => error.code(),
             Self::Memory(_) => "out-of-memory",
             Self::Device(error) => match error {
-                DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) => "no-adapter",
+                DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) | DeviceError::NoDoubles(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
                 DeviceError::Lost(_) => "device-lost",
                 DeviceError::UnknownBuffer(_) => "disposed",

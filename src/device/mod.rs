@@ -39,6 +39,21 @@ impl Precision {
     }
 }
 
+/// What the reals of a device without f64 are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reals {
+    /// `f32`.
+    #[default]
+    Single,
+    /// Double-floats ([`crate::kernel::wgsl::double`]).
+    Double,
+    /// Double-floats, but for what conjugate gradients do in every inner iteration, which is in `f32`: an outer iteration that
+    /// knows its residual well needs no exact solution (iterative refinement; Wilkinson, *Rounding Errors in Algebraic
+    /// Processes*, 1963).
+    Mixed,
+}
+
 /// What terms are cut to and workgroups are sized by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -111,7 +126,7 @@ impl Limits {
 pub struct KernelText {
     pub wgsl: std::sync::Arc<str>,
     pub access: [Access; binding::COUNT],
-    /// Whether its reals are double-floats.
+    /// Whether its reals are double-floats, whatever the device's are.
     pub doubles: bool,
 }
 
@@ -123,12 +138,24 @@ pub struct KernelSource {
     /// Modules to run one after the other, with the same bindings; one, unless that would be too large.
     pub texts: Vec<KernelText>,
     pub cpu: cpu::Body,
+    pub grade: Grade,
+}
+
+/// In what precision a kernel is, where reals are not `f32`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Grade {
+    #[default]
+    Outer,
+    /// Of inner iterations, which [in mixed precision](Reals::Mixed) are in `f32`.
+    Inner,
+    /// In `f32` on WebGPU, whatever else is in.
+    Single,
 }
 
 impl KernelSource {
     /// A kernel of one module.
     pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT], cpu: cpu::Body) -> Self {
-        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }], cpu }
+        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }], cpu, grade: Grade::Outer }
     }
 
     /// The kernel of a program.
@@ -138,6 +165,7 @@ impl KernelSource {
             name: program.name.clone(),
             texts: crate::kernel::wgsl::modules(program),
             cpu: cpu::Body::Program(std::sync::Arc::new(body)),
+            grade: Grade::Outer,
         }
     }
 
@@ -147,6 +175,7 @@ impl KernelSource {
             name: owner.program.name.clone(),
             texts: vec![crate::kernel::wgsl::owner_module(owner)],
             cpu: cpu::Body::Tiles(std::sync::Arc::new(crate::kernel::block::TileProgram::new(owner))),
+            grade: Grade::Outer,
         }
     }
 
@@ -155,6 +184,11 @@ impl KernelSource {
     pub fn in_doubles(mut self) -> Self {
         self.texts.iter_mut().for_each(|text| text.doubles = true);
         self
+    }
+
+    /// The same kernel as one of inner iterations. What it writes must be of [`Kind::Inner`].
+    pub fn of_inner(self) -> Self {
+        Self { grade: Grade::Inner, ..self }
     }
 
     /// What the whole kernel does with each slot.
@@ -185,6 +219,8 @@ pub enum DeviceError {
         /// What can be had, where that is known.
         limit: Option<u64>,
     },
+    #[error("{0}")]
+    NoDoubles(String),
     #[error("the device was lost: {0}")]
     Lost(String),
     #[error("kernel `{kernel}` was refused by the device's compiler: {message}")]
@@ -276,9 +312,27 @@ impl Device {
     pub fn precision(&self) -> Precision {
         match self {
             Self::Cpu(device) => device.precision(),
-            Self::Wgpu(_) => Precision::F32,
+            Self::Wgpu(device) => device.precision(),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.precision(),
+        }
+    }
+
+    /// What reals are where there is no f64.
+    pub fn reals(&self) -> Reals {
+        match self {
+            Self::Wgpu(device) => device.reals(),
+            _ => Reals::Single,
+        }
+    }
+
+    /// What users call the precision.
+    pub fn precision_name(&self) -> &'static str {
+        match (self.reals(), self.precision()) {
+            (Reals::Mixed, _) => "mixed",
+            (Reals::Double, _) => "f32x2",
+            (_, Precision::F64) => "f64",
+            _ => "f32",
         }
     }
 

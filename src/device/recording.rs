@@ -22,10 +22,14 @@ pub struct KernelId(pub u32);
 /// What the elements of a buffer are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// `f32` or `f64`, as the device's precision says.
+    /// `f32`, `f64` or double-floats, as the device's precision says. Double-floats are two planes, of all high parts and of all
+    /// low parts, of which kernels in `f32` know the first alone.
     Real,
-    /// Double-floats on a device that [has them](super::Device::has_doubles), elsewhere the same as `Real`: two planes, of
-    /// all high parts and of all low parts, of which kernels in `f32` know the first alone.
+    /// The same, but `f32` where a device computes [in mixed precision](super::Reals::Mixed).
+    Inner,
+    /// `f32` on WebGPU, whatever else is there.
+    Single,
+    /// Double-floats on a device that [has them](super::Device::has_doubles), elsewhere the same as `Real`.
     Double,
     /// `u32`.
     Index,

@@ -2,7 +2,7 @@
 
 use crate::anneal::cluster;
 use crate::device::cpu::{Body, Twin, twins};
-use crate::device::{Access, KernelSource, binding::*};
+use crate::device::{Access, Grade, KernelSource, binding::*};
 use crate::kernel::wgsl::embedded::shader;
 use crate::kernel::wgsl::library;
 use crate::solve::state;
@@ -81,7 +81,6 @@ fixed! {
     DoglegSubspace = dogleg_subspace [STATE: W];
     TrustRegion = trust_region [STATE: W];
     Combine = combine [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: W, STATE: R, PARTIALS: R];
-    Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
     Stretch = stretch [VECTOR_IN: R, VECTOR_OUT: W, STATE: R];
     Changed = changed [STATE: W, PARTIALS: R];
     Slopes = slopes [ARENA: R, DATA: R, INDEX: R, VECTOR_IN: R, JACOBIAN: R, STATE: R, PARTIALS: W];
@@ -141,6 +140,7 @@ fixed! {
     AttendKeys = attend_keys [ARENA: R, DATA: R, VECTOR_IN: R, VECTOR_OUT: W, JACOBIAN: R, STATE: R, PARTIALS: W];
     Fold = fold [VECTOR_IN: R, VECTOR_OUT: W];
     SumRows = sum_rows [INDEX: R, VECTOR_IN: R, VECTOR_OUT: W];
+    Copy = copy [VECTOR_IN: R, VECTOR_OUT: W];
 }
 
 impl Fixed {
@@ -155,11 +155,11 @@ impl Fixed {
     /// What searches among compressed vectors have.
     pub const OF_SEARCHES: &[Fixed] = Self::ALL.split_at(Self::Attend as usize).0.split_at(Self::Pairwise as usize).1;
     /// What tensors have besides what their expressions compile to.
-    pub const OF_TENSORS: &[Fixed] = Self::ALL.split_at(Self::Attend as usize).1;
+    pub const OF_TENSORS: &[Fixed] = Self::ALL.split_at(Self::Copy as usize).0.split_at(Self::Attend as usize).1;
 
-    /// What there is for double-floats: all that solvers have, but what measures memory.
+    /// Whether there is one for double-floats: there is for all that solvers have.
     pub fn has_doubles(self) -> bool {
-        self < Self::Assign && self != Self::Copy
+        self < Self::Assign
     }
 
     pub fn source(self) -> KernelSource {
@@ -167,7 +167,13 @@ impl Fixed {
         for &(slot, how) in self.slots() {
             access[slot] = how;
         }
-        KernelSource::new(self.name(), &self.wgsl(), access, Body::Twin(self.twin()))
+        let source = KernelSource::new(self.name(), &self.wgsl(), access, Body::Twin(self.twin()));
+        match self {
+            // It measures memory, four f32s at a time.
+            Self::Copy => KernelSource { grade: Grade::Single, ..source },
+            _ if self.is_inner() => source.of_inner(),
+            _ => source,
+        }
     }
 
     /// Whether this build has it in f32 alone: WebAssembly crosses the network, and clusterings are f32; in f64 only tests run them.
@@ -207,6 +213,11 @@ impl Fixed {
         format!("{constants}{reduce}\n{common}\n{}\n\n{text}", functions.join("\n\n"))
     }
 
+    /// Whether conjugate gradients are made of it, but for what writes the solver's scalars.
+    fn is_inner(self) -> bool {
+        matches!(self, Self::InvertBlocks | Self::PcgStart | Self::PcgDirection | Self::PcgCurvature | Self::PcgUpdate)
+    }
+
     /// Whether an item is more than a few operations.
     pub fn is_heavy(self) -> bool {
         use Fixed::*;
@@ -214,7 +225,7 @@ impl Fixed {
             self,
             Assign | CentroidSums | Distances | Farthest | Potentials | Divide | Scores | Soften | Blend | Pairwise | Estimate
         );
-        of_points || self >= Attend
+        of_points || (Attend..Copy).contains(&self)
     }
 
     /// The functions of `shaders/functions/` that its text calls.

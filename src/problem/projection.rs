@@ -17,7 +17,11 @@ pub struct Projection {
 
 /// What of a Hessian counts as rounding: eight of them.
 pub fn rounding(precision: Precision) -> f64 {
-    if precision == Precision::F32 { 9.5e-7 } else { 1.8e-15 }
+    match precision {
+        Precision::F32 => 9.5e-7,
+        Precision::F32x2 => 2.3e-13,
+        Precision::F64 => 1.8e-15,
+    }
 }
 
 impl Projection {

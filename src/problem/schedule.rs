@@ -307,7 +307,7 @@ impl Compiled {
             Some(owner) => KernelSource::of_owner(owner),
             None => KernelSource::of(program(&self.programs, schedule, None).unwrap_or(&self.programs.product)),
         };
-        let kernel = device.kernels(&[source])?[0];
+        let kernel = device.kernels(&[source.of_inner()])?[0];
         self.products.insert((schedule, column), kernel);
         Ok((kernel, owner))
     }

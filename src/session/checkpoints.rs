@@ -38,7 +38,11 @@ impl Coming {
 }
 
 fn precision_name(precision: Precision) -> &'static str {
-    if precision == Precision::F32 { "f32" } else { "f64" }
+    match precision {
+        Precision::F32 => "f32",
+        Precision::F32x2 => "f32x2",
+        Precision::F64 => "f64",
+    }
 }
 
 impl Session {

@@ -3,7 +3,7 @@
 use super::Session;
 use super::task::{Progress, Task};
 use crate::anneal::cluster::{Clustering, Next, Options};
-use crate::device::{Device, Play, Playing, Precision, cpu::CpuDevice};
+use crate::device::{Device, Play, Playing, Precision, Reals, cpu::CpuDevice};
 use crate::error::Error;
 
 /// A clustering, and what of it is being played.
@@ -52,6 +52,7 @@ impl Session {
             (Some(sibling), _) => sibling,
             #[cfg(feature = "cuda")]
             (None, Device::Cuda(device)) => Device::Cuda(Box::new(device.sibling(Precision::F32)?)),
+            (None, Device::Wgpu(device)) => Device::Wgpu(Box::new(device.sibling(Reals::Single)?)),
             (None, device) => Device::Cpu(CpuDevice::new(Precision::F32, device.limits())),
         };
         Ok(single.insert(sibling))

@@ -6,7 +6,7 @@
 use super::Session;
 use super::task::{Progress, Task};
 use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Recording, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, Instruction, Load, Program};
 use crate::problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
@@ -103,14 +103,16 @@ impl Session {
     /// The same for a copy of `bytes` bytes by our own kernel, which reads and writes as many.
     pub fn measure_copy(&mut self, bytes: f64, repeats: u32) -> Result<u32, Error> {
         let [copy] = self.device.kernels(&[Fixed::Copy.source()])?[..] else { return Err(Error::Disposed("kernel")) };
-        let (limits, real) = (self.device.limits(), self.device.precision().bytes());
+        // On WebGPU it copies f32s, whatever solves compute in.
+        let real = if self.device.precision() == Precision::F64 { 8 } else { 4 };
+        let limits = self.device.limits();
         let most = limits.binding_bytes.min(limits.buffer_bytes).min(4 * real * limits.max_items()) / (4 * real);
         let (mut left, mut prepare, mut body) = ((bytes as u64).div_ceil(4 * real).max(1), Vec::new(), Vec::new());
         let mut buffers: Vec<BufferId> = Vec::new();
         while left > 0 {
             let items = left.min(most) as u32;
             for label in ["copy: source", "copy: target"] {
-                match self.device.allocate(Kind::Real, 4 * items, label) {
+                match self.device.allocate(Kind::Single, 4 * items, label) {
                     Ok(buffer) => buffers.push(buffer),
                     Err(error) => {
                         buffers.into_iter().for_each(|buffer| self.device.free(buffer));

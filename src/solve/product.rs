@@ -25,8 +25,8 @@ impl Workspace {
             match &chunk.tiles {
                 Some(tiles) => self.multiply_by_owners(batch, chunk, tiles, commands),
                 None => {
-                    commands.push(self.generated(batch.product.kernel, chunk, self.point, self.p));
-                    self.gather(chunk, Gathered::Vector(self.q), state::SOLVED, commands);
+                    commands.push(self.generated_into(self.inner_scratch, batch.product.kernel, chunk, self.point, self.p));
+                    self.gather(chunk, Gathered::Product(self.q), state::SOLVED, commands);
                 }
             }
         }
@@ -35,7 +35,13 @@ impl Workspace {
 
     fn multiply_by_owners(&self, batch: &Batch, chunk: &Chunk, tiles: &Tiles, commands: &mut Vec<Command>) {
         let mut bindings = chunk.bindings().to_vec();
-        bindings.extend([(ARENA, self.point), (VECTOR_IN, self.p), (VECTOR_OUT, self.scratch), (STATE, self.state), (PARTIALS, self.q)]);
+        bindings.extend([
+            (ARENA, self.point),
+            (VECTOR_IN, self.p),
+            (VECTOR_OUT, self.inner_scratch),
+            (STATE, self.state),
+            (PARTIALS, self.q),
+        ]);
         // A workgroup is a tile.
         commands.push(dispatch(
             batch.product.kernel,
@@ -44,6 +50,6 @@ impl Workspace {
             &bindings,
         ));
         // An instance's contributions lie next to each other.
-        self.gather_lists(&tiles.crossing, 1, Gathered::Vector(self.q), state::SOLVED, commands);
+        self.gather_lists(&tiles.crossing, 1, Gathered::Product(self.q), state::SOLVED, commands);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::state;
 use super::sums::Along;
-use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Profile, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Profile, Reals, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
@@ -30,6 +30,9 @@ pub struct Workspace {
     pub inverse: Slice,
     pub scratch: Slice,
     pub partials: Slice,
+    /// The same for inner iterations: others in mixed precision alone.
+    pub inner_scratch: Slice,
+    pub inner_partials: Slice,
     pub state: Slice,
     /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
     pub instance_costs: Option<Slice>,
@@ -53,6 +56,8 @@ pub struct Workspace {
     pub(super) solves_systems: bool,
     reduction: Reduction,
     fixed: Vec<KernelId>,
+    /// `gather` in the precision of inner iterations.
+    inner_gather: KernelId,
 }
 
 /// How a reduction is spread: enough workgroups to fill a device, few enough that the second stage is short and that
@@ -73,6 +78,10 @@ impl Reduction {
     }
 }
 
+/// What inner iterations write.
+const INNER: [&str; 8] =
+    ["step", "residual", "z", "p", "q", "preconditioner", "scratch columns of inner iterations", "partial sums of inner iterations"];
+
 /// What a method needs besides.
 #[derive(Clone, Copy, Default)]
 pub struct Needs {
@@ -90,6 +99,7 @@ impl Workspace {
         let kernels = if needs.descends { Fixed::OF_DESCENTS } else { Fixed::OF_SOLVERS };
         let sources: Vec<_> = kernels.iter().map(|kernel| kernel.source()).collect();
         let fixed = device.kernels(&sources)?;
+        let inner_gather = device.kernels(&[Fixed::Gather.source().of_inner()])?[0];
         let limits = device.limits();
         let reduction = Reduction {
             group_size: limits.group_size,
@@ -152,9 +162,13 @@ impl Workspace {
         // The kernel's twin has working memory of its own.
         let projecting = projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len });
         let eigenvectors = optional(projecting.is_some(), "eigenvectors", projecting.unwrap_or(0));
+        let is_mixed = device.reals() == Reals::Mixed && !needs.descends;
+        let inner_scratch = optional(is_mixed, "scratch columns of inner iterations", scratch.unwrap_or(1));
+        let inner_partials = optional(is_mixed, "partial sums of inner iterations", partial_distance * PARTIAL_KINDS);
         let mut slices: Vec<Slice> = Vec::new();
         for (label, len) in sizes {
-            match device.allocate(Kind::Real, len, label) {
+            let kind = if !needs.descends && INNER.contains(&label) { Kind::Inner } else { Kind::Real };
+            match device.allocate(kind, len, label) {
                 Ok(buffer) => slices.push(Slice { buffer, offset: 0, len }),
                 Err(error) => {
                     slices.iter().for_each(|slice| device.free(slice.buffer));
@@ -176,6 +190,8 @@ impl Workspace {
             inverse: slice(8),
             scratch: slice(9),
             partials: slice(10),
+            inner_scratch: slice(inner_scratch.unwrap_or(9)),
+            inner_partials: slice(inner_partials.unwrap_or(10)),
             state: slice(11),
             peak: slice(12),
             previous: slice(13),
@@ -191,6 +207,7 @@ impl Workspace {
             solves_systems: !needs.descends,
             reduction,
             fixed,
+            inner_gather,
         })
     }
 
@@ -217,6 +234,8 @@ impl Workspace {
             self.state,
         ]
         .into_iter()
+        .chain([self.inner_scratch].into_iter().filter(|inner| *inner != self.scratch))
+        .chain([self.inner_partials].into_iter().filter(|inner| *inner != self.partials))
         .chain(self.instance_costs)
         .chain(self.newton.into_iter().flatten())
         .chain(self.steepest.into_iter().flatten())
@@ -270,6 +289,11 @@ impl Workspace {
         self.single(kernel, words, &[(STATE, self.state), (PARTIALS, self.partials)])
     }
 
+    /// The same over what inner iterations left.
+    pub fn reduce_inner(&self, kernel: Fixed, words: &[u32]) -> Command {
+        self.single(kernel, words, &[(STATE, self.state), (PARTIALS, self.inner_partials)])
+    }
+
     /// A static kernel of one invocation, over the state alone.
     pub fn scalars(&self, kernel: Fixed) -> Command {
         self.fixed(kernel, 1, &[], &[(STATE, self.state)])
@@ -277,7 +301,12 @@ impl Workspace {
 
     /// A generated kernel over a chunk. `arena` is the point to evaluate at, `vector` what J is multiplied with.
     pub fn generated(&self, kernel: KernelId, chunk: &Chunk, arena: Slice, vector: Slice) -> Command {
-        let bindings = [(ARENA, arena), (VECTOR_IN, vector), (VECTOR_OUT, self.scratch), (STATE, self.state)];
+        self.generated_into(self.scratch, kernel, chunk, arena, vector)
+    }
+
+    /// The same with its columns elsewhere.
+    pub fn generated_into(&self, columns: Slice, kernel: KernelId, chunk: &Chunk, arena: Slice, vector: Slice) -> Command {
+        let bindings = [(ARENA, arena), (VECTOR_IN, vector), (VECTOR_OUT, columns), (STATE, self.state)];
         evaluate(kernel, chunk, &bindings)
     }
 
@@ -315,19 +344,23 @@ impl Workspace {
     pub fn gather_lists(&self, lists: &[Incidence], distance: u32, to: Gathered, guard: u32, commands: &mut Vec<Command>) {
         for list in lists {
             let (width, map, base, total, which) = match to {
-                Gathered::Vector(total) => (list.width, list.gradient_map, list.vector, total, 0),
+                Gathered::Vector(total) | Gathered::Product(total) => (list.width, list.gradient_map, list.vector, total, 0),
                 Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks, 1),
+            };
+            let (gather, scratch) = match to {
+                Gathered::Product(_) => (self.inner_gather, self.inner_scratch),
+                _ => (self.kernel(Fixed::Gather), self.scratch),
             };
             if list.rows > 0 {
                 let Incidence { starts, ids, entries, bits, .. } = *list;
                 let words = [width, map, starts, ids, entries, bits, distance, base, guard];
                 let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
-                let bindings = [(INDEX, incidence), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, self.state)];
-                commands.push(self.fixed(Fixed::Gather, list.rows * width, &words, &bindings));
+                let bindings = [(INDEX, incidence), (VECTOR_IN, scratch), (VECTOR_OUT, total), (STATE, self.state)];
+                commands.push(dispatch(gather, list.rows * width, &words, &bindings));
             }
             if let Some(tree) = &list.hubs {
                 let to = Along { gather: self.kernel(Fixed::Gather), state: self.state, width, total, base, guard };
-                to.add(tree, which, (self.scratch, distance), commands);
+                to.add(tree, which, (scratch, distance), commands);
             }
         }
     }
@@ -398,6 +431,8 @@ impl Workspace {
 #[derive(Clone, Copy)]
 pub enum Gathered {
     Vector(Slice),
+    /// A vector of inner iterations.
+    Product(Slice),
     Blocks,
 }
 

@@ -19,7 +19,9 @@ pub fn play(program: &Program, memory: &Memory, precision: Precision) -> Outputs
     let words = |reals: &[f64]| -> Vec<u32> {
         match precision {
             Precision::F32 => reals.iter().map(|real| (*real as f32).to_bits()).collect(),
-            Precision::F64 => reals.iter().map(|real| real.to_bits()).flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect(),
+            Precision::F32x2 | Precision::F64 => {
+                reals.iter().map(|real| real.to_bits()).flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect()
+            }
         }
     };
     let slots: Vec<usize> = kernel
@@ -44,7 +46,9 @@ pub fn play(program: &Program, memory: &Memory, precision: Precision) -> Outputs
     let stored = &played[slots.iter().position(|slot| *slot == binding::JACOBIAN).expect("it stores r and J")];
     let jacobian = match precision {
         Precision::F32 => stored.iter().map(|bits| f64::from(f32::from_bits(*bits))).collect(),
-        Precision::F64 => stored.chunks(2).map(|pair| f64::from_bits(u64::from(pair[0]) | u64::from(pair[1]) << 32)).collect(),
+        Precision::F32x2 | Precision::F64 => {
+            stored.chunks(2).map(|pair| f64::from_bits(u64::from(pair[0]) | u64::from(pair[1]) << 32)).collect()
+        }
     };
     Outputs { vector: Vec::new(), jacobian }
 }

@@ -58,8 +58,7 @@ fn webgpu_is_within_error_bounds() {
 fn double_floats_are_within_a_ten_thousand_millionth_of_the_running_bound() {
     let share = Campaign::new(6 << 32, Stop::After(PROGRAMS_IN_DOUBLES)).doubles();
     println!("{share:?}");
-    assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
-    assert!(share.flagged > 0, "nothing was not defined: {share:?}");
+    assert!(share.known > 10 * share.unknown && share.known > 20 * PROGRAMS_IN_DOUBLES, "too little is known: {share:?}");
 }
 
 /// On a GPU `tests/cuda` has the corpus; this is the same text, with the host's functions in f64 and ours in f32.

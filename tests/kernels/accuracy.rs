@@ -45,7 +45,7 @@ impl Sample {
 /// How many units in the last place of the exact value `got` is away from it.
 fn error_in_ulp(got: f64, exact: Double, precision: Precision) -> f64 {
     let (digits, least) = match precision {
-        Precision::F64 => (52, -1022),
+        Precision::F32x2 | Precision::F64 => (52, -1022),
         Precision::F32 => (23, -126),
     };
     let exponent = ((exact.high.to_bits() >> 52) as i32 & 0x7ff) - 1023;
@@ -56,7 +56,7 @@ fn error_in_ulp(got: f64, exact: Double, precision: Precision) -> f64 {
 /// The largest error over what can be judged: results well within the range of the precision.
 fn largest_error(results: impl Iterator<Item = (f64, Double)>, precision: Precision, name: &str, bound: f64) {
     let (largest, smallest) = match precision {
-        Precision::F64 => (1e300, 1e-280),
+        Precision::F32x2 | Precision::F64 => (1e300, 1e-280),
         Precision::F32 => (f64::from(f32::MAX), 0.0),
     };
     let (mut compared, mut worst) = (0, 0.0);

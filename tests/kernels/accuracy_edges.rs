@@ -61,7 +61,7 @@ fn edges() -> Vec<f64> {
 
 fn near(got: f64, expected: f64, precision: Precision) -> bool {
     match precision {
-        Precision::F64 => ulps(got, expected) <= 3 || got.is_nan() && expected.is_nan(),
+        Precision::F32x2 | Precision::F64 => ulps(got, expected) <= 3 || got.is_nan() && expected.is_nan(),
         Precision::F32 => ulps_f32(got, expected) <= 1 || got.is_nan() && (expected as f32).is_nan(),
     }
 }

@@ -9,7 +9,7 @@ use leastwise::kernel::*;
 pub fn evaluate(case: &Case, instance: usize, precision: Precision) -> Vec<Bounded> {
     let arithmetic = match precision {
         Precision::F32 => Arithmetic::F32,
-        Precision::F64 => Arithmetic::F64,
+        Precision::F32x2 | Precision::F64 => Arithmetic::F64,
     };
     let Case { program, arena, data, index, vector, jacobian, .. } = case;
     let column = |number: u32| number as usize * case.count as usize + instance;

@@ -198,6 +198,14 @@ pub fn gpu(limits: Option<Limits>) -> Session {
     Session::new(Device::Wgpu(Box::new(WgpuDevice::open_blocking(limits).expect("a WebGPU adapter"))))
 }
 
+/// A GPU in double-floats, or in mixed precision.
+pub fn gpu_in(reals: leastwise::device::Reals, limits: Option<Limits>) -> Session {
+    let mut device = WgpuDevice::open_blocking(limits).expect("a WebGPU adapter");
+    pollster::block_on(device.check_doubles()).expect("a self-check");
+    device.set_reals(reals).expect("an adapter whose double-floats are exact");
+    Session::new(Device::Wgpu(Box::new(device)))
+}
+
 /// Runs a task to its end; iterations go to `each`.
 pub fn finish(session: &mut Session, task: u32, mut each: impl FnMut(Iteration)) -> Progress {
     loop {

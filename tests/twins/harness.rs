@@ -261,7 +261,7 @@ impl Bench {
                 written.push((number, slot.kind, Slice { buffer, offset: 0, len: data.len() as u32 }));
             }
             commands.push(match slot.kind {
-                Kind::Real => Command::UploadReals { buffer, offset: 0, data },
+                Kind::Real | Kind::Inner | Kind::Single | Kind::Double => Command::UploadReals { buffer, offset: 0, data },
                 Kind::Index => Command::UploadIndices { buffer, offset: 0, data: data.into_iter().map(|word| word as u32).collect() },
             });
             buffers.push(buffer);

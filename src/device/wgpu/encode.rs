@@ -247,6 +247,9 @@ impl WgpuDevice {
                 return Err(invalid(&format!("offset {offset} is no multiple of {}", self.limits.offset_alignment)));
             }
             let plane = if kernel.doubles { storage.plane } else { 0 };
+            if storage.plane > 0 && !kernel.doubles && *access == Access::ReadWrite {
+                return Err(invalid("it is in f32, and would leave old low parts behind double-floats"));
+            }
             let bytes = (u64::from(plane) + u64::from(slice.len)) * ELEMENT;
             if bytes > self.limits.binding_bytes {
                 return Err(invalid(&format!("{bytes} bytes, a binding can have {}", self.limits.binding_bytes)));

@@ -5,7 +5,9 @@
 //! numbers and products of any two are exact.
 
 use super::super::{Access, binding, cpu};
-use super::super::{BufferId, Command, DeviceError, Dispatch, KernelSource, KernelText, Kind, PARAM_WORDS, Playing, Recording, Slice};
+use super::super::{
+    BufferId, Command, DeviceError, Dispatch, Grade, KernelSource, KernelText, Kind, PARAM_WORDS, Playing, Recording, Slice,
+};
 use super::{Play, WgpuDevice};
 use crate::kernel::wgsl::{double::Products, embedded::shader};
 use crate::kernel::{Program, block::BlockProgram};
@@ -48,11 +50,8 @@ impl WgpuDevice {
         // Texts are known by their words, and these come to different kernels.
         let wgsl = format!("{CHECK}\n// {products:?}").into();
         let texts = vec![KernelText { wgsl, access, doubles: true }];
-        let source = KernelSource {
-            name: "self-check of double-floats".into(),
-            texts,
-            cpu: cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default()))),
-        };
+        let cpu = cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default())));
+        let source = KernelSource { name: "self-check of double-floats".into(), texts, cpu, grade: Grade::Outer };
         let kernel = self.kernels(&[source])?[0];
         let mut slice = |kind, len: usize| {
             let buffer = self.allocate(kind, len as u32, "self-check of double-floats")?;

@@ -4,7 +4,7 @@
 //! [`WgpuDevice::compiled`] tells when all are there. Kernels of equal text and access are one, whatever their names;
 //! kernels of equal access share a bind group layout, and so their bind groups.
 
-use super::super::{Access, Command, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Recording, Signal, binding};
+use super::super::{Access, Command, DeviceError, Dispatch, Grade, KernelId, KernelSource, KernelText, Reals, Recording, Signal, binding};
 use super::pool::Block;
 use super::{Health, Scopes, WgpuDevice};
 use crate::kernel::wgsl::{double, double::Products, embedded::shader};
@@ -217,6 +217,14 @@ impl WgpuDevice {
     }
 
     fn kernel(&mut self, source: &KernelSource) -> Result<KernelId, DeviceError> {
+        let doubles = match self.reals {
+            Reals::Single => false,
+            Reals::Double => source.grade != Grade::Single,
+            Reals::Mixed => source.grade == Grade::Outer,
+        };
+        if doubles && !source.texts.iter().all(|text| text.doubles) {
+            return self.kernel(&source.clone().in_doubles());
+        }
         if let Some(known) = self.kernels.known.get(&source.texts) {
             return Ok(*known);
         }

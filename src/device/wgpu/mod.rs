@@ -24,7 +24,7 @@ mod web;
 
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, Kind, Limits};
+use super::{BufferId, Counters, DeviceError, Kind, Limits, Precision, Reals};
 use crate::kernel::wgsl::double::Products;
 use health::{Health, Scopes};
 use std::{collections::HashMap, sync::Arc};
@@ -76,12 +76,15 @@ pub struct WgpuDevice {
     params: pool::ParamsPool,
     readbacks: pool::ReadbackPool,
     paces: HashMap<u64, super::pace::Pace>,
+    reals: super::Reals,
     /// What the self-check of double-floats found, once it was made.
     exactness: Option<Result<Products, String>>,
-    /// Mappings under way, oldest first. On the web the browser tells; natively one has to poll.
+    /// Mappings under way, oldest first, those of siblings too: whoever polls, polls for all. On the web the browser tells; natively one has to poll.
     #[cfg(not(target_arch = "wasm32"))]
-    flights: std::collections::VecDeque<play::Flight>,
+    flights: Arc<play::Flights>,
     disposed: bool,
+    /// Whether the adapter is another's, who disposes of it.
+    is_sibling: bool,
 }
 
 /// What every buffer can be used for. A renderer may draw from the variables' buffer, hence `VERTEX`.
@@ -97,8 +100,60 @@ const ELEMENT: u64 = 4;
 const MIN_BYTES: u64 = 16;
 
 impl WgpuDevice {
+    /// Both planes of a buffer of double-floats are bound at once.
     pub fn limits(&self) -> Limits {
-        self.limits
+        match self.reals {
+            Reals::Single => self.limits,
+            _ => Limits { buffer_bytes: self.limits.buffer_bytes.min(self.limits.binding_bytes), ..self.limits },
+        }
+    }
+
+    pub fn reals(&self) -> Reals {
+        self.reals
+    }
+
+    /// Says what [`Kind::Real`] and the reals of kernels are from now on.
+    ///
+    /// # Errors
+    /// Where double-floats were not found to be exact.
+    pub fn set_reals(&mut self, reals: Reals) -> Result<(), DeviceError> {
+        if reals != Reals::Single {
+            self.has_doubles().map_err(|reason| DeviceError::NoDoubles(reason.into()))?;
+        }
+        self.reals = reals;
+        Ok(())
+    }
+
+    pub fn precision(&self) -> Precision {
+        if self.reals == Reals::Single { Precision::F32 } else { Precision::F32x2 }
+    }
+
+    /// A device of the same adapter, with buffers and kernels of its own.
+    pub fn sibling(&self, reals: Reals) -> Result<Self, DeviceError> {
+        self.health.check()?;
+        let mut sibling = Self::on(self.device.clone(), self.queue.clone(), self.adapter.clone(), self.limits);
+        sibling.health = self.health.clone();
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            sibling.flights = self.flights.clone();
+        }
+        sibling.is_sibling = true;
+        sibling.exactness = self.exactness.clone();
+        if let Some(Ok(products)) = sibling.exactness {
+            sibling.kernels.multiply_by(products);
+        }
+        sibling.set_reals(reals)?;
+        Ok(sibling)
+    }
+
+    /// Whether buffers of a kind are of double-floats.
+    fn is_double(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Index | Kind::Single => false,
+            Kind::Double => true,
+            Kind::Real => self.reals != Reals::Single,
+            Kind::Inner => self.reals == Reals::Double,
+        }
     }
 
     /// How double-floats are made here, or what is wrong with them: the verdict of the self-check.
@@ -128,6 +183,7 @@ impl WgpuDevice {
     /// A buffer of `len` elements, all 0 (WebGPU sees to that).
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         self.health.check()?;
+        let kind = if self.is_double(kind) { Kind::Double } else { kind };
         let plane = if kind == Kind::Double { len.next_multiple_of(self.limits.offset_alignment.max(4)) } else { 0 };
         let bytes = u64::from(plane + len) * ELEMENT;
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
@@ -168,7 +224,9 @@ impl WgpuDevice {
         if std::mem::replace(&mut self.disposed, true) {
             return;
         }
-        self.health.lose("it was disposed");
+        if !self.is_sibling {
+            self.health.lose("it was disposed");
+        }
         for buffer in self.buffers.keys().copied().collect::<Vec<_>>() {
             self.free(buffer);
         }
@@ -177,7 +235,9 @@ impl WgpuDevice {
         self.readbacks.destroy();
         self.empty.iter().for_each(::wgpu::Buffer::destroy);
         #[cfg(not(target_arch = "wasm32"))]
-        self.device.destroy();
+        if !self.is_sibling {
+            self.device.destroy();
+        }
     }
 
     /// The `GPUBuffer` behind a buffer, so that a renderer can draw from it without a copy.

@@ -35,12 +35,19 @@ impl WgpuDevice {
         #[cfg(target_arch = "wasm32")]
         let description = super::web::describe(&device);
         let limits = clamp(&device.limits(), is_software(&description), limits);
+        let mut opened = Self::on(device, queue, description, limits);
+        opened.health = health;
+        Ok(opened)
+    }
+
+    /// With nothing on it.
+    pub(super) fn on(device: wgpu::Device, queue: wgpu::Queue, adapter: String, limits: Limits) -> Self {
         let empty = ["nothing to read", "nothing to write"].map(|label| device.create_buffer(&descriptor(label, MIN_BYTES, USAGE)));
-        Ok(Self {
-            adapter: description,
+        Self {
+            adapter,
             kernels: Kernels::new(limits.group_size),
             limits,
-            health,
+            health: Arc::new(Health::default()),
             counters: Default::default(),
             internals: Internals::default(),
             buffers: HashMap::new(),
@@ -50,13 +57,15 @@ impl WgpuDevice {
             params: pool::ParamsPool::default(),
             readbacks: pool::ReadbackPool::default(),
             paces: HashMap::new(),
+            reals: Default::default(),
             exactness: None,
             #[cfg(not(target_arch = "wasm32"))]
             flights: Default::default(),
             disposed: false,
+            is_sibling: false,
             device,
             queue,
-        })
+        }
     }
 
     /// Whether the adapter is a program on the CPU.

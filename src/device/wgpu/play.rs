@@ -96,6 +96,9 @@ pub(super) struct Flight {
     submission: Option<wgpu::SubmissionIndex>,
 }
 
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) type Flights = std::sync::Mutex<VecDeque<Flight>>;
+
 /// Bodies whose pace is remembered.
 const MAX_PACES: usize = 256;
 
@@ -261,7 +264,7 @@ impl WgpuDevice {
         let _submission = self.submit(batch);
         let (_landing, signal) = readback.map(words);
         #[cfg(not(target_arch = "wasm32"))]
-        self.flights.push_back(Flight { landing: _landing, signal: signal.clone(), submission: _submission });
+        self.flying().push_back(Flight { landing: _landing, signal: signal.clone(), submission: _submission });
         (readback, signal)
     }
 
@@ -310,6 +313,11 @@ impl WgpuDevice {
         Ok(())
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
+    fn flying(&self) -> std::sync::MutexGuard<'_, VecDeque<Flight>> {
+        self.flights.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     /// Natively, callbacks run when somebody polls, and signals are set by whoever polled.
     #[cfg(not(target_arch = "wasm32"))]
     fn reap(&mut self) {
@@ -318,7 +326,7 @@ impl WgpuDevice {
         }
         // Without a wait there is nothing that could fail.
         let _ = self.device.poll(wgpu::PollType::Poll);
-        self.flights.retain(|flight| {
+        self.flying().retain(|flight| {
             let landed = flight.landing.has_landed();
             if landed {
                 flight.signal.set();
@@ -340,11 +348,11 @@ impl WgpuDevice {
                 return Ok(());
             }
             self.health.check()?;
-            let Some(oldest) = self.flights.front() else {
+            let Some(submission_index) = self.flying().front().map(|oldest| oldest.submission.clone()) else {
                 return Err(DeviceError::Invalid("a wait for a signal that nothing will set".into()));
             };
             let timeout = Some(std::time::Duration::from_secs(1));
-            let wait = wgpu::PollType::Wait { submission_index: oldest.submission.clone(), timeout };
+            let wait = wgpu::PollType::Wait { submission_index, timeout };
             match self.device.poll(wait) {
                 // After a timeout, the health tells whether it is worth to go on.
                 Ok(_) | Err(wgpu::PollError::Timeout) => {}

@@ -195,7 +195,7 @@ impl Readback {
         let view = self.buffer.get_mapped_range(..words as u64 * ELEMENT).ok()?;
         // The view need not be aligned on the web, where it is a copy.
         let number = |bytes: &[u8; 4]| match kind {
-            Kind::Real | Kind::Double => f64::from(f32::from_le_bytes(*bytes)),
+            Kind::Real | Kind::Inner | Kind::Single | Kind::Double => f64::from(f32::from_le_bytes(*bytes)),
             Kind::Index => f64::from(u32::from_le_bytes(*bytes)),
         };
         let mut values: Vec<f64> = view.as_chunks::<4>().0.iter().map(number).collect();

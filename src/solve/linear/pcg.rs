@@ -38,7 +38,7 @@ pub fn solve(
         (VECTOR_IN, work.gradient),
         (VECTOR_OUT, work.z),
         (JACOBIAN, work.inverse),
-        (PARTIALS, work.partials),
+        (PARTIALS, work.inner_partials),
     ];
     let words = |table: &Table, partial: u32| {
         let words = vec![table.vector, table.tangent, table.block, partial, work.partial_distance, table.count];
@@ -48,7 +48,7 @@ pub fn solve(
     if let Some(two_level) = two_level {
         partials += two_level.apply(work, problem, partials, work.partial_distance + partials, commands);
     }
-    commands.push(work.reduce(Fixed::PcgBegin, &[partials, work.partial_distance]));
+    commands.push(work.reduce_inner(Fixed::PcgBegin, &[partials, work.partial_distance]));
     commands.push(Command::Repeat { body: iteration(work, problem, two_level), max, until: (work.state.buffer, state::SOLVED) });
     Ok(())
 }
@@ -63,7 +63,7 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
 fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) -> Vec<Command> {
     let mut body = Vec::new();
     product(work, problem, &mut body);
-    let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.partials)];
+    let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.inner_partials)];
     let vector = problem.vector_len();
     let along = work.partial_distance;
     let (curvature, alongs) = work.partial(Fixed::PcgCurvature, vector, &[vector, along], &bindings);
@@ -76,7 +76,7 @@ fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) 
         (VECTOR_OUT, work.step),
         (JACOBIAN, work.residual),
         (STATE, work.state),
-        (PARTIALS, work.partials),
+        (PARTIALS, work.inner_partials),
     ];
     let mut partials = 0;
     let tables: Vec<&Table> = problem.moving().collect();
@@ -91,6 +91,6 @@ fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) 
     if let Some(two_level) = two_level {
         partials += two_level.apply(work, problem, partials, 0, &mut body);
     }
-    body.push(work.reduce(Fixed::PcgBeta, &[partials, along, alongs]));
+    body.push(work.reduce_inner(Fixed::PcgBeta, &[partials, along, alongs]));
     body
 }

@@ -6,7 +6,7 @@ use super::super::offender::Offenders;
 use super::super::{ProductReport, Report, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
-use crate::device::{Command, Counters, Device, Precision, Recording};
+use crate::device::{Command, Counters, Device, Recording};
 use crate::error::Error;
 use crate::problem::Problem;
 
@@ -67,7 +67,7 @@ impl Solver {
             first_non_finite,
             idle_dispatches: self.waste.dispatches,
             backend: self.backend,
-            precision: if self.precision == Precision::F32 { "f32" } else { "f64" },
+            precision: device.precision_name(),
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             linear_reason: self.choice.why.clone(),

@@ -141,7 +141,9 @@ impl Tensors {
                 let data = &readback[from..from + len as usize];
                 from += len as usize;
                 recording.push(match block.kind {
-                    Kind::Real | Kind::Double => Command::UploadReals { buffer: block.buffer, offset: 0, data: data.to_vec() },
+                    Kind::Real | Kind::Inner | Kind::Single | Kind::Double => {
+                        Command::UploadReals { buffer: block.buffer, offset: 0, data: data.to_vec() }
+                    }
                     Kind::Index => {
                         let data = data.iter().map(|&word| word as u32).collect();
                         Command::UploadIndices { buffer: block.buffer, offset: 0, data }

@@ -57,7 +57,7 @@ pub(super) struct Making<'a> {
 
 impl Making<'_> {
     pub(super) fn reals(&mut self, len: u32, label: &str) -> Result<Slice, Error> {
-        self.allocate(Kind::Real, len, label)
+        self.allocate(Kind::Inner, len, label)
     }
 
     pub(super) fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<Slice, Error> {

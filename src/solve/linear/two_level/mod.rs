@@ -99,7 +99,7 @@ impl TwoLevel {
         lists: Vec<PairList>,
         hierarchy: &Hierarchy,
     ) -> Result<Self, Error> {
-        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source().of_inner()).collect();
         let kernels = making.device.kernels(&sources)?;
         let (words, places) = places(problem, &space, patches);
         let (passes, scratch) = passes(making, registry, problem, lists)?;
@@ -245,7 +245,7 @@ impl TwoLevel {
             let words = [table.vector, table.tangent, table.block, motions, *starts, *members];
             commands.push(self.fixed(Fixed::CoarseDiagonal, first.nodes * motions * motions, &words, &bindings));
         }
-        let scratch = self.scratch.unwrap_or(work.scratch);
+        let scratch = self.scratch.unwrap_or(work.inner_scratch);
         for pass in &self.passes {
             let chunk = &problem.batches()[pass.batch].chunks[pass.chunk];
             let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, scratch), (STATE, work.state)];
@@ -363,7 +363,7 @@ impl TwoLevel {
             (VECTOR_IN, matrices[0].solution),
             (VECTOR_OUT, work.z),
             (STATE, work.state),
-            (PARTIALS, work.partials),
+            (PARTIALS, work.inner_partials),
         ];
         let groups = work.groups(vector);
         commands.push(self.fixed(
