@@ -5,6 +5,8 @@ mod term;
 
 pub use term::{Packed, Unpacked};
 
+#[cfg(target_arch = "wasm32")]
+use crate::device::Reals;
 use crate::device::{Limits, Precision};
 use crate::error::Error;
 use crate::problem::Tuning;
@@ -73,6 +75,17 @@ pub enum State<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         report: Option<&'a Report>,
     },
+}
+
+/// What reals are to be on WebGPU.
+#[cfg(target_arch = "wasm32")]
+pub fn reals(name: &str) -> Result<Reals, Error> {
+    match name {
+        "f32" => Ok(Reals::Single),
+        "f32x2" => Ok(Reals::Double),
+        "mixed" => Ok(Reals::Mixed),
+        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\", \"mixed\" or \"f32x2\""))),
+    }
 }
 
 pub fn precision(name: &str) -> Result<Precision, Error> {

@@ -300,6 +300,9 @@ pub enum Profile {
     Gpu,
 }
 
+/// Why devices with f64 have no double-floats.
+pub const NO_NEED_OF_DOUBLES: &str = "double-floats are for WebGPU, which has no f64: here use precision \"f64\"";
+
 /// One of the backends.
 pub enum Device {
     Cpu(cpu::CpuDevice),
@@ -340,7 +343,7 @@ impl Device {
     pub fn has_doubles(&self) -> Result<crate::kernel::wgsl::double::Products, &str> {
         match self {
             Self::Wgpu(device) => device.has_doubles(),
-            _ => Err("double-floats are for WebGPU, which has no f64: here use precision \"f64\""),
+            _ => Err(NO_NEED_OF_DOUBLES),
         }
     }
 

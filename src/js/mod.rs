@@ -11,8 +11,9 @@ use crate::clock::now_ms;
 use crate::crossing::{self, ForcedLimits, Packed, State, Unpacked};
 use crate::device::cpu::CpuDevice;
 use crate::device::wgpu::WgpuDevice;
-use crate::device::{Device, Limits, Signal};
+use crate::device::{self, Device, DeviceError, Limits, Signal};
 use crate::error::Error;
+use crate::kernel::wgsl::double::Products;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
 use crate::session::{BackwardOptions, Progress, Session, Suspect};
 use crate::solve::Options;
@@ -40,10 +41,19 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
 
 /// An engine on the device that `navigator.gpu` hands out.
 #[wasm_bindgen(js_name = openWebGpu)]
-pub async fn open_web_gpu(forced: JsValue) -> Result<Engine, JsValue> {
+pub async fn open_web_gpu(precision: Option<String>, forced: JsValue) -> Result<Engine, JsValue> {
     let limits = limits(forced, Limits::WEBGPU)?;
-    let device = WgpuDevice::open(limits).await.map_err(|error| refuse(error.into()))?;
-    Ok(Engine { session: Session::new(Device::Wgpu(Box::new(device))), terms: 0 })
+    let wanted = precision.as_deref().map(crossing::reals).transpose().map_err(refuse)?;
+    let failed = |error: DeviceError| refuse(error.into());
+    let mut device = WgpuDevice::open(limits).await.map_err(failed)?;
+    // Who asks for f32 has no use for what takes a kernel to find out.
+    if wanted != Some(device::Reals::Single) {
+        device.check_doubles().await.map_err(failed)?;
+    }
+    device.set_reals(wanted.unwrap_or_default()).map_err(failed)?;
+    let mut session = Session::new(Device::Wgpu(Box::new(device)));
+    session.set_refines(wanted.is_none());
+    Ok(Engine { session, terms: 0 })
 }
 
 /// What the last panic said; a panic leaves the whole module unusable.
@@ -78,6 +88,16 @@ impl Engine {
     #[wasm_bindgen(getter)]
     pub fn adapter(&self) -> String {
         self.session.device().adapter().to_string()
+    }
+
+    /// How double-floats are made on the device, or why there are none.
+    #[wasm_bindgen(getter)]
+    pub fn doubles(&self) -> String {
+        match self.session.device().has_doubles() {
+            Ok(Products::Fma) => "fma".into(),
+            Ok(Products::Halves) => "halves".into(),
+            Err(reason) => reason.into(),
+        }
     }
 
     pub fn problem(&mut self) -> u32 {

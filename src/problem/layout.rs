@@ -1,6 +1,7 @@
 //! Laying out: every table its place in the arenas, every part of a term its place in a batch.
 
 use super::*;
+use crate::device::Reals as DeviceReals;
 
 impl Problem {
     /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
@@ -145,6 +146,9 @@ impl Problem {
         self.arena = Some(arena);
         for table in &mut self.tables {
             let Some(data) = table.initial.take() else { continue };
+            if !table.moving && device.reals() == DeviceReals::Single && device.has_doubles().is_ok() {
+                table.exact = Some(data.clone());
+            }
             self.uploads.push(Command::UploadReals { buffer: arena.trial, offset: table.arena, data: data.clone() });
             self.uploads.push(Command::UploadReals { buffer: arena.point, offset: table.arena, data });
         }

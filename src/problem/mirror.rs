@@ -33,7 +33,8 @@ impl Problem {
 
 impl Table {
     fn mirrored(&self, point: &[f64], precision: Precision) -> Result<Self, Error> {
-        let mut values = point[self.arena as usize..][..self.elements() as usize].to_vec();
+        let of_point = &point[self.arena as usize..][..self.elements() as usize];
+        let mut values = self.exact.as_deref().unwrap_or(of_point).to_vec();
         if let Some(manifold) = self.moves_on() {
             manifold.settle(&mut values, |place| place).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;
         }
@@ -42,6 +43,7 @@ impl Table {
             manifold: self.manifold.clone(),
             trials: None,
             initial: Some(values),
+            exact: None,
             constraints: self.constraints_in(precision),
             ..*self
         })

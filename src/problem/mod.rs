@@ -317,6 +317,7 @@ impl Problem {
             return Ok(());
         };
         for (offset, data) in writes {
+            entry.write_exact(offset, &data);
             let offset = entry.arena + offset;
             // Constants are read at the trial point too.
             if !entry.moving {

@@ -26,6 +26,8 @@ pub struct Table {
     pub block: u32,
     /// The values until they are uploaded.
     pub(super) initial: Option<Vec<f64>>,
+    /// The values of constants in f64, where the device has them in f32 and a solve may go on in more precision.
+    pub(super) exact: Option<Vec<f64>>,
     pub(super) constraints: TableConstraints,
 }
 
@@ -60,6 +62,7 @@ impl Table {
             vector: 0,
             block: 0,
             initial: None,
+            exact: None,
             constraints: TableConstraints::default(),
         }
     }
@@ -154,6 +157,13 @@ impl Table {
             }
         }
         Ok(writes)
+    }
+
+    /// Notes what is written to the device.
+    pub(super) fn write_exact(&mut self, offset: u32, data: &[f64]) {
+        if let Some(values) = &mut self.exact {
+            values[offset as usize..][..data.len()].copy_from_slice(data);
+        }
     }
 
     pub(super) fn write_initial(&mut self, writes: Vec<(u32, Vec<f64>)>) {

@@ -18,6 +18,7 @@ mod hessians;
 mod indices;
 mod inspect;
 mod measure;
+mod refined;
 mod searches;
 mod solvers;
 mod task;
@@ -87,6 +88,10 @@ pub struct Session {
     single: Option<Device>,
     /// In f64 on the CPU, beside one that is not.
     double: Option<SideDevice>,
+    /// On WebGPU in f32, its sibling in mixed precision.
+    mixed: Option<SideDevice>,
+    /// Whether solves that f32 stops go on there.
+    refines: bool,
     registry: Registry,
     problems: Vec<Option<Entry>>,
     solvers: Vec<Option<SolverEntry>>,
@@ -124,6 +129,8 @@ impl Session {
             device,
             single: None,
             double: None,
+            mixed: None,
+            refines: true,
             registry: Registry::default(),
             problems: Vec::new(),
             solvers: Vec::new(),
@@ -142,7 +149,8 @@ impl Session {
 
     /// What its devices have done.
     pub fn counters(&self) -> Counters {
-        let others = self.single.iter().chain(self.double.as_ref().map(|double| &double.device));
+        let beside = [&self.double, &self.mixed].into_iter().flatten().map(|side| &side.device);
+        let others = self.single.iter().chain(beside);
         others.fold(self.device.counters(), |own, other| own.with(&other.counters()))
     }
 
@@ -398,6 +406,8 @@ impl Session {
         }
         self.tasks.clear();
         self.worlds = [None, None];
+        // Siblings of the adapter first.
+        (self.single, self.mixed) = (None, None);
         if let Device::Wgpu(device) = &mut self.device {
             device.dispose();
         }

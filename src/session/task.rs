@@ -12,6 +12,7 @@ use super::graduated::{Graduated, GraduatedTask};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
+use super::refined::Refining;
 use super::tensors::TensorTask;
 use super::tune::Tune;
 use super::{Entry, Session, SolverEntry};
@@ -65,6 +66,7 @@ pub(super) enum Task {
         compiling: Option<f64>,
     },
     Constrained(Box<Constrained>),
+    Refining(Box<Refining>),
     Read {
         problem: u32,
         play: Play,
@@ -102,6 +104,7 @@ impl Task {
         match self {
             Self::Solve { solver, .. } => Some(*solver),
             Self::Constrained(task) => Some(task.solver),
+            Self::Refining(task) => Some(task.solver),
             Self::Graduated(task) => Some(task.solver),
             _ => None,
         }
@@ -120,6 +123,7 @@ impl Task {
         match self {
             Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
             Self::Constrained(task) => Some(task.problem),
+            Self::Refining(task) => Some(task.problem),
             Self::Values(_) => None,
             Self::Costs(costs) => Some(costs.problem),
             Self::Inspect(inspection) => Some(inspection.problem),
@@ -177,7 +181,8 @@ impl Session {
             Task::Tensors(tensors) => self.resume_tensors(task, tensors, deadline),
             Task::Calibration(calibration) => self.resume_calibration(task, calibration, deadline),
             Task::Failed(error) => Err(error.clone()),
-            Task::Solve { .. } => self.resume_solve(&mut running, deadline),
+            Task::Refining(task) => self.resume_refining(task, deadline),
+            Task::Solve { .. } => self.resume_solve(&mut running, deadline).and_then(|progress| self.refined(&mut running, progress)),
         };
         let unfinished =
             matches!(progress, Ok(Progress::Yielded | Progress::Waiting(_) | Progress::Iteration(_) | Progress::Partly { .. }));
@@ -205,6 +210,20 @@ impl Session {
                     self.drop_task(first);
                     self.tasks.insert(first, Task::Values(values));
                 }
+            }
+        }
+    }
+
+    /// Goes on in more precision where that is what ended a solve.
+    fn refined(&mut self, task: &mut Task, progress: Progress) -> Result<Progress, Error> {
+        let (Progress::Report(report), &mut Task::Solve { problem, solver, mode: SolveMode::Solve, .. }) = (&progress, &mut *task) else {
+            return Ok(progress);
+        };
+        match self.refinement(problem, solver, report)? {
+            None => Ok(progress),
+            Some(refining) => {
+                *task = refining;
+                Ok(Progress::Yielded)
             }
         }
     }
@@ -270,6 +289,7 @@ impl Session {
         if let Some(Task::Graduated(graduated)) = self.tasks.get_mut(&task) {
             graduated.stopped = true;
         }
+        self.stop_refining(task, reason);
         let solver = self.tasks.get(&task).and_then(Task::solver);
         if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
             entry.solver.stop(reason);
@@ -317,6 +337,7 @@ impl Session {
             Task::Constrained(task) => self.end(number, task.into_inner()),
             Task::Backward(task) => self.end_backward(task),
             Task::Graduated(task) => self.end_graduated(*task),
+            Task::Refining(task) => self.end_refining(*task),
             Task::Tensors(task) => self.end_tensors(number, *task),
             Task::Calibration(task) => self.end_calibration(number, *task),
             Task::Failed(_) | Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}

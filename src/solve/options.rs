@@ -113,6 +113,13 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// What is left of them after so many iterations and so long.
+    pub fn after(&self, iterations: u32, most: u32, ms: f64) -> Self {
+        Self { max_iterations: Some(most.saturating_sub(iterations)), time_limit_ms: (self.time_limit_ms - ms).max(0.0), ..self.clone() }
+    }
+}
+
 /// η unless it is told: the inner solver is cheap to stop early, and what it leaves the next step finds.
 const FORCING: [f64; 2] = [1e-3, 0.1];
 

@@ -56,12 +56,29 @@ export interface Memory {
   readonly finalized: number;
 }
 
+/** What numbers are: see {@link InitOptions.precision}. */
+export type Precision = "f32" | "f64" | "f32x2" | "mixed";
+
+/**
+ * The verdict of a device's self-check: sums, products, quotients and chains of random numbers in double-floats, compared with f64. `products`
+ * says how rounding errors of products are found: by a `fma` that rounds once, or by halves (Dekker). `reason` says what is wrong, or
+ * that the backend has f64 instead.
+ */
+export type Doubles = { readonly available: true; readonly products: "fma" | "halves" } | { readonly available: false; readonly reason: string };
+
+function doublesOf(verdict: string): Doubles {
+  return verdict === "fma" || verdict === "halves" ? { available: true, products: verdict } : { available: false, reason: verdict };
+}
+
 /** Everything begins here. */
 export interface Engine extends Disposable, TensorEngine {
   readonly backend: Backend;
   /** Why this backend. */
   readonly reason: string;
-  readonly precision: "f32" | "f64";
+  /** What problems are solved in; `"f32"` on WebGPU goes on in mixed precision where it stops, unless it was asked for. A report has its own. */
+  readonly precision: Precision;
+  /** Whether the device has double-floats, which is checked on the device itself. */
+  readonly doubles: Doubles;
   /** The adapter's own name; "cpu" without one. */
   readonly adapter: string;
   /** The `GPUDevice`, to share with a renderer; undefined on CUDA and on the CPU. */
@@ -116,13 +133,14 @@ export interface Engine extends Disposable, TensorEngine {
 }
 
 /** Where an engine comes from. @internal */
-export interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open?: OpenDevice }
+export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice }
 
 /** @internal */
 export class EngineOf implements Engine {
   readonly backend: Backend;
   readonly reason: string;
-  readonly precision: "f32" | "f64";
+  readonly precision: Precision;
+  readonly doubles: Doubles;
   readonly adapter: string;
   readonly device: Device | undefined;
   readonly lost: Promise<LeastwiseError>;
@@ -141,6 +159,7 @@ export class EngineOf implements Engine {
     this.backend = origin.backend;
     this.reason = origin.reason;
     this.precision = origin.precision;
+    this.doubles = doublesOf(native.doubles);
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
     this.#tasks = new Tasks(native, panic, this.device);

@@ -12,7 +12,7 @@ export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export { init } from "./init.js";
 export type { InitOptions } from "./init.js";
-export type { Backend, Engine, Memory, Stats } from "./engine.js";
+export type { Backend, Doubles, Engine, Memory, Precision, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export {

@@ -1,7 +1,7 @@
 /** Making an engine: which backend it gets, and why. */
 import { loadAddon, openAddon, standsIn } from "./addon.js";
 import type { Device } from "./arrays.js";
-import { EngineOf, type Backend, type Engine, type Origin } from "./engine.js";
+import { EngineOf, type Backend, type Engine, type Origin, type Precision } from "./engine.js";
 import { asError, LeastwiseError, mustBeObject } from "./errors.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
@@ -15,8 +15,17 @@ export interface InitOptions {
    * CPU; `reason` says why.
    */
   backend?: "auto" | Backend;
-  /** `"f64"` on CUDA and on the CPU, unless told. WebGPU has `"f32"` only. */
-  precision?: "f32" | "f64";
+  /**
+   * `"f64"` on CUDA and on the CPU, unless told; `"f32"` is there too. WebGPU has no f64, and so
+   * - unless told, solves are in f32, and go on in mixed precision where f32 stops them;
+   * - `"f32"`: in f32 alone;
+   * - `"f32x2"`: in double-floats, sums of two f32s with 48 bits of significand and the range of one: residuals, derivatives, costs, and all that
+   *   solvers compute, agree with f64 to 10⁻¹⁰ of the sums of magnitudes that they come from, for numbers between 10⁻²⁵ and 10³⁰;
+   * - `"mixed"`: in double-floats, but for what conjugate gradients do in every inner iteration, which is in f32 (iterative refinement).
+   *
+   * Adapters on which double-floats are not exact are found out, and refused with the reason: {@link Engine.doubles}.
+   */
+  precision?: Precision;
   /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. */
   device?: Device;
   /** Which of several GPUs CUDA is to use, by the driver's index; 0 unless told. */
@@ -29,6 +38,9 @@ export interface InitOptions {
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
+const PRECISIONS: readonly Precision[] = ["f32", "f64", "f32x2", "mixed"];
+const isOfDoubles = (precision: Precision | undefined) => precision === "f32x2" || precision === "mixed";
+
 /** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had. */
 export async function init(options: InitOptions = {}): Promise<Engine> {
   check(options);
@@ -37,7 +49,7 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
   // Why what comes first was not taken.
   const passed: string[] = [];
   if (backend === "cuda" || (backend === "auto" && !device)) {
-    const cuda = await openCuda(options, backend === "cuda" ? "CUDA was asked for" : "CUDA is there");
+    const cuda = isOfDoubles(precision) ? { why: `precision "${precision}" is for WebGPU`, installed: false } : await openCuda(options, backend === "cuda" ? "CUDA was asked for" : "CUDA is there");
     if (cuda instanceof EngineOf) return cuda;
     if (backend === "cuda") throw new LeastwiseError("no-adapter", cuda.why);
     if (cuda.installed) passed.push(cuda.why);
@@ -46,7 +58,7 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
   if (backend === "auto" && precision === "f64" && !device) return openCpu(options, because("f64 was asked for, which WebGPU does not have"));
   const webgpu = await openWebGpu(options, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
   if (webgpu instanceof EngineOf) return webgpu;
-  if (backend === "webgpu") throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${webgpu.why}`);
+  if (backend === "webgpu" || isOfDoubles(precision)) throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${webgpu.why}`);
   return openCpu(options, because(`WebGPU can't be had: ${webgpu.why}`));
 }
 
@@ -55,8 +67,9 @@ function check(options: InitOptions): void {
   const { backend = "auto", precision, device, cudaDevice } = options;
   const refuse = (message: string) => { throw new LeastwiseError("invalid-option", message); };
   if (!["auto", "webgpu", "cuda", "cpu"].includes(backend)) refuse(`backend: "${String(backend)}" is not one of "auto", "webgpu", "cuda", "cpu"`);
-  if (precision !== undefined && precision !== "f32" && precision !== "f64") refuse(`precision: "${String(precision)}" is not one of "f32", "f64"`);
-  if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32\", or backend \"cuda\" or \"cpu\"");
+  if (precision !== undefined && !PRECISIONS.includes(precision)) refuse(`precision: "${String(precision)}" is not one of ${PRECISIONS.map((name) => `"${name}"`).join(", ")}`);
+  if ((backend === "cuda" || backend === "cpu") && isOfDoubles(precision)) refuse(`precision: "${precision}" is for WebGPU, which has no f64; backend "${backend}" has "f64"`);
+  if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32x2\", or backend \"cuda\" or \"cpu\"");
   if ((backend === "cuda" || backend === "cpu") && device) refuse(`a device was given, but backend "${backend}" uses none`);
   if (cudaDevice !== undefined && !(Number.isInteger(cudaDevice) && cudaDevice >= 0)) refuse(`cudaDevice: ${String(cudaDevice)} is not the index of a GPU`);
   if (options.tuning) checkedTuning(options.tuning);
@@ -81,7 +94,7 @@ const isMissing = (thrown: unknown): thrown is LeastwiseError => thrown instance
 
 async function openCpu(options: InitOptions, reason: string): Promise<EngineOf> {
   const wasm = await loadWasm(options.wasm);
-  const precision = options.precision ?? "f64";
+  const precision = options.precision === "f32" ? "f32" : "f64";
   return opened(() => wasm.openCpu(precision, limitsOf(options)), wasm.lastPanic, options, { backend: "cpu", precision, reason });
 }
 
@@ -93,9 +106,9 @@ async function openWebGpu(options: InitOptions, reason: string): Promise<EngineO
   } catch (thrown) {
     return { why: thrown instanceof Error ? thrown.message : String(thrown) };
   }
-  const open = () => withDevice(found, () => wasm.openWebGpu(limitsOf(options)));
+  const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
   try {
-    return await opened(open, wasm.lastPanic, options, { backend: "webgpu", precision: "f32", reason, open: found });
+    return await opened(open, wasm.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, open: found });
   } catch (thrown) {
     if (found.ours) found.device.destroy();
     if (isMissing(thrown)) return { why: thrown.message };
@@ -104,7 +117,7 @@ async function openWebGpu(options: InitOptions, reason: string): Promise<EngineO
 }
 
 async function openCuda(options: InitOptions, reason: string): Promise<EngineOf | { why: string; installed: boolean }> {
-  const precision = options.precision ?? "f64";
+  const precision = options.precision === "f32" ? "f32" : "f64";
   try {
     const addon = await loadAddon();
     if (!addon) return { why: "CUDA can't be used: it needs Node and the package leastwise-cuda (`npm install leastwise-cuda`)", installed: false };

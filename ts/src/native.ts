@@ -151,6 +151,8 @@ export interface NativeEngine {
   readonly counters: NativeCounters;
   /** The adapter's own name; "cpu" without one. */
   readonly adapter: string;
+  /** How double-floats are made ("fma", "halves"), or why there are none. */
+  readonly doubles: string;
 
   problem(): number;
   freeProblem(problem: number): void;
@@ -313,7 +315,7 @@ export interface NativeEngine {
 export interface NativeModule {
   openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
   /** Through wgpu's web backend; reads `navigator.gpu`, which the façade replaces by a shim that hands out its device. */
-  openWebGpu(limits: NativeLimits | undefined): Promise<NativeEngine>;
+  openWebGpu(precision: string | undefined, limits: NativeLimits | undefined): Promise<NativeEngine>;
   /** What the last panic said, if there was one. */
   lastPanic(): string | undefined;
 }

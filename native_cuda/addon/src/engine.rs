@@ -49,6 +49,12 @@ impl Engine {
         self.adapter.clone()
     }
 
+    /// Why there are no double-floats.
+    #[napi(getter)]
+    pub fn doubles(&self) -> String {
+        leastwise::device::NO_NEED_OF_DOUBLES.into()
+    }
+
     #[napi]
     pub fn problem(&self, env: &Env) -> Result<u32> {
         self.call(env, |session| Ok(session.problem()))

@@ -2,9 +2,9 @@
 
 use super::super::lagrangian::OuterSettings;
 use super::super::linear::Linear;
-use super::super::options::Tolerances;
+use super::super::options::{Settings, Tolerances};
 use super::super::termination::{SLIGHT_DAMPING, Tests};
-use super::super::{Iteration, Method, Termination, state};
+use super::super::{Iteration, Method, Report, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
 use crate::device::{Command, Device, Precision, Recording};
@@ -42,6 +42,18 @@ impl Solver {
         (self.stop, self.ending, self.tests, self.tried) = (None, None, Tests::default(), 0);
         (self.started_ms, self.again, self.hurried) = (None, false, false);
         self.slack = 0.0;
+    }
+
+    /// Whether its tolerances are looser than they would be in f64 because of this precision alone.
+    pub fn is_loosened_by(&self, precision: Precision) -> bool {
+        let [own, finer] = [precision, Precision::F64].map(|precision| self.settings.tolerances(self.choice.linear, precision));
+        own != finer
+    }
+
+    /// The settings for a solve that goes on where this one ended with a report.
+    pub fn settings_after(&self, report: &Report) -> Settings {
+        let most = self.settings.tolerances(self.choice.linear, Precision::F64).max_iterations;
+        self.settings.after(report.iterations.len() as u32, most, report.solve_ms)
     }
 
     pub fn outer_settings(&self) -> OuterSettings {
