@@ -4,7 +4,7 @@ import { init } from "leastwise";
 
 /** An engine, with the time that WebGPU's synchronous calls for kernels take. */
 export async function openEngine({ backend, precision }) {
-  const lw = await init({ backend, ...(backend !== "webgpu" && { precision }) });
+  const lw = await init({ backend, precision });
   const kernels = { ms: 0 };
   for (const name of ["createShaderModule", "createComputePipeline", "createComputePipelineAsync", "createBindGroupLayout", "createPipelineLayout"]) {
     const original = lw.device?.[name];

@@ -54,7 +54,9 @@ impl Session {
             return Ok(None);
         }
         let stopped = matches!(report.termination, Termination::Precision | Termination::NoProgress | Termination::Singular);
-        let loosened = report.converged && self.solver_entry(solver)?.solver.is_loosened_by(Precision::F32);
+        // Where it may take as many steps as it likes, f32 may also go round in circles.
+        let ended = report.converged || report.termination == Termination::MaxIterations;
+        let loosened = ended && self.solver_entry(solver)?.solver.is_loosened_by(Precision::F32);
         if !stopped && !loosened || report.feasibility.is_some() {
             return Ok(None);
         }

@@ -114,9 +114,10 @@ impl Settings {
 }
 
 impl Settings {
-    /// What is left of them after so many iterations and so long.
-    pub fn after(&self, iterations: u32, most: u32, ms: f64) -> Self {
-        Self { max_iterations: Some(most.saturating_sub(iterations)), time_limit_ms: (self.time_limit_ms - ms).max(0.0), ..self.clone() }
+    /// What is left of them after so many iterations and so long; where no number was given, there are as many again.
+    pub fn after(&self, iterations: u32, ms: f64) -> Self {
+        let max_iterations = self.max_iterations.map(|most| most.saturating_sub(iterations));
+        Self { max_iterations, time_limit_ms: (self.time_limit_ms - ms).max(0.0), ..self.clone() }
     }
 }
 

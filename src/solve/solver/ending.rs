@@ -52,8 +52,7 @@ impl Solver {
 
     /// The settings for a solve that goes on where this one ended with a report.
     pub fn settings_after(&self, report: &Report) -> Settings {
-        let most = self.settings.tolerances(self.choice.linear, Precision::F64).max_iterations;
-        self.settings.after(report.iterations.len() as u32, most, report.solve_ms)
+        self.settings.after(report.iterations.len() as u32, report.solve_ms)
     }
 
     pub fn outer_settings(&self) -> OuterSettings {

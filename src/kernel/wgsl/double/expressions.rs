@@ -293,6 +293,11 @@ impl Writer<'_> {
             ("real", Some(Type::Unsigned)) => call("of_unsigned", Type::Real),
             ("real", Some(Type::Signed)) => call("of_signed", Type::Real),
             ("real", Some(Type::Bool)) => call("of_bool", Type::Real),
+            // What an f32 was computed by may not be merged with what is done with it: a logarithm, say, is a product to drivers.
+            ("real", Some(Type::Single)) if self.writes_out => {
+                let high = self.named(&sealed(&arguments[0].text));
+                Value::of_parts(Parts::new(high, "0.0"))
+            }
             ("real", Some(_)) => Value::new(arguments[0].real()?, Type::Real),
             ("f32", _) if is_real => match &arguments[0].parts {
                 Some(parts) => Value::new(parts.high.clone(), Type::Single),
