@@ -5,6 +5,8 @@
 
 mod indices;
 mod tensors;
+#[cfg(target_feature = "atomics")]
+mod threads;
 mod values;
 
 use crate::clock::now_ms;
@@ -35,15 +37,16 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
     let precision = crossing::precision(precision).map_err(refuse)?;
     let own = CpuDevice::default_limits();
     let limits = limits(forced, own)?.unwrap_or(own);
-    Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))), terms: 0 })
+    Ok(Engine::new(Device::Cpu(CpuDevice::new(precision, limits))))
 }
 
-/// An engine on the device that `navigator.gpu` hands out.
+/// An engine on the device that `navigator.gpu` hands out. The module with threads has none: there the CPU does the work.
+#[cfg(not(target_feature = "atomics"))]
 #[wasm_bindgen(js_name = openWebGpu)]
 pub async fn open_web_gpu(forced: JsValue) -> Result<Engine, JsValue> {
     let limits = limits(forced, Limits::WEBGPU)?;
     let device = WgpuDevice::open(limits).await.map_err(|error| refuse(error.into()))?;
-    Ok(Engine { session: Session::new(Device::Wgpu(Box::new(device))), terms: 0 })
+    Ok(Engine::new(Device::Wgpu(Box::new(device))))
 }
 
 /// What the last panic said; a panic leaves the whole module unusable.
@@ -65,6 +68,19 @@ pub struct Engine {
     session: Session,
     /// How many were made so far.
     terms: u32,
+    #[cfg(target_feature = "atomics")]
+    threads: u32,
+}
+
+impl Engine {
+    fn new(device: Device) -> Self {
+        Self {
+            session: Session::new(device),
+            terms: 0,
+            #[cfg(target_feature = "atomics")]
+            threads: 1,
+        }
+    }
 }
 
 #[wasm_bindgen]
@@ -357,6 +373,8 @@ impl Engine {
     }
 
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
+        #[cfg(target_feature = "atomics")]
+        crate::device::cpu::pool::set_count(self.threads);
         let with = |state: State, key: &str, value: JsValue| {
             let object = to_js(&state)?;
             js_sys::Reflect::set(&object, &key.into(), &value)?;

@@ -16,6 +16,7 @@ import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routi
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
 import type { AnyTensor, DType, HalfTensor, Storage, Tensor } from "./tensor/tensor.js";
+import type { Threads } from "./threads.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
@@ -115,8 +116,8 @@ export interface Engine extends Disposable, TensorEngine {
   dispose(): void;
 }
 
-/** Where an engine comes from. @internal */
-export interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open?: OpenDevice }
+/** Where an engine comes from, and what ends with it. @internal */
+export interface Origin { readonly backend: Backend; readonly precision: "f32" | "f64"; readonly reason: string; readonly open?: OpenDevice; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
 
 /** @internal */
 export class EngineOf implements Engine {
@@ -132,12 +133,14 @@ export class EngineOf implements Engine {
   readonly #routing: Routing;
   readonly arrays: Arrays;
   readonly #open: OpenDevice | undefined;
+  readonly #origin: Origin;
   readonly #problems = new Set<ProblemOf>();
   readonly #indices = new Set<VectorIndexOf>();
   #disposed = false;
 
   constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
     this.#open = origin.open;
+    this.#origin = origin;
     this.backend = origin.backend;
     this.reason = origin.reason;
     this.precision = origin.precision;
@@ -158,6 +161,11 @@ export class EngineOf implements Engine {
         resolve(error);
       });
     });
+  }
+
+  /** For `leastwise/threads`, where it is public. */
+  get threads(): Threads {
+    return this.#origin.threads?.() ?? { count: 1, code: "not-cpu", reason: `the work is done by ${this.backend === "cuda" ? "CUDA" : "WebGPU"}: ${this.reason}` };
   }
 
   problem(): Problem {
@@ -290,6 +298,7 @@ export class EngineOf implements Engine {
     this.#disposed = true;
     this.#tasks.release((native) => native.dispose());
     if (this.#open?.ours) this.#open.device.destroy();
+    this.#origin.release?.();
     this.#tasks.kill(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
   }
 
