@@ -12,6 +12,7 @@ mod values;
 use crate::clock::now_ms;
 use crate::crossing::{self, ForcedLimits, Packed, State, Unpacked};
 use crate::device::cpu::CpuDevice;
+#[cfg(not(target_feature = "atomics"))]
 use crate::device::wgpu::WgpuDevice;
 use crate::device::{Device, Limits, Signal};
 use crate::error::Error;

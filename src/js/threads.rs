@@ -13,6 +13,12 @@ impl Engine {
     }
 }
 
+/// Parts of all engines' work that workers did, for tests.
+#[wasm_bindgen(js_name = partsByWorkers)]
+pub fn parts_by_workers() -> u32 {
+    pool::helped()
+}
+
 /// Sends all workers home, and gives the number that those to come are started with. `may_sleep`: whether the calling thread may
 /// wait for them asleep, as a page's own may not.
 #[wasm_bindgen(js_name = hireThreads)]

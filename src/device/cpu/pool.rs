@@ -30,6 +30,8 @@ struct Pool {
     may_sleep: AtomicBool,
     /// Workers of another crew leave.
     crew: AtomicU32,
+    /// Parts that workers did so far.
+    helped: AtomicU32,
     failed: AtomicBool,
     job: UnsafeCell<Option<(Job<'static>, usize)>>,
 }
@@ -45,6 +47,7 @@ static POOL: Pool = Pool {
     engine_asleep: AtomicBool::new(false),
     may_sleep: AtomicBool::new(false),
     crew: AtomicU32::new(0),
+    helped: AtomicU32::new(0),
     failed: AtomicBool::new(false),
     job: UnsafeCell::new(None),
 };
@@ -101,13 +104,16 @@ pub fn run(parts: usize, work: Job) {
     BUSY.set(false);
 }
 
-fn take(pool: &Pool, job: Job, parts: usize) {
+/// Takes parts until there are no more; gives how many it got.
+fn take(pool: &Pool, job: Job, parts: usize) -> u32 {
+    let mut taken = 0;
     loop {
         let part = pool.next.0.fetch_add(1, SeqCst) as usize;
         if part >= parts {
-            break;
+            return taken;
         }
         job(part);
+        taken += 1;
     }
 }
 
@@ -154,7 +160,7 @@ pub fn serve(crew: u32) {
             && pool.state.0.load(SeqCst) % 2 == 1
             && let Some((job, parts)) = unsafe { *pool.job.get() }
         {
-            take(pool, job, parts);
+            pool.helped.fetch_add(take(pool, job, parts), SeqCst);
         }
         leave(pool);
     }
@@ -190,6 +196,11 @@ fn wake_engine(pool: &Pool) {
 pub fn fail() {
     POOL.failed.store(true, SeqCst);
     wake_engine(&POOL);
+}
+
+/// Parts of all engines' work that workers did, as of a counter that begins anew after 2³².
+pub fn helped() -> u32 {
+    POOL.helped.load(SeqCst)
 }
 
 /// Sends the crew home; gives the number of the next one. `may_sleep`: whether the calling thread may wait for workers asleep.
