@@ -15,10 +15,10 @@ pub struct Part<'a, R> {
 }
 
 /// Steps times items of a part: some 20 µs, of which setting it up is little.
-const WORK: usize = 1 << 16;
+const WORK: usize = if cfg!(target_arch = "wasm32") { 1 << 15 } else { 1 << 16 };
 
-/// Parts that waking other threads is worth.
-const FEWEST: usize = 8;
+/// Parts that waking other threads is worth. Those of wasm are hardly ever asleep in the middle of a solve.
+const FEWEST: usize = if cfg!(target_arch = "wasm32") { 4 } else { 8 };
 
 /// The items of a part, of so many for a program of so many steps.
 fn length(items: usize, steps: usize) -> usize {
