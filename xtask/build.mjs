@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
-import { libraryEnvironment, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
+import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
 import { setup } from "./setup.mjs";
 
@@ -33,7 +33,7 @@ async function buildWasm(name, { threads = false } = {}) {
   // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
   const flags = ["-C", `target-feature=${features.join()}`, "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`,
-    ...(threads ? [`--remap-path-prefix=${capture("rustc", ["--print", "sysroot"], { env })}=rust`, ...shared.flatMap((arg) => ["-C", `link-arg=${arg}`])] : [])];
+    `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
   await run("cargo build (wasm32)", "cargo",
     ["build", "--release", "--lib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],

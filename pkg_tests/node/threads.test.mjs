@@ -18,7 +18,9 @@ threadsOfNode.Worker = class extends threadsOfNode.Worker {
   constructor(...args) {
     super(...args);
     workers.push(this);
-    this.ended = new Promise((resolve) => this.once("exit", resolve));
+    const exited = new Promise((resolve) => this.once("exit", resolve));
+    // It keeps no process alive, so the test must.
+    this.ended = () => { this.ref(); return exited; };
   }
 };
 syncBuiltinESMExports();
@@ -44,7 +46,7 @@ const WORK = {
   async "residuals and Jacobians"(lw) {
     const { problem, x, rigid } = arap(lw, arapMesh(icosphere(5)));
     const { residuals, jacobian } = await rigid.evaluate();
-    const { error } = await rigid.check();
+    const { error } = await rigid.checkGradients();
     const found = hashed(residuals, jacobian, String(await rigid.cost()), String(error), JSON.stringify(await rigid.worst(20)), await x.read());
     problem.dispose();
     return found;
@@ -160,14 +162,14 @@ test("engines share workers, and the last one ends them", async () => {
   const bits = await WORK["a solve by PCG"](engines[0]);
   engines[0].dispose();
   engines[2].dispose();
-  assert.deepEqual(await Promise.all(started.map(({ ended }) => ended)), [0, 0]);
+  assert.deepEqual(await Promise.all(started.map((worker) => worker.ended())), [0, 0]);
   const again = await init({ backend: "cpu", threads: 2 });
   assert.equal(again.threads.code, "on");
   const helped = partsByWorkers();
   assert.equal(await WORK["a solve by PCG"](again), bits);
   assert.ok(partsByWorkers() > helped);
   again.dispose();
-  await workers.at(-1).ended;
+  assert.equal(await workers.at(-1).ended(), 0);
 });
 
 test("an engine goes on when its workers are ended by others", async (t) => {
@@ -227,4 +229,13 @@ test("where threads can't be had, it says why and does the same on one", async (
 test("a module that can't be loaded is no error", async () => {
   const said = await inFreshProcess("fresh/threads-module.mjs");
   assert.deepEqual(JSON.parse(said), { codes: ["no-module", "no-module"], then: "on" });
+});
+
+test("a worker that traps in the middle of its work is an error, and no hang", async () => {
+  const { count, solve, seconds, then } = JSON.parse(await inFreshProcess("fresh/threads-trap.mjs"));
+  assert.equal(count, 2);
+  assert.equal(solve.code, "engine-dead");
+  assert.match(solve.message, /a thread of the engine failed/);
+  assert.equal(then, "engine-dead");
+  assert.ok(seconds < 30, `it took ${seconds} s to say so`);
 });

@@ -69,3 +69,6 @@ void openPort().then((port) => {
   port.listen((message) => { void start(port, message as Start); });
   port.post({ loaded: true });
 });
+
+/** A module, although nobody imports it. */
+export {};

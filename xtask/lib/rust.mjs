@@ -141,9 +141,12 @@ async function debianTarget() {
 // Of the module with threads the standard library is compiled too, with atomics, since the one that comes with the target takes
 // it that there is one thread: its allocator would lock nothing. That needs its source, and leave to use what is not stable.
 const sourceOf = (env) => {
-  const sysroot = capture("rustc", ["--print", "sysroot"], { env });
-  return sysroot !== undefined && existsSync(join(sysroot, "lib/rustlib/src/rust/library/Cargo.lock"));
+  const folder = sysroot(env);
+  return folder !== undefined && existsSync(join(folder, "lib/rustlib/src/rust/library/Cargo.lock"));
 };
+
+/** Where a compiler and its library are. Where the library's source is there, panic messages name its files by this folder. */
+export const sysroot = (env) => capture("rustc", ["--print", "sysroot"], { env });
 
 /** The environment in which cargo compiles the standard library for wasm32; `setup` has written down whose source it is. */
 export const libraryEnvironment = () => ({ ...environments[readState().librarySource ?? readState().wasmTarget ?? "active"], RUSTC_BOOTSTRAP: "1" });
