@@ -25,6 +25,8 @@ threadsOfNode.Worker = class extends threadsOfNode.Worker {
 };
 syncBuiltinESMExports();
 
+// The module is there from the first engine that has threads on.
+(await init({ backend: "cpu", threads: 2 })).dispose();
 const { partsByWorkers } = await import(new URL("wasm/threaded.js", import.meta.resolve("leastwise")).href);
 
 async function open(t, options) {
