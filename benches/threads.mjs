@@ -1,4 +1,4 @@
-// `npm run bench -- threads [--threads=2] [--rounds=7]`: one thread of `leastwise` against several of `leastwise/threads`, in one process and
+// `npm run bench -- threads [--threads=2] [--rounds=7] [--only=arap/10242/f64]`: one thread of `leastwise` against several of `leastwise/threads`, in one process and
 // taking turns, so that what else the machine does meets both. Of every time the least counts.
 import { performance } from "node:perf_hooks";
 import { init } from "leastwise/threads";
@@ -7,7 +7,8 @@ import { machine } from "./lib/machine.mjs";
 import { icosphere } from "./lib/meshes.mjs";
 import { arap, dirichlet, springs } from "./lib/problems.mjs";
 
-const EFFORT = { sampleMs: 20, warmMs: 400, budgetMs: 100 };
+/** Short samples, of which the least counts: on a machine that others use, some fall where they rest. */
+const EFFORT = { sampleMs: 3, warmMs: 400, budgetMs: 150 };
 /** Problems by what they are made on: spheres by their subdivisions, grids by their sides. */
 const PROBLEMS = {
   springs: (lw, level) => springs(lw, icosphere(level)),
@@ -18,11 +19,11 @@ const vertices = { springs: (level) => 10 * 4 ** level + 2, arap: (level) => 10 
 const ROWS = [["arap", 2], ["arap", 3], ["arap", 4], ["arap", 5], ["arap", 6], ["springs", 4], ["springs", 6], ["dirichlet", 40], ["dirichlet", 300]];
 
 function given(args) {
-  const chosen = { threads: 2, rounds: 7 };
+  const chosen = { threads: 2, rounds: 7, only: /./ };
   for (const arg of args) {
-    const [, name, value] = arg.match(/^--(threads|rounds)=(\d+)$/) ?? [];
-    if (!name) throw new Error(`bench -- threads has no "${arg}": it has --threads=COUNT and --rounds=COUNT`);
-    chosen[name] = Number(value);
+    const [, name, value] = arg.match(/^--(threads|rounds)=(\d+)$/) ?? arg.match(/^--(only)=(.+)$/) ?? [];
+    if (!name) throw new Error(`bench -- threads has no "${arg}": it has --threads=COUNT, --rounds=COUNT and --only=REGEX (of problem/vertices/precision)`);
+    chosen[name] = name === "only" ? new RegExp(value) : Number(value);
   }
   return chosen;
 }
@@ -56,12 +57,13 @@ async function solveOnce({ lw, least }, what, level) {
 }
 
 export async function threads(args) {
-  const { threads: count, rounds } = given(args);
+  const { threads: count, rounds, only } = given(args);
   const host = machine();
   console.log(`${host.cpu}, ${host.cores} cores, load average ${host.loadAverage.toFixed(2)}; node ${host.node}; ${host.commit}; ${host.date}`);
   console.log(`Least of ${rounds} rounds, in ms: on one thread → on ${count}, and how many times faster.\n`);
   for (const precision of ["f64", "f32"]) {
     for (const [what, level] of ROWS) {
+      if (!only.test(`${what}/${vertices[what](level)}/${precision}`)) continue;
       const sides = [await side(1, precision, what, level), await side(count, precision, what, level)];
       for (let round = 0; round < rounds; round++) {
         for (const each of sides) await measureOnce(each, round === 0);
