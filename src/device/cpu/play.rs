@@ -181,7 +181,7 @@ impl CpuDevice {
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
             (_, 1) => ITEMS_PER_SLICE,
-            // Natively nobody waits for a twin's slice to end; in wasm so few items are not worth sharing.
+            // In wasm a share of so few items would not be worth handing over.
             (Body::Twin(_), _) if cfg!(not(target_arch = "wasm32")) => ITEMS_PER_SLICE,
             (_, threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
