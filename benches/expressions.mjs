@@ -2,42 +2,18 @@
 // triangle (TinyAD, native, one core, f64: 319 ns), and a hundred thousand residuals built one by one that differ in numbers
 // alone. `cargo bench --bench native` has the native figures.
 import { performance } from "node:perf_hooks";
-import { column, mean, vec } from "leastwise";
+import { mean } from "leastwise";
 import { stars } from "leastwise/mesh";
 import { openEngine, timed } from "./lib/engine.mjs";
 import { icosphere } from "./lib/meshes.mjs";
+import { dirichlet } from "./lib/problems.mjs";
 
 const TINYAD_NS = 319;
 const COMPILE_MS = 1000;
 
-/** A grid of n × n squares, cut into triangles and bent a little. */
-function grid(n) {
-  const at = (i, j) => i * (n + 1) + j;
-  const positions = Float64Array.from({ length: 2 * (n + 1) ** 2 }, (_, k) => {
-    const [i, j] = [Math.floor((k >> 1) / (n + 1)), (k >> 1) % (n + 1)];
-    return (k % 2 ? i : j) / n + 0.2 / n * Math.sin(12.9898 * k);
-  });
-  const triangles = [];
-  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) triangles.push(at(i, j), at(i, j + 1), at(i + 1, j), at(i + 1, j + 1), at(i + 1, j), at(i, j + 1));
-  return { positions, triangles: Uint32Array.from(triangles) };
-}
-
-async function dirichlet(precision) {
-  const { positions, triangles } = grid(161);
+async function measureDirichlet(precision) {
   const { lw, native } = await openEngine({ backend: "cpu", precision });
-  const problem = lw.problem();
-  const x = problem.variables("x", { shape: 2, values: positions });
-  const count = triangles.length / 3, side = 161;
-  // The rest shape of every triangle is half of a square, turned by half a turn for every second one.
-  const inverse = Float64Array.from({ length: 4 * count }, (_, k) => (k % 4 === 0 || k % 4 === 3 ? (k >> 2) % 2 ? -side : side : 0));
-  problem.residuals("dirichlet", { over: triangles, of: [x, x, x], data: { rest: column(inverse, 4), area: 0.5 / side ** 2 } },
-    ([a, b, c], { rest, area }) => {
-      const u = b.sub(a), v = c.sub(a);
-      const j = [u.x.mul(rest.x).add(v.x.mul(rest.z)), u.x.mul(rest.y).add(v.x.mul(rest.w)), u.y.mul(rest.x).add(v.y.mul(rest.z)), u.y.mul(rest.y).add(v.y.mul(rest.w))];
-      const determinant = j[0].mul(j[3]).sub(j[1].mul(j[2]));
-      const squared = vec(j[0], j[1], j[2], j[3]).normSq();
-      return squared.mul(determinant.square().add(1)).div(determinant.square()).mul(area);
-    });
+  const { problem, instances: [count] } = dirichlet(lw, 161);
   const solver = native.solver(problem.handle, {});
   const { ms, leastMs } = await timed((repeats) => native.measure(solver, "evaluation", repeats), native, { sampleMs: 200, warmMs: 2500, budgetMs: 4000 });
   const described = native.describeTerm(problem.handle, 0);
@@ -80,7 +56,7 @@ async function laplacian() {
 
 export async function expressions() {
   for (const precision of ["f32", "f64"]) {
-    const { ns, leastNs, count, columns } = await dirichlet(precision);
+    const { ns, leastNs, count, columns } = await measureDirichlet(precision);
     console.log(`symmetric Dirichlet, value and gradient (${columns} entries), ${count} triangles, wasm ${precision}, one thread: ${ns.toFixed(1)} ns a triangle (least ${leastNs.toFixed(1)}), ${(TINYAD_NS / ns).toFixed(1)} times as fast as TinyAD's ${TINYAD_NS} ns native`);
   }
   const { rounds, stats } = await manySmall(100_000);

@@ -5,6 +5,9 @@
 //! incidence; a solver ([`solve`]) is a state machine that emits recordings, which a [`device`] plays. The
 //! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen.
 
+// Waiting in shared memory; the build of the module with threads compiles the standard library itself.
+#![cfg_attr(all(target_arch = "wasm32", target_feature = "atomics"), feature(stdarch_wasm_atomic_wait))]
+
 pub mod anneal;
 pub mod checkpoint;
 pub mod clock;

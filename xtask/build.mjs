@@ -1,16 +1,16 @@
-// `npm run build`: Rust → wasm → glue → façade → the packed npm tarball.
+// `npm run build`: Rust → wasm (one module, and one with threads) → glue → façade → the packed npm tarball.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
-import { wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
+import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
 import { setup } from "./setup.mjs";
 
 const glue = "target/wasm-bindgen";
 const shipped = "ts/dist/wasm";
-const shippedFiles = ["leastwise_bg.wasm", "leastwise.js", "leastwise.d.ts"];
+const shippedFiles = (name) => [`${name}_bg.wasm`, `${name}.js`, `${name}.d.ts`].map((file) => `${shipped}/${file}`);
 
 // The features that rustc uses by default or on request; wasm-opt refuses what it was not told of. What is large and called from one place stays
 // apart: rustc has inlined what is worth it, and in functions that are larger still engines run out of registers.
@@ -20,26 +20,36 @@ const wasmOpt = ["-O3", "--one-caller-inline-max-function-size=50", "--enable-bu
 const kilobytes = (bytes) => `${Math.round(bytes / 1024)} KB`;
 const tsc = (...args) => [process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...args]];
 
-async function buildWasm() {
+// Of the module with threads: memory that workers share comes from outside, at most all that 32 bits address. What is exported
+// tells wasm-bindgen where a thread's own data lies, of which it makes the start of a thread.
+const shared = ["--shared-memory", "--import-memory", "--max-memory=4294967296",
+  ...["__wasm_init_tls", "__tls_size", "__tls_align", "__tls_base", "__heap_base"].map((name) => `--export=${name}`)];
+
+/** Builds the module that is shipped under this name; with `threads`, the standard library as well. */
+async function buildWasm(name, { threads = false } = {}) {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
+  const env = threads ? libraryEnvironment() : wasmEnvironment();
+  const features = ["+simd128", ...(threads ? ["+atomics", "+bulk-memory", "+mutable-globals"] : [])];
   // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
-  const flags = ["-C", "target-feature=+simd128", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`];
+  const flags = ["-C", `target-feature=${features.join()}`, "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`,
+    `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
+  const target = join(root, threads ? "target/threads" : "target");
   await run("cargo build (wasm32)", "cargo",
-    ["build", "--release", "--lib", "--target", "wasm32-unknown-unknown", "--target-dir", join(root, "target")],
-    { env: { ...wasmEnvironment(), CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
+    ["build", "--release", "--lib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],
+    { env: { ...env, CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
 
   const bindgen = wasmBindgen();
   if (!bindgen) throw new StepError("wasm-bindgen of the version in Cargo.lock is not installed.\n    npm run setup");
-  rmSync(join(root, glue), { recursive: true, force: true });
-  await run("wasm-bindgen", bindgen, ["--target", "web", "--out-dir", join(root, glue), "--out-name", "leastwise",
-    join(root, "target/wasm32-unknown-unknown/release/leastwise.wasm")]);
+  const folder = join(root, glue, name);
+  rmSync(folder, { recursive: true, force: true });
+  await run("wasm-bindgen", bindgen, ["--target", "web", "--out-dir", folder, "--out-name", name, join(target, "wasm32-unknown-unknown/release/leastwise.wasm")]);
 
   mkdirSync(join(root, shipped), { recursive: true });
-  await run("wasm-opt", process.execPath, [join(root, "node_modules/binaryen/bin/wasm-opt"), ...wasmOpt,
-    join(root, glue, "leastwise_bg.wasm"), "-o", join(root, shipped, "leastwise_bg.wasm")]);
-  for (const name of ["leastwise.js", "leastwise.d.ts"]) copyFileSync(join(root, glue, name), join(root, shipped, name));
-  const wasm = readFileSync(join(root, shipped, "leastwise_bg.wasm"));
+  const [made, kept] = [join(folder, `${name}_bg.wasm`), join(root, shipped, `${name}_bg.wasm`)];
+  await run("wasm-opt", process.execPath, [join(root, "node_modules/binaryen/bin/wasm-opt"), ...wasmOpt, ...(threads ? ["--enable-threads"] : []), made, "-o", kept]);
+  for (const ending of ["js", "d.ts"]) copyFileSync(join(folder, `${name}.${ending}`), join(root, shipped, `${name}.${ending}`));
+  const wasm = readFileSync(kept);
   return `${kilobytes(wasm.length)}, ${kilobytes(brotliCompressSync(wasm).length)} compressed (brotli)`;
 }
 
@@ -76,12 +86,12 @@ async function pack() {
 export async function build() {
   const started = performance.now();
   const self = ["xtask/build.mjs", "package-lock.json"];
-  await stage("build: wasm", {
-    key: hashOf(["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self], capture("rustc", ["--version"], { env: wasmEnvironment() })),
-    outputs: shippedFiles.map((name) => `${shipped}/${name}`),
-  }, buildWasm);
+  const sources = ["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self];
+  const compiler = (env) => hashOf(sources, capture("rustc", ["--version"], { env }));
+  await stage("build: wasm", { key: compiler(wasmEnvironment()), outputs: shippedFiles("leastwise") }, () => buildWasm("leastwise"));
+  await stage("build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }, () => buildWasm("threaded", { threads: true }));
   await stage("build: façade", {
-    key: hashOf(["ts/src", "ts/cli", "ts/tsconfig.json", "ts/package.json", `${shipped}/leastwise.d.ts`, ...self]),
+    key: hashOf(["ts/src", "ts/cli", "ts/tsconfig.json", "ts/package.json", `${shipped}/leastwise.d.ts`, `${shipped}/threaded.d.ts`, ...self]),
     outputs: ["ts/dist/index.js", "ts/dist/index.d.ts", "ts/dist/cli/main.js"],
   }, buildFacade);
   await stage("build: package", {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { aptInstall } from "./lib/apt.mjs";
 import { findChromium, findSwiftShader, gpuEnvironment, hardwareGpu, hasVulkanLoader } from "./lib/gpu.mjs";
 import { capture, entry, missing, root, run, seconds, step } from "./lib/run.mjs";
-import { bindgenTool, checkCompiler, checkLints, wasmTarget } from "./lib/rust.mjs";
+import { bindgenTool, checkCompiler, checkLints, librarySource, wasmTarget } from "./lib/rust.mjs";
 
 function checkNode() {
   if (Number.parseInt(process.versions.node, 10) < 20) throw missing(`Node 20 or newer is needed; this is ${process.versions.node}.`, "see https://nodejs.org/en/download");
@@ -82,6 +82,7 @@ export async function setup({ forTests = true, wasm = "auto" } = {}) {
   await step("Rust", checkCompiler);
   await step("C compiler", checkLinker);
   await step("wasm32 target", () => wasmTarget(wasm));
+  await step("library source", librarySource);
   if (forTests) await step("C++ compiler", checkCxx);
   if (forTests) await step("rustfmt and clippy", checkLints);
   await step("browser", () => browser(forTests || !hardwareGpu()));

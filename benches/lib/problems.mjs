@@ -1,7 +1,7 @@
 // The problems that are measured: each makes one of an engine and a mesh, and gives how many instances its terms have
 // and how long they took — `problem.residuals` alone: tracing, differentiating, writing kernels, and the structure.
 import { performance } from "node:perf_hooks";
-import { column, rotateXYZ } from "leastwise";
+import { column, rotateXYZ, vec } from "leastwise";
 import { edges } from "leastwise/mesh";
 import { bothWays, normalised } from "./meshes.mjs";
 
@@ -47,6 +47,37 @@ export function arap(lw, mesh) {
   trace.time(() => problem.residuals("handles", { of: [x.at(handles)], data: { target: column(targets, 3) }, weight: 5 },
     ([p], { target }) => p.sub(target)));
   return { problem, x, turn, traceMs: trace.ms, instances: [table.length / 2, handles.length] };
+}
+
+/** A grid of n × n squares, cut into triangles and bent a little. */
+function grid(n) {
+  const at = (i, j) => i * (n + 1) + j;
+  const positions = Float64Array.from({ length: 2 * (n + 1) ** 2 }, (_, k) => {
+    const [i, j] = [Math.floor((k >> 1) / (n + 1)), (k >> 1) % (n + 1)];
+    return (k % 2 ? i : j) / n + 0.2 / n * Math.sin(12.9898 * k);
+  });
+  const triangles = [];
+  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) triangles.push(at(i, j), at(i, j + 1), at(i + 1, j), at(i + 1, j + 1), at(i + 1, j), at(i, j + 1));
+  return { positions, triangles: Uint32Array.from(triangles) };
+}
+
+/** The symmetric Dirichlet energy of such a grid: what is evaluated is its value and its gradient. */
+export function dirichlet(lw, side) {
+  const { positions, triangles } = grid(side);
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: positions });
+  const count = triangles.length / 3;
+  // The rest shape of every triangle is half of a square, turned by half a turn for every second one.
+  const inverse = Float64Array.from({ length: 4 * count }, (_, k) => (k % 4 === 0 || k % 4 === 3 ? (k >> 2) % 2 ? -side : side : 0));
+  problem.residuals("dirichlet", { over: triangles, of: [x, x, x], data: { rest: column(inverse, 4), area: 0.5 / side ** 2 } },
+    ([a, b, c], { rest, area }) => {
+      const u = b.sub(a), v = c.sub(a);
+      const j = [u.x.mul(rest.x).add(v.x.mul(rest.z)), u.x.mul(rest.y).add(v.x.mul(rest.w)), u.y.mul(rest.x).add(v.y.mul(rest.z)), u.y.mul(rest.y).add(v.y.mul(rest.w))];
+      const determinant = j[0].mul(j[3]).sub(j[1].mul(j[2]));
+      const squared = vec(j[0], j[1], j[2], j[3]).normSq();
+      return squared.mul(determinant.square().add(1)).div(determinant.square()).mul(area);
+    });
+  return { problem, instances: [count] };
 }
 
 export function arapData(mesh) {

@@ -22,11 +22,18 @@ function above(wanted, otherwise) {
   }
 }
 
+const builtOf = (root) => join(project, "built", root.replaceAll(/\W+/g, "-"));
+
 /** Builds a page with Vite and serves the result until the test is over. Gives its address. */
 export async function serve(t, root) {
-  const outDir = join(project, "built", root.replaceAll(/\W+/g, "-"));
+  const outDir = builtOf(root);
   await build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2500 } });
-  const server = await preview({ root, logLevel: "warn", build: { outDir }, preview: { port: 0, host: "127.0.0.1" } });
+  return serveBuilt(t, root);
+}
+
+/** Serves what {@link serve} built once more, with other headers. */
+export async function serveBuilt(t, root, headers = {}) {
+  const server = await preview({ root, logLevel: "warn", build: { outDir: builtOf(root) }, preview: { port: 0, host: "127.0.0.1", headers } });
   t.after(() => server.close());
   return server.resolvedUrls.local[0];
 }

@@ -23,6 +23,24 @@ test("the module is under 960 KB, compressed", () => {
   assert.ok(bytes < 960 * 1024, `${bytes} bytes`);
 });
 
+// The same engine with atomics and without WebGPU; it is loaded by `leastwise/threads` alone.
+test("the module with threads is under 960 KB, compressed", () => {
+  const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/threaded_bg.wasm"))).length;
+  assert.ok(bytes < 960 * 1024, `${bytes} bytes`);
+});
+
+test("nothing but leastwise/threads leads to the module with threads", () => {
+  const reached = new Set(), next = ["dist/index.js", "dist/mesh.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
+  while (next.length) {
+    const name = next.pop();
+    if (reached.has(name)) continue;
+    reached.add(name);
+    for (const [, from] of text(name).matchAll(/(?:\bfrom |\bimport\(|new URL\()"(\.\.?\/[^"]+\.js)"/g)) next.push(relative(root, join(root, dirname(name), from)));
+  }
+  assert.ok(reached.has("dist/wasm/leastwise.js") && reached.size > 30, [...reached].join());
+  assert.deepEqual([...reached].filter((name) => /thread|crew/.test(name)), []);
+});
+
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
     "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "barron", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
@@ -35,7 +53,7 @@ test("what is exported", () => {
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./nn", "./sketch", "./three", "./vectors", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./mesh", "./nn", "./sketch", "./threads", "./three", "./vectors", "./package.json"]);
   for (const entry of Object.values(manifest.exports)) {
     for (const path of typeof entry === "string" ? [entry] : Object.values(entry)) assert.ok(files.includes(path.replace("./", "")), path);
   }
@@ -48,7 +66,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/leastwise|wasm\/leastwise_bg)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);
+    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/(leastwise|threaded)(_bg)?)\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE-(MIT|APACHE))$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

@@ -5,13 +5,18 @@
 
 mod indices;
 mod tensors;
+#[cfg(target_feature = "atomics")]
+mod threads;
 mod values;
 
 use crate::clock::now_ms;
 use crate::crossing::{self, ForcedLimits, Packed, State, Unpacked};
 use crate::device::cpu::CpuDevice;
+#[cfg(not(target_feature = "atomics"))]
 use crate::device::wgpu::WgpuDevice;
-use crate::device::{self, Device, DeviceError, Limits, Signal};
+use crate::device::{Device, Limits, Signal};
+#[cfg(not(target_feature = "atomics"))]
+use crate::device::{DeviceError, Reals as DeviceReals};
 use crate::error::Error;
 use crate::kernel::wgsl::double::Products;
 use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
@@ -36,10 +41,11 @@ pub fn open_cpu(precision: &str, forced: JsValue) -> Result<Engine, JsValue> {
     let precision = crossing::precision(precision).map_err(refuse)?;
     let own = CpuDevice::default_limits();
     let limits = limits(forced, own)?.unwrap_or(own);
-    Ok(Engine { session: Session::new(Device::Cpu(CpuDevice::new(precision, limits))), terms: 0 })
+    Ok(Engine::new(Device::Cpu(CpuDevice::new(precision, limits))))
 }
 
-/// An engine on the device that `navigator.gpu` hands out.
+/// An engine on the device that `navigator.gpu` hands out. The module with threads has none: there the CPU does the work.
+#[cfg(not(target_feature = "atomics"))]
 #[wasm_bindgen(js_name = openWebGpu)]
 pub async fn open_web_gpu(precision: Option<String>, forced: JsValue) -> Result<Engine, JsValue> {
     let limits = limits(forced, Limits::WEBGPU)?;
@@ -47,13 +53,13 @@ pub async fn open_web_gpu(precision: Option<String>, forced: JsValue) -> Result<
     let failed = |error: DeviceError| refuse(error.into());
     let mut device = WgpuDevice::open(limits).await.map_err(failed)?;
     // Who asks for f32 has no use for what takes a kernel to find out.
-    if wanted != Some(device::Reals::Single) {
+    if wanted != Some(DeviceReals::Single) {
         device.check_doubles().await.map_err(failed)?;
     }
     device.set_reals(wanted.unwrap_or_default()).map_err(failed)?;
-    let mut session = Session::new(Device::Wgpu(Box::new(device)));
-    session.set_refines(wanted.is_none());
-    Ok(Engine { session, terms: 0 })
+    let mut engine = Engine::new(Device::Wgpu(Box::new(device)));
+    engine.session.set_refines(wanted.is_none());
+    Ok(engine)
 }
 
 /// What the last panic said; a panic leaves the whole module unusable.
@@ -75,6 +81,19 @@ pub struct Engine {
     session: Session,
     /// How many were made so far.
     terms: u32,
+    #[cfg(target_feature = "atomics")]
+    threads: u32,
+}
+
+impl Engine {
+    fn new(device: Device) -> Self {
+        Self {
+            session: Session::new(device),
+            terms: 0,
+            #[cfg(target_feature = "atomics")]
+            threads: 1,
+        }
+    }
 }
 
 #[wasm_bindgen]
@@ -377,6 +396,8 @@ impl Engine {
     }
 
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
+        #[cfg(target_feature = "atomics")]
+        crate::device::cpu::pool::set_count(self.threads);
         let with = |state: State, key: &str, value: JsValue| {
             let object = to_js(&state)?;
             js_sys::Reflect::set(&object, &key.into(), &value)?;

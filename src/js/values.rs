@@ -6,7 +6,7 @@ use crate::crossing::Refusal;
 use crate::error::Error;
 use crate::problem::{Reals, Weight};
 use serde::Serialize;
-use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use wasm_bindgen::prelude::*;
 
 /// Numbers copied out of a typed array.
@@ -99,14 +99,19 @@ pub fn refuse(error: Error) -> JsValue {
     to_js(&Refusal::from(&error)).unwrap_or_else(|other| other)
 }
 
-thread_local! {
-    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+/// Of whichever thread: it ends all of them.
+static FIRST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn first_panic() -> MutexGuard<'static, Option<String>> {
+    FIRST_PANIC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub fn remember_panics() {
-    std::panic::set_hook(Box::new(|info| LAST_PANIC.set(Some(info.to_string()))));
+    std::panic::set_hook(Box::new(|info| {
+        first_panic().get_or_insert_with(|| info.to_string());
+    }));
 }
 
 pub fn last_panic() -> Option<String> {
-    LAST_PANIC.with_borrow(Clone::clone)
+    first_panic().clone()
 }

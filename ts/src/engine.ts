@@ -16,6 +16,7 @@ import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routi
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
 import type { AnyTensor, DType, HalfTensor, Storage, Tensor } from "./tensor/tensor.js";
+import type { Threads } from "./threads.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
@@ -132,8 +133,8 @@ export interface Engine extends Disposable, TensorEngine {
   dispose(): void;
 }
 
-/** Where an engine comes from. @internal */
-export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice }
+/** Where an engine comes from, and what ends with it. @internal */
+export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
 
 /** @internal */
 export class EngineOf implements Engine {
@@ -150,12 +151,14 @@ export class EngineOf implements Engine {
   readonly #routing: Routing;
   readonly arrays: Arrays;
   readonly #open: OpenDevice | undefined;
+  readonly #origin: Origin;
   readonly #problems = new Set<ProblemOf>();
   readonly #indices = new Set<VectorIndexOf>();
   #disposed = false;
 
   constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
     this.#open = origin.open;
+    this.#origin = origin;
     this.backend = origin.backend;
     this.reason = origin.reason;
     this.precision = origin.precision;
@@ -177,6 +180,11 @@ export class EngineOf implements Engine {
         resolve(error);
       });
     });
+  }
+
+  /** For `leastwise/threads`, where it is public. */
+  get threads(): Threads {
+    return this.#origin.threads?.() ?? { count: 1, code: "not-cpu", reason: `the work is done by ${this.backend === "cuda" ? "CUDA" : "WebGPU"}: ${this.reason}` };
   }
 
   problem(): Problem {
@@ -309,6 +317,7 @@ export class EngineOf implements Engine {
     this.#disposed = true;
     this.#tasks.release((native) => native.dispose());
     if (this.#open?.ours) this.#open.device.destroy();
+    this.#origin.release?.();
     this.#tasks.kill(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
   }
 

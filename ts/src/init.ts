@@ -4,6 +4,7 @@ import type { Device } from "./arrays.js";
 import { EngineOf, type Backend, type Engine, type Origin, type Precision } from "./engine.js";
 import { asError, LeastwiseError, mustBeObject } from "./errors.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
+import type { Threads } from "./threads.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
 import { loadWasm, type WasmSource } from "./wasm.js";
 import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
@@ -43,9 +44,31 @@ const isOfDoubles = (precision: Precision | undefined) => precision === "f32x2" 
 
 /** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had. */
 export async function init(options: InitOptions = {}): Promise<Engine> {
+  return initOn(options, () => plainHost(options));
+}
+
+/** What engines on the CPU run on. @internal */
+export interface CpuHost {
+  /** Makes the engine. */
+  open(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
+  lastPanic(): string | undefined;
+  readonly threads: () => Threads;
+  /** Called when the engine is disposed, or never came to be. */
+  readonly release?: () => void;
+}
+
+/** One thread. @internal */
+export async function plainHost(options: InitOptions): Promise<CpuHost> {
+  const { openCpu, lastPanic } = await loadWasm(options.wasm);
+  return { open: openCpu, lastPanic, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
+}
+
+/** {@link init}, on the CPU with such a host. @internal */
+export async function initOn(options: InitOptions, host: () => Promise<CpuHost>): Promise<EngineOf> {
   check(options);
+  const openCpu = (reason: string) => openOnCpu(options, reason, host);
   const { backend = "auto", precision, device } = options;
-  if (backend === "cpu") return openCpu(options, "the CPU was asked for");
+  if (backend === "cpu") return openCpu("the CPU was asked for");
   // Why what comes first was not taken.
   const passed: string[] = [];
   if (backend === "cuda" || (backend === "auto" && !device)) {
@@ -55,11 +78,11 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
     if (cuda.installed) passed.push(cuda.why);
   }
   const because = (why: string) => [...passed, why].join("; ");
-  if (backend === "auto" && precision === "f64" && !device) return openCpu(options, because("f64 was asked for, which WebGPU does not have"));
+  if (backend === "auto" && precision === "f64" && !device) return openCpu(because("f64 was asked for, which WebGPU does not have"));
   const webgpu = await openWebGpu(options, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
   if (webgpu instanceof EngineOf) return webgpu;
   if (backend === "webgpu" || isOfDoubles(precision)) throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${webgpu.why}`);
-  return openCpu(options, because(`WebGPU can't be had: ${webgpu.why}`));
+  return openCpu(because(`WebGPU can't be had: ${webgpu.why}`));
 }
 
 function check(options: InitOptions): void {
@@ -92,22 +115,27 @@ async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: (
 const limitsOf = ({ limits }: InitOptions) => limits as NativeLimits | undefined;
 const isMissing = (thrown: unknown): thrown is LeastwiseError => thrown instanceof LeastwiseError && thrown.code === "no-adapter";
 
-async function openCpu(options: InitOptions, reason: string): Promise<EngineOf> {
-  const wasm = await loadWasm(options.wasm);
+async function openOnCpu(options: InitOptions, reason: string, find: () => Promise<CpuHost>): Promise<EngineOf> {
+  const { open, lastPanic, threads, release } = await find();
   const precision = options.precision === "f32" ? "f32" : "f64";
-  return opened(() => wasm.openCpu(precision, limitsOf(options)), wasm.lastPanic, options, { backend: "cpu", precision, reason });
+  try {
+    return await opened(() => open(precision, limitsOf(options)), lastPanic, options, { backend: "cpu", precision, reason, threads, release });
+  } catch (thrown) {
+    release?.();
+    throw thrown;
+  }
 }
 
 async function openWebGpu(options: InitOptions, reason: string): Promise<EngineOf | { why: string }> {
-  const wasm = await loadWasm(options.wasm);
   let found: OpenDevice;
   try {
     found = await openDevice(options.device);
   } catch (thrown) {
     return { why: thrown instanceof Error ? thrown.message : String(thrown) };
   }
-  const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
   try {
+    const wasm = await loadWasm(options.wasm);
+    const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
     return await opened(open, wasm.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, open: found });
   } catch (thrown) {
     if (found.ours) found.device.destroy();

@@ -320,6 +320,15 @@ export interface NativeModule {
   lastPanic(): string | undefined;
 }
 
+/** The module with threads: `src/js/threads.rs`. It has no WebGPU, and its engines have `setThreads`. */
+export interface ThreadedModule extends Omit<NativeModule, "openWebGpu"> {
+  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): ThreadedNative;
+  /** Sends all workers home, and gives the number that those to come are started with. */
+  hireThreads(maySleep: boolean): number;
+}
+
+export interface ThreadedNative extends NativeEngine { setThreads(count: number): void }
+
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
   openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): Promise<NativeEngine>;

@@ -27,6 +27,16 @@ async function load(source: WasmSource | undefined): Promise<NativeModule> {
   return glue;
 }
 
+/** A module that can be handed to workers. @internal */
+export async function compiled(source: WasmSource): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof URL && source.protocol === "file:") return WebAssembly.compile(await readFile(source));
+  const given = source instanceof URL ? await fetch(source) : source;
+  if (!(given instanceof Response)) return WebAssembly.compile(given as BufferSource);
+  if (!given.ok) throw new Error(`${given.url} answered ${given.status}`);
+  return WebAssembly.compile(await given.arrayBuffer());
+}
+
 /** Node's `fetch` reads no files. */
 async function readFile(url: URL): Promise<BufferSource> {
   const name = "node:fs/promises";

@@ -10,9 +10,9 @@ const RUSTUP = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
 const stateFile = join(root, "target/setup.json");
 
 const readState = () => (existsSync(stateFile) ? JSON.parse(readFileSync(stateFile, "utf8")) : {});
-function remember(wasmTarget) {
+function remember(found) {
   mkdirSync(join(root, "target"), { recursive: true });
-  writeFileSync(stateFile, `${JSON.stringify({ ...readState(), wasmTarget }, null, 2)}\n`);
+  writeFileSync(stateFile, `${JSON.stringify({ ...readState(), ...found }, null, 2)}\n`);
 }
 
 const atLeast = (version, wanted) => {
@@ -70,11 +70,11 @@ export async function wasmTarget(way = "auto") {
   const hasRustup = capture("rustup", ["--version"]) !== undefined;
   const debianThere = () => hasRustup && (capture("rustup", ["toolchain", "list"]) ?? "").includes("debian") && compilesWasm(environments.debian);
   if (way === "auto" && compilesWasm(environments.active)) {
-    remember("active");
+    remember({ wasmTarget: "active" });
     return `already there (${hasRustup ? "rustup" : "came with the compiler"})`;
   }
   if (debianThere()) {
-    remember("debian");
+    remember({ wasmTarget: "debian" });
     return "already there (Debian packages)";
   }
   if (!hasRustup) throw missing(`This Rust has no ${TARGET} target, and there is no rustup to add it.`, RUSTUP, `rustup target add ${TARGET}`);
@@ -84,7 +84,7 @@ export async function wasmTarget(way = "auto") {
     try {
       await run(`rustup target add ${TARGET}`, "rustup", ["target", "add", TARGET], { timeoutMs: 120_000 });
       if (compilesWasm(environments.active)) {
-        remember("active");
+        remember({ wasmTarget: "active" });
         return "added (rustup)";
       }
       rustupError = new StepError("rustup added the target, but a test program does not compile for it.");
@@ -96,7 +96,7 @@ export async function wasmTarget(way = "auto") {
   if (rustupError) console.log("  rustup could not add the target here: taking Debian's compiler and building the library");
   await debianTarget();
   if (!debianThere()) throw missing(`Debian's compiler still does not build for ${TARGET}.`, `rustup target add ${TARGET}`);
-  remember("debian");
+  remember({ wasmTarget: "debian" });
   return "built (Debian packages)";
 }
 
@@ -134,6 +134,45 @@ async function debianTarget() {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+// ── the library's source ──
+
+// Of the module with threads the standard library is compiled too, with atomics, since the one that comes with the target takes
+// it that there is one thread: its allocator would lock nothing. That needs its source, and leave to use what is not stable.
+const sourceOf = (env) => {
+  const folder = sysroot(env);
+  return folder !== undefined && existsSync(join(folder, "lib/rustlib/src/rust/library/Cargo.lock"));
+};
+
+/** Where a compiler and its library are. Where the library's source is there, panic messages name its files by this folder. */
+export const sysroot = (env) => capture("rustc", ["--print", "sysroot"], { env });
+
+/** The environment in which cargo compiles the standard library for wasm32; `setup` has written down whose source it is. */
+export const libraryEnvironment = () => ({ ...environments[readState().librarySource ?? readState().wasmTarget ?? "active"], RUSTC_BOOTSTRAP: "1" });
+
+/** The source of the standard library, of the compiler that has the wasm32 target where possible. */
+export async function librarySource() {
+  const chosen = readState().wasmTarget ?? "active";
+  const done = (toolchain, how) => {
+    remember({ librarySource: toolchain });
+    return how;
+  };
+  if (sourceOf(environments[chosen])) return done(chosen, `already there (${chosen === "debian" ? "Debian packages" : "rustup"})`);
+  let rustupError;
+  if (chosen === "active" && capture("rustup", ["--version"])) {
+    try {
+      await run("rustup component add rust-src", "rustup", ["component", "add", "rust-src"], { timeoutMs: 180_000 });
+      if (sourceOf(environments.active)) return done("active", "added (rustup)");
+    } catch (error) {
+      rustupError = error;
+    }
+  }
+  if (!hasApt()) throw missing(`${rustupError?.message ?? ""}\nThe source of the Rust standard library is not there; the module with threads is built with it.`, "rustup component add rust-src");
+  if (rustupError) console.log("  rustup could not add the source here: taking Debian's compiler for the module with threads");
+  if (!sourceOf(environments.debian)) await debianTarget();
+  if (!sourceOf(environments.debian)) throw missing("Debian's compiler has no source of its library either.", "rustup component add rust-src");
+  return done("debian", "installed (Debian packages)");
 }
 
 // ── wasm-bindgen ──

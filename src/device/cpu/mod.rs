@@ -1,10 +1,12 @@
 //! The CPU backend: plays recordings with the twins of the shaders and the block evaluator.
 //!
 //! Resumable: a dispatch is a range of workgroups, so playing can stop between any two of them when its time slice ends,
-//! and go on later with the same bits. Generated programs run on all cores (in a browser: on one), with the same bits too.
+//! and go on later with the same bits. Work is spread over all cores (in a browser: where the module has threads), with the same bits too.
 
 mod bindings;
 mod play;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub(crate) mod pool;
 pub(crate) mod threads;
 pub mod twins;
 

@@ -180,8 +180,10 @@ impl CpuDevice {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
-            (Body::Twin(_), _) | (_, 1) => ITEMS_PER_SLICE,
-            (Body::Program(_) | Body::Tiles(_) | Body::Fused(_), threads) => ITEMS_PER_THREAD.saturating_mul(threads),
+            (_, 1) => ITEMS_PER_SLICE,
+            // In wasm a share of so few items would not be worth handing over.
+            (Body::Twin(_), _) if cfg!(not(target_arch = "wasm32")) => ITEMS_PER_SLICE,
+            (_, threads) => ITEMS_PER_THREAD.saturating_mul(threads),
         };
         let mut step = (items / group_size).max(1);
         let is_heavy = match &kernel.cpu {

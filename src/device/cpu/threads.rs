@@ -3,10 +3,13 @@
 //! What is written is cut into pieces, one a task, so that no two threads can touch the same element. Where the cuts
 //! are depends on the dispatch alone, and every reduction has its fixed tree: the bits are those of one thread.
 
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+use super::pool;
 use std::ops::Range;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+use std::sync::Mutex;
 
 /// Elements that waking other threads is worth.
-#[cfg(not(target_arch = "wasm32"))]
 const FEWEST: usize = 1 << 14;
 
 /// Elements of a task where the work does not say how it is to be cut.
@@ -34,12 +37,57 @@ impl<'a, T> Pieces<'a, T> {
     }
 }
 
-/// How many tasks are worked on at once.
+/// How many tasks are worked on at once: the current pool of rayon has so many threads (RAYON_NUM_THREADS, or a core each).
+#[cfg(not(target_arch = "wasm32"))]
 pub fn count() -> usize {
-    #[cfg(not(target_arch = "wasm32"))]
-    return rayon::current_num_threads();
-    #[cfg(target_arch = "wasm32")]
+    rayon::current_num_threads()
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub fn count() -> usize {
+    pool::count()
+}
+
+#[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
+pub fn count() -> usize {
     1
+}
+
+/// Does all tasks, on as many threads as there are; what they give is in their order.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn all<T: Send, U: Send>(tasks: Vec<T>, work: impl Fn(T) -> U + Sync + Send) -> Vec<U> {
+    use rayon::prelude::*;
+    if tasks.len() < 2 || count() == 1 {
+        return tasks.into_iter().map(work).collect();
+    }
+    tasks.into_par_iter().map(work).collect()
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub fn all<T: Send, U: Send>(tasks: Vec<T>, work: impl Fn(T) -> U + Sync + Send) -> Vec<U> {
+    if tasks.len() < 2 || count() == 1 {
+        return tasks.into_iter().map(work).collect();
+    }
+    enum Place<T, U> {
+        Due(T),
+        Done(U),
+        Taken,
+    }
+    // Every place is locked once, by whom its number was given to: nobody ever waits.
+    let places: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Place::Due(task))).collect();
+    pool::run(places.len(), &|number| {
+        let mut place = places[number].lock().expect("no part panics and is survived");
+        if let Place::Due(task) = std::mem::replace(&mut *place, Place::Taken) {
+            *place = Place::Done(work(task));
+        }
+    });
+    let results = places.into_iter().map(|place| place.into_inner().expect("no part panics and is survived"));
+    results.filter_map(|place| if let Place::Done(result) = place { Some(result) } else { None }).collect()
+}
+
+#[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
+pub fn all<T, U>(tasks: Vec<T>, work: impl Fn(T) -> U) -> Vec<U> {
+    tasks.into_iter().map(work).collect()
 }
 
 /// Cuts items into the ranges of tasks.
@@ -47,19 +95,12 @@ pub fn cut(items: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     items.clone().step_by(TASK).map(move |start| start..items.end.min(start + TASK))
 }
 
-/// Does all tasks, which are so many elements together; what they give is in their order.
-#[cfg(not(target_arch = "wasm32"))]
+/// The same where it is worth it, for tasks that are so many elements together.
 pub fn map<T: Send, U: Send>(tasks: Vec<T>, elements: usize, work: impl Fn(T) -> U + Sync + Send) -> Vec<U> {
-    use rayon::prelude::*;
-    if tasks.len() == 1 || elements < FEWEST || rayon::current_num_threads() == 1 {
+    if elements < FEWEST {
         return tasks.into_iter().map(work).collect();
     }
-    tasks.into_par_iter().map(work).collect()
-}
-
-#[cfg(target_arch = "wasm32")]
-pub fn map<T, U>(tasks: Vec<T>, _: usize, work: impl Fn(T) -> U) -> Vec<U> {
-    tasks.into_iter().map(work).collect()
+    all(tasks, work)
 }
 
 /// The same for tasks that give nothing.

@@ -4,6 +4,7 @@
 //! begin at multiples of a block; what a lane computes does not depend on its block, so the bits are those of one thread.
 
 use super::lanes::LANES;
+use crate::device::cpu::threads;
 use crate::real::Real;
 use std::ops::Range;
 
@@ -14,10 +15,10 @@ pub struct Part<'a, R> {
 }
 
 /// Steps times items of a part: some 20 µs, of which setting it up is little.
-const WORK: usize = 1 << 16;
+const WORK: usize = if cfg!(target_arch = "wasm32") { 1 << 15 } else { 1 << 16 };
 
-/// Parts that waking other threads is worth.
-const FEWEST: usize = 8;
+/// Parts that waking other threads is worth. Those of wasm are hardly ever asleep in the middle of a solve.
+const FEWEST: usize = if cfg!(target_arch = "wasm32") { 4 } else { 8 };
 
 /// The items of a part, of so many for a program of so many steps.
 fn length(items: usize, steps: usize) -> usize {
@@ -41,42 +42,19 @@ pub fn parts<'a, R: Real>(columns: Vec<&'a mut [R]>, items: Range<usize>, steps:
 }
 
 /// Runs every part, on as many threads as there are.
-#[cfg(not(target_arch = "wasm32"))]
-pub fn run<R: Real>(mut parts: Vec<Part<R>>, work: impl Fn(Part<R>) + Sync + Send) {
-    use rayon::prelude::*;
-    match parts.len() {
-        1 => parts.drain(..).for_each(work),
-        _ => parts.into_par_iter().for_each(work),
-    }
-}
-
-#[cfg(target_arch = "wasm32")]
 pub fn run<R: Real>(parts: Vec<Part<R>>, work: impl Fn(Part<R>) + Sync + Send) {
-    parts.into_iter().for_each(work);
+    threads::all(parts, work);
 }
 
 /// Does tasks of so many steps times items together.
-#[cfg(not(target_arch = "wasm32"))]
 pub fn each<T: Send>(tasks: Vec<T>, size: usize, work: impl Fn(T) + Sync + Send) {
-    use rayon::prelude::*;
-    if threads() == 1 || size < FEWEST * WORK {
+    if size < FEWEST * WORK {
         return tasks.into_iter().for_each(work);
     }
-    tasks.into_par_iter().for_each(work);
+    threads::all(tasks, work);
 }
 
-#[cfg(target_arch = "wasm32")]
-pub fn each<T>(tasks: Vec<T>, _: usize, work: impl Fn(T)) {
-    tasks.into_iter().for_each(work);
-}
-
-/// The threads that generated programs run on: those of the current pool of rayon (RAYON_NUM_THREADS, or a core each).
-#[cfg(not(target_arch = "wasm32"))]
+/// The threads that generated programs run on.
 pub fn threads() -> usize {
-    rayon::current_num_threads()
-}
-
-#[cfg(target_arch = "wasm32")]
-pub fn threads() -> usize {
-    1
+    threads::count()
 }

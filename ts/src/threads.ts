@@ -1,0 +1,112 @@
+/**
+ * `leastwise/threads`: all that `leastwise` is, and engines on the CPU that work on several threads, with the same bits.
+ *
+ * Threads share memory, which browsers allow to pages that are cross-origin isolated; where it is not allowed, there is one
+ * thread, and {@link ThreadedEngine.threads} says why.
+ * @packageDocumentation
+ */
+import { loadCrew, Without } from "./crew.js";
+import type { Engine } from "./engine.js";
+import { LeastwiseError } from "./errors.js";
+import { initOn, plainHost, type CpuHost, type InitOptions } from "./init.js";
+import type { WasmSource } from "./wasm.js";
+
+export * from "./index.js";
+
+/**
+ * Whether threads are on, for programs:
+ *
+ * - `on`: as many as asked for
+ * - `fewer`: some workers could not be started, or ended: `reason` says what was said of the last
+ * - `one-asked`: `threads: 1`
+ * - `one-core`: the host has one core
+ * - `not-isolated`: the page is not cross-origin isolated
+ * - `no-shared-memory`: the host has none, or gives none
+ * - `no-worker`: no worker could be started, or all have ended
+ * - `no-module`: the module with threads could not be loaded
+ * - `not-cpu`: a GPU does the work
+ */
+export type ThreadsCode = "on" | "fewer" | "one-asked" | "one-core" | "not-isolated" | "no-shared-memory" | "no-worker" | "no-module" | "not-cpu";
+
+/** On how many threads an engine works, and why. */
+export interface Threads {
+  /** Threads that work, the calling one among them. */
+  readonly count: number;
+  readonly code: ThreadsCode;
+  /** For people, with what to do. */
+  readonly reason: string;
+}
+
+/** {@link InitOptions}, and how many threads. */
+export interface ThreadsOptions extends InitOptions {
+  /** Threads of an engine on the CPU, the calling one among them: as many as there are cores, at most 16, unless told; 64 at most. */
+  threads?: number;
+  /** The module with threads, where it can't be found beside this one. */
+  threadedWasm?: WasmSource;
+}
+
+/** An engine that says how many threads it has. */
+export interface ThreadedEngine extends Engine {
+  readonly threads: Threads;
+}
+
+const MOST = 64, MOST_UNLESS_TOLD = 16;
+
+/**
+ * Makes an engine, as `init` of `leastwise` does. If it is one on the CPU, it gets threads where it can; that it can't is no error.
+ * Its workers end with {@link Engine.dispose}. Throws `invalid-option` for what is no number of threads.
+ */
+export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
+  const asked = options?.threads;
+  if (asked !== undefined && !(Number.isInteger(asked) && asked >= 1 && asked <= MOST)) {
+    throw new LeastwiseError("invalid-option", `threads: ${typeof asked === "number" ? asked : typeof asked} is no number of threads: it is a whole one from 1 to ${MOST}`);
+  }
+  return initOn(options, () => threadedHost(options));
+}
+
+async function threadedHost(options: ThreadsOptions): Promise<CpuHost> {
+  const without = async (code: ThreadsCode, reason: string): Promise<CpuHost> => ({ ...(await plainHost(options)), threads: () => ({ count: 1, code, reason }) });
+  if (options.threads === 1) return without("one-asked", "one thread was asked for");
+  const cores = (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? (await coresOfNode());
+  const wanted = options.threads ?? Math.min(cores, MOST_UNLESS_TOLD);
+  if (wanted < 2) return without("one-core", "this host has one core");
+  try {
+    const crew = await loadCrew(options.threadedWasm);
+    await crew.join(wanted);
+    if (crew.threads === 1) {
+      crew.leave();
+      return await without("no-worker", `no worker could be started: ${crew.trouble ?? "it ended"}`);
+    }
+    let left = false;
+    const threads = (): Threads => {
+      const count = left ? 1 : Math.min(wanted, crew.threads);
+      if (count === wanted) return { count, code: "on", reason: options.threads === undefined ? `this host has ${cores} cores` : `${wanted} threads were asked for` };
+      if (count === 1) return { count, code: "no-worker", reason: left ? "the engine was disposed" : `all workers have ended: ${crew.trouble ?? "disposed"}` };
+      return { count, code: "fewer", reason: `${wanted - count} of ${wanted - 1} workers did not start or have ended: ${crew.trouble ?? "disposed"}` };
+    };
+    const release = () => {
+      if (!left) crew.leave();
+      left = true;
+    };
+    const open: CpuHost["open"] = (precision, limits) => {
+      const engine = crew.native.openCpu(precision, limits);
+      engine.setThreads(wanted);
+      return engine;
+    };
+    return { open, lastPanic: crew.native.lastPanic, threads, release };
+  } catch (thrown) {
+    if (thrown instanceof Without) return without(thrown.code, thrown.message);
+    throw thrown;
+  }
+}
+
+/** Where there is no `navigator`: in Node 20. */
+async function coresOfNode(): Promise<number> {
+  const name = "node:os";
+  try {
+    const os = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { availableParallelism(): number };
+    return os.availableParallelism();
+  } catch {
+    return 1;
+  }
+}

@@ -1,0 +1,7 @@
+// As `leastwise.d.ts`, of the module with threads.
+import type { ThreadedModule } from "../native.js";
+
+declare const start: (options: { module_or_path: WebAssembly.Module; memory: WebAssembly.Memory }) => Promise<unknown>;
+export default start;
+export declare const openCpu: ThreadedModule["openCpu"];
+export declare const hireThreads: ThreadedModule["hireThreads"];
