@@ -33,11 +33,15 @@ pub use instructions::{Instructions, Task};
 pub use parts::threads;
 pub use tiles::TileProgram;
 
+pub use lanes::{LANES, Lanes};
+pub(super) use allocate::{Allocation, Schedule, Source, Step, View, in_place, view};
+pub(super) use operations::{binary, unary};
+pub(super) use trig::sin_cos;
+
 use super::{Address, Program, Store};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Work};
 use crate::real::Real;
-use allocate::{Allocation, View};
 use interpreter::{Bound, Inputs};
 
 /// A program with registers assigned.
