@@ -34,7 +34,8 @@ pub use parts::threads;
 pub use tiles::TileProgram;
 
 pub use lanes::{LANES, Lanes};
-pub(super) use allocate::{Allocation, Schedule, Source, Step, View, in_place, view};
+pub use allocate::View;
+pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
 pub(super) use operations::{binary, unary};
 pub(super) use trig::sin_cos;
 
