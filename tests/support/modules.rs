@@ -135,7 +135,7 @@ fn called<R: Real>(mut caller: Caller<Option<Memory>>, function: u32, out: u32, 
     let lanes = |at: u32, bytes: &[u8]| -> Lanes<R> { bytemuck::pod_read_unaligned(&bytes[at as usize..][..size]) };
     let (operands, mut outputs) = ([lanes(a, bytes), lanes(b, bytes)], [lanes(out, bytes), lanes(second, bytes)]);
     let [first, other] = &mut outputs;
-    apply(function, [first, other], operands.each_ref());
+    apply(function, first, Some(other), operands.each_ref());
     // What has one output leaves the second as it was, which may be the first's place.
     let both = [(second, outputs[1]), (out, outputs[0])];
     both.iter().for_each(|(at, lanes)| bytes[*at as usize..][..size].copy_from_slice(bytemuck::bytes_of(lanes)));

@@ -4,11 +4,13 @@
 //! and go on later with the same bits. Generated programs run on all cores (in a browser: on one), with the same bits too.
 
 mod bindings;
+mod evaluators;
 mod play;
 pub(crate) mod threads;
 pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
+pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators};
 pub use play::Play;
 pub use threads::Pieces;
 
@@ -35,12 +37,13 @@ pub struct CpuDevice {
     limits: Limits,
     buffers: Vec<Option<RefCell<Storage>>>,
     kernels: Box<Kernels>,
+    evaluators: Evaluators,
     counters: Counters,
 }
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), counters: Counters::default() }
+        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Evaluators::default(), counters: Counters::default() }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].

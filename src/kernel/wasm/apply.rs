@@ -5,17 +5,13 @@ use crate::kernel::block::{Lanes, binary, sin_cos, unary};
 use crate::kernel::{Binary, Unary};
 use crate::real::Real;
 
-/// A function by its number; of the two outputs most have one, of the two operands many.
-pub type Function<R> = extern "C" fn(u32, *mut Lanes<R>, *mut Lanes<R>, *const Lanes<R>, *const Lanes<R>);
-
-/// Computes a strip of lanes. The second output is written by sines alone, which are the first.
+/// Computes a strip of lanes. Sines have their cosines as a second output.
 ///
 /// # Panics
-/// When no function has the number.
-pub fn apply<R: Real>(function: u32, outputs: [&mut Lanes<R>; 2], operands: [&Lanes<R>; 2]) {
-    let ([out, second], [a, b]) = (outputs, operands);
+/// When no function has the number, or the second output is missing.
+pub fn apply<R: Real>(function: u32, out: &mut Lanes<R>, second: Option<&mut Lanes<R>>, [a, b]: [&Lanes<R>; 2]) {
     if function == SIN_COS {
-        return sin_cos(a, out, second);
+        return sin_cos(a, out, second.expect("a place for the cosines"));
     }
     let of_one = Unary::ALL.into_iter().find(|operation| unary_function(*operation) == Some(function));
     match of_one {

@@ -22,7 +22,7 @@ pub struct Frame<'a> {
     pub targets: &'a [u32],
     /// [`Module::scratch`] bytes.
     pub scratch: u32,
-    /// The place of the functions in the table: a [`Function`](super::Function).
+    /// The place in the table of what runs [`apply`](super::apply): the function, its outputs and its operands.
     pub functions: u32,
 }
 

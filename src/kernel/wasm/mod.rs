@@ -13,9 +13,13 @@
 
 mod apply;
 mod frame;
+#[cfg(target_arch = "wasm32")]
+mod link;
 mod phases;
 mod write;
 
-pub use apply::{Function, apply};
+pub use apply::apply;
 pub use frame::{Frame, Span};
+#[cfg(target_arch = "wasm32")]
+pub use link::Linked;
 pub use write::Module;
