@@ -174,7 +174,7 @@ fn what_has_no_module_says_why() {
     };
     assert_eq!(refused(in_place), "it writes columns that it reads");
     let mut instructions = vec![Instruction::Load(Load::Data(0))];
-    instructions.extend((0..6_001).map(|value| Instruction::Unary(Unary::Sqrt, value)));
-    let large = Program { instructions, stores: vec![(Store::Column(0), 6_001)], ..Program::default() };
-    assert_eq!(refused(large), "it has 6002 steps, and modules have 6000 at most");
+    instructions.extend((0..16_001).map(|value| Instruction::Unary(Unary::Sqrt, value)));
+    let large = Program { instructions, stores: vec![(Store::Column(0), 16_001)], ..Program::default() };
+    assert_eq!(refused(large), "it has 16002 steps, and modules have 16000 at most");
 }

@@ -9,14 +9,13 @@ use super::phases::{Call, Phase, Phases, slot_bytes};
 use crate::device::Precision;
 use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
 use crate::kernel::{Binary, Instruction, Load, Program, Store, Unary, Value};
-use std::collections::HashMap;
 use wasm_encoder::{
     BlockType, CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, InstructionSink, MemArg, MemArgTarget, MemoryType,
     RefType, TableType, TypeSection, ValType,
 };
 
 /// Steps at most: compilers take longer than linearly for one function.
-pub const MOST_STEPS: usize = 6_000;
+pub const MOST_STEPS: usize = 16_000;
 
 /// A gather's way into its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,12 +149,12 @@ struct Writer<'a> {
     code: Vec<u8>,
     vectors: u32,
     free: Vec<u32>,
-    /// The locals of what is the same for all items.
-    uniforms: HashMap<Value, u32>,
-    /// Of the phase being written: the locals of values, and of those that are 0 or 1 as masks; how often they are still used.
-    known: HashMap<Value, u32>,
-    masks: HashMap<Value, u32>,
-    left: HashMap<Value, u32>,
+    /// By value: the locals of what is the same for all items.
+    uniforms: Vec<Option<u32>>,
+    /// Of the phase being written, by value: its local, that of its mask where it is 0 or 1, how often it is still used.
+    known: Vec<Option<u32>>,
+    masks: Vec<Option<u32>>,
+    left: Vec<u32>,
     /// Which gathers have their addresses, and which columns and strides their indices.
     addressed: Vec<bool>,
     scaled: Vec<(u32, u32, u32)>,
@@ -185,10 +184,10 @@ impl<'a> Writer<'a> {
             code: Vec::new(),
             vectors: 0,
             free: Vec::new(),
-            uniforms: HashMap::new(),
-            known: HashMap::new(),
-            masks: HashMap::new(),
-            left: HashMap::new(),
+            uniforms: vec![None; phases.slots.len()],
+            known: vec![None; phases.slots.len()],
+            masks: vec![None; phases.slots.len()],
+            left: vec![0; phases.slots.len()],
             addressed: Vec::new(),
             scaled: Vec::new(),
         }
@@ -279,7 +278,7 @@ impl<'a> Writer<'a> {
             }
             let local = self.vector();
             self.ops().local_set(local);
-            self.uniforms.insert(value, local);
+            self.uniforms[value as usize] = Some(local);
         }
         let last = self.lanes().max(self.module.least) * self.module.real;
         let real = self.module.real as i32;
@@ -354,10 +353,8 @@ impl<'a> Writer<'a> {
         let Locals { reals, indices, .. } = self.locals;
         self.addressed = vec![false; self.module.gathers.len()];
         self.scaled.clear();
-        self.left.clear();
-        for operand in phase.steps.iter().flat_map(|step| step.operands()) {
-            *self.left.entry(operand).or_default() += 1;
-        }
+        let operands = phase.steps.iter().flat_map(|step| step.operands());
+        operands.chain(phase.copies.iter().map(|(value, _)| *value)).for_each(|operand| self.left[operand as usize] += 1);
         if phase.steps.iter().any(|step| matches!(step, Step::Gather { .. })) {
             self.ops().local_get(reals);
             if self.module.real == 8 {
@@ -366,13 +363,10 @@ impl<'a> Writer<'a> {
             self.ops().local_set(indices);
         }
         for &(value, slot) in &phase.copies {
-            self.left.entry(value).and_modify(|left| *left += 1).or_insert(1);
             self.keep(slot, |writer| writer.push(value));
             self.used(value);
         }
         phase.steps.iter().for_each(|step| self.step(step));
-        let rest = self.known.drain().map(|(_, local)| local).chain(self.masks.drain().map(|(_, local)| local));
-        self.free.extend(rest);
     }
 
     fn vector(&mut self) -> u32 {
@@ -394,7 +388,7 @@ impl<'a> Writer<'a> {
     fn define(&mut self, value: Value) {
         let local = self.vector();
         self.ops().local_set(local);
-        self.known.insert(value, local);
+        self.known[value as usize] = Some(local);
         if let Some(slot) = self.phases.slots[value as usize] {
             self.keep(slot, |writer| {
                 writer.ops().local_get(local);
@@ -407,7 +401,7 @@ impl<'a> Writer<'a> {
     fn define_mask(&mut self, value: Value) {
         let local = self.vector();
         self.ops().local_set(local);
-        self.masks.insert(value, local);
+        self.masks[value as usize] = Some(local);
         if let Some(slot) = self.phases.slots[value as usize] {
             self.keep(slot, |writer| writer.push(value));
         }
@@ -416,26 +410,24 @@ impl<'a> Writer<'a> {
 
     /// One use of a value less.
     fn used(&mut self, value: Value) {
-        if let Some(left) = self.left.get_mut(&value) {
-            *left -= 1;
-        }
+        self.left[value as usize] -= 1;
         self.drop_unused(value);
     }
 
     fn drop_unused(&mut self, value: Value) {
-        if self.left.get(&value).is_none_or(|left| *left == 0) {
-            self.free.extend(self.known.remove(&value));
-            self.free.extend(self.masks.remove(&value));
+        if self.left[value as usize] == 0 {
+            self.free.extend(self.known[value as usize].take());
+            self.free.extend(self.masks[value as usize].take());
         }
     }
 
     /// The lanes of a value onto the stack.
     fn push(&mut self, value: Value) {
-        if let Some(&local) = self.known.get(&value).or_else(|| self.uniforms.get(&value)) {
+        if let Some(local) = self.known[value as usize].or(self.uniforms[value as usize]) {
             self.ops().local_get(local);
             return;
         }
-        if let Some(&mask) = self.masks.get(&value) {
+        if let Some(mask) = self.masks[value as usize] {
             self.ops().local_get(mask);
             self.constant(1.0);
             self.ops().v128_and();
@@ -448,17 +440,17 @@ impl<'a> Writer<'a> {
             let (lane, place) = (self.locals.lane, self.place(slot * slot_bytes(self.module.real)));
             self.ops().local_get(lane).v128_load(place);
         }
-        if self.left.get(&value).is_some_and(|left| *left > 1) {
+        if self.left[value as usize] > 1 {
             let local = self.vector();
             self.ops().local_tee(local);
-            self.known.insert(value, local);
+            self.known[value as usize] = Some(local);
         }
     }
 
     /// Where a value is not 0.
     fn push_mask(&mut self, value: Value) {
-        match self.masks.get(&value) {
-            Some(&mask) => {
+        match self.masks[value as usize] {
+            Some(mask) => {
                 self.ops().local_get(mask);
             }
             None => {
