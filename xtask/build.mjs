@@ -25,7 +25,7 @@ async function buildWasm() {
   // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
   // What the engine compiles while it runs gets places in its table of functions.
-  const flags = ["-C", "target-feature=+simd128", "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`];
+  const flags = ["-C", "target-feature=+simd128", "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${capture("rustc", ["--print", "sysroot"], { env: wasmEnvironment() })}=rust`, `--remap-path-prefix=${root}=leastwise`];
   await run("cargo build (wasm32)", "cargo",
     ["build", "--release", "--lib", "--target", "wasm32-unknown-unknown", "--target-dir", join(root, "target")],
     { env: { ...wasmEnvironment(), CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });

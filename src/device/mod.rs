@@ -383,6 +383,14 @@ impl Device {
         }
     }
 
+    /// The same of a dispatch.
+    pub fn evaluation_of(&self, dispatch: &Dispatch) -> Option<cpu::Evaluation> {
+        match self {
+            Self::Cpu(device) => device.evaluation_of(dispatch),
+            _ => None,
+        }
+    }
+
     /// What to wait for before measuring, where something is still compiled that others do not wait for.
     pub fn linking(&self) -> Option<Signal> {
         match self {

@@ -398,8 +398,11 @@ impl Session {
         }
         self.tasks.clear();
         self.worlds = [None, None];
-        if let Device::Wgpu(device) = &mut self.device {
-            device.dispose();
+        match &mut self.device {
+            Device::Wgpu(device) => device.dispose(),
+            Device::Cpu(device) => device.dispose(),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => {}
         }
     }
 

@@ -250,7 +250,7 @@ impl Programs {
         let mut known = BTreeSet::new();
         let programs = prepare.iter().filter_map(|command| {
             let Command::Dispatch(dispatch) = command else { return None };
-            let key = device.evaluation(dispatch.kernel, dispatch.count)?.key;
+            let key = device.evaluation_of(dispatch)?.key;
             known.insert(key.clone()).then(|| Evaluator::ALL.map(|evaluator| (key.clone(), command.clone(), evaluator)))
         });
         let left = programs.flatten().collect();

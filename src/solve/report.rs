@@ -103,8 +103,7 @@ impl EvaluatorReport {
     /// Of the programs that steps run for a batch, its product included or not.
     pub fn of(device: &Device, batch: &Batch, product: bool) -> Vec<Self> {
         let TermKernels { linearize, energy, change, gradient, diagonal, .. } = batch.kernels;
-        let programs =
-            [("linearize", linearize), ("energy", energy), ("change", change), ("gradient", gradient), ("diagonal", diagonal)];
+        let programs = [("linearize", linearize), ("energy", energy), ("change", change), ("gradient", gradient), ("diagonal", diagonal)];
         let product = product.then_some(("product", batch.product.kernel));
         let of = |(name, kernel): (&str, KernelId)| {
             // Chunks are of one length, but for the last.

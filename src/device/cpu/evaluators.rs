@@ -4,7 +4,7 @@
 //! choice. It is a pure function of the program, how many items it is run on, and the tuning table.
 
 use super::{Body, CpuDevice};
-use crate::device::{KernelId, Signal};
+use crate::device::{Dispatch, KernelId, Signal};
 #[cfg(target_arch = "wasm32")]
 use crate::kernel::block::BlockProgram;
 use serde::{Deserialize, Serialize};
@@ -93,13 +93,18 @@ impl CpuDevice {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl CpuDevice {
-    /// How a kernel is run.
-    pub(super) fn evaluator(&self, _: &Body, _: u32) -> Evaluator {
+    /// How a dispatch is run.
+    pub(super) fn evaluator(&self, _: &Body, _: &Dispatch) -> Evaluator {
         Evaluator::Interpreted
     }
 
-    /// The same, with reasons, where there is a choice.
+    /// How a kernel is run on so many items, with reasons, where there is a choice.
     pub fn evaluation(&self, _: KernelId, _: u32) -> Option<Evaluation> {
+        None
+    }
+
+    /// The same of a dispatch.
+    pub fn evaluation_of(&self, _: &Dispatch) -> Option<Evaluation> {
         None
     }
 
@@ -111,9 +116,9 @@ impl CpuDevice {
 
 #[cfg(target_arch = "wasm32")]
 impl CpuDevice {
-    /// How a kernel is run.
-    pub(super) fn evaluator(&self, body: &Body, items: u32) -> Evaluator {
-        program(body).map_or(Evaluator::Interpreted, |program| self.choice(program, items).0)
+    /// How a dispatch is run.
+    pub(super) fn evaluator(&self, body: &Body, dispatch: &Dispatch) -> Evaluator {
+        program(body).map_or(Evaluator::Interpreted, |program| self.choice(program, items(body, dispatch)).0)
     }
 
     /// What is wanted, and why.
@@ -125,7 +130,13 @@ impl CpuDevice {
         }
     }
 
-    /// The same, with reasons, where there is a choice.
+    /// The same of a dispatch.
+    pub fn evaluation_of(&self, dispatch: &Dispatch) -> Option<Evaluation> {
+        let body = &self.kernels.list.get(dispatch.kernel.0 as usize)?.cpu;
+        self.evaluation(dispatch.kernel, items(body, dispatch))
+    }
+
+    /// How a kernel is run on so many items, with reasons, where there is a choice.
     pub fn evaluation(&self, kernel: KernelId, items: u32) -> Option<Evaluation> {
         let program = program(&self.kernels.list.get(kernel.0 as usize)?.cpu)?;
         let key = EvaluatorKey::new(program.key(), items).to_string();
@@ -141,6 +152,12 @@ impl CpuDevice {
     pub fn linking(&self) -> Option<Signal> {
         self.kernels.list.iter().find_map(|kernel| program(&kernel.cpu)?.linked().compiling(self.precision))
     }
+}
+
+/// The items of a dispatch; what is counted of one by tiles are its workgroups.
+#[cfg(target_arch = "wasm32")]
+fn items(body: &Body, dispatch: &Dispatch) -> u32 {
+    if matches!(body, Body::Tiles(_)) { dispatch.words[0] } else { dispatch.count }
 }
 
 /// The program that a kernel runs, if modules may.

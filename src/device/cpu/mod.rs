@@ -43,7 +43,14 @@ pub struct CpuDevice {
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Evaluators::default(), counters: Counters::default() }
+        Self {
+            precision,
+            limits,
+            buffers: Vec::new(),
+            kernels: Box::default(),
+            evaluators: Evaluators::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
@@ -56,6 +63,12 @@ impl CpuDevice {
             offset_alignment: 64,
             elements_per_lane: 8,
         }
+    }
+
+    /// Forgets buffers and kernels at once, not when a garbage collector comes by.
+    pub fn dispose(&mut self) {
+        (0..self.buffers.len() as u32).for_each(|buffer| self.free(BufferId(buffer)));
+        self.kernels = Box::default();
     }
 
     pub fn precision(&self) -> Precision {

@@ -189,7 +189,7 @@ impl CpuDevice {
             Body::Fused(program) => program.is_heavy(),
             Body::Program(_) | Body::Tiles(_) => false,
         };
-        let evaluator = self.evaluator(&kernel.cpu, dispatch.count);
+        let evaluator = self.evaluator(&kernel.cpu, dispatch);
         while play.group < groups {
             let begun_ms = now_ms();
             let end = play.group.saturating_add(step).min(groups);

@@ -27,9 +27,9 @@ mod power;
 mod tiles;
 mod trig;
 
-pub(crate) use exponential::{exp, exp_single};
 pub use allocate::View;
 pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
+pub(crate) use exponential::{exp, exp_single};
 pub use fused::{FusedProgram, PRODUCT_ROWS};
 pub use instructions::{Instructions, Task};
 pub use lanes::{LANES, Lanes};
@@ -39,7 +39,6 @@ pub use tiles::TileProgram;
 pub(super) use trig::sin_cos;
 #[cfg(target_arch = "wasm32")]
 pub(super) use {interpreter::Inputs, parts::Part};
-
 
 use super::{Address, Program, Store};
 use crate::device::binding::*;

@@ -10,8 +10,8 @@ use crate::device::Precision;
 use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
 use crate::kernel::{Binary, Instruction, Load, Program, Store, Unary, Value};
 use wasm_encoder::{
-    BlockType, CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, InstructionSink, MemArg, MemArgTarget, MemoryType,
-    RefType, TableType, TypeSection, ValType,
+    BlockType, CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, InstructionSink, MemArg, MemArgTarget,
+    MemoryType, RefType, TableType, TypeSection, ValType,
 };
 
 /// Steps at most: compilers take longer than linearly for one function.
