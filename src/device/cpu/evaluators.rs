@@ -87,7 +87,7 @@ const LEAST_ITEMS: u32 = 256;
 
 impl CpuDevice {
     pub fn set_evaluators(&mut self, evaluators: Evaluators) {
-        self.evaluators = evaluators;
+        *self.evaluators = evaluators;
     }
 }
 

@@ -37,20 +37,13 @@ pub struct CpuDevice {
     limits: Limits,
     buffers: Vec<Option<RefCell<Storage>>>,
     kernels: Box<Kernels>,
-    evaluators: Evaluators,
+    evaluators: Box<Evaluators>,
     counters: Counters,
 }
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self {
-            precision,
-            limits,
-            buffers: Vec::new(),
-            kernels: Box::default(),
-            evaluators: Evaluators::default(),
-            counters: Counters::default(),
-        }
+        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Box::default(), counters: Counters::default() }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
@@ -68,7 +61,7 @@ impl CpuDevice {
     /// Forgets buffers and kernels at once, not when a garbage collector comes by.
     pub fn dispose(&mut self) {
         (0..self.buffers.len() as u32).for_each(|buffer| self.free(BufferId(buffer)));
-        self.kernels = Box::default();
+        *self.kernels = Kernels::default();
     }
 
     pub fn precision(&self) -> Precision {

@@ -500,14 +500,12 @@ impl<'a> Writer<'a> {
     }
 
     fn unary(&mut self, operation: Unary, operand: Value) {
-        match operation {
-            Unary::Not => {
-                self.push_mask(operand);
-                self.ops().v128_not();
-                return;
-            }
-            _ => self.push(operand),
+        if operation == Unary::Not {
+            self.push_mask(operand);
+            self.ops().v128_not();
+            return;
         }
+        self.push(operand);
         match operation {
             Unary::Neg => real!(self, f64x2_neg, f32x4_neg),
             Unary::Abs => real!(self, f64x2_abs, f32x4_abs),
@@ -515,14 +513,14 @@ impl<'a> Writer<'a> {
             Unary::Ceil => real!(self, f64x2_ceil, f32x4_ceil),
             Unary::Round => real!(self, f64x2_nearest, f32x4_nearest),
             Unary::Sqrt => real!(self, f64x2_sqrt, f32x4_sqrt),
-            Unary::Detach => return,
+            Unary::Detach => {}
             Unary::Finite => {
                 real!(self, f64x2_abs, f32x4_abs);
                 self.constant(f64::INFINITY);
-                real!(self, f64x2_lt, f32x4_lt)
+                real!(self, f64x2_lt, f32x4_lt);
             }
             other => unreachable!("{other:?} is called"),
-        };
+        }
     }
 
     fn binary(&mut self, operation: Binary, a: Value, b: Value) {
@@ -545,7 +543,7 @@ impl<'a> Writer<'a> {
             Binary::Lt => real!(self, f64x2_lt, f32x4_lt),
             Binary::Le => real!(self, f64x2_le, f32x4_le),
             other => unreachable!("{other:?} is called"),
-        };
+        }
     }
 
     /// A number from every lane's instance.
