@@ -1,6 +1,6 @@
 //! What a call of a module's function is told: a block of words, with where everything begins in memory, in bytes.
 
-use super::write::Module;
+use super::module::{Gather, Module};
 
 /// Where numbers of a buffer begin, and how many there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ impl Frame<'_> {
     pub fn words(&self, module: &Module) -> Option<Vec<u32>> {
         let real = module.real;
         let mut words = vec![self.scratch, self.functions, self.data];
-        let source = |gather: &super::write::Gather| if gather.vector { self.vector } else { self.arena };
+        let source = |gather: &Gather| if gather.vector { self.vector } else { self.arena };
         for column in &module.columns {
             let mut limit = u32::MAX;
             for gather in module.gathers.iter().filter(|gather| gather.column == *column) {

@@ -3,8 +3,9 @@
 //! The block interpreter ([`block`](super::block)) pays for every step with a walk through memory: operands come from the
 //! register file and results go back there. A module's function keeps them in the processor's registers. It is a loop over
 //! items, two at a time in f64 and four in f32, over the memory of the engine, which it imports; the engine calls it through
-//! its own table of functions. [`phases`] cuts a program at the functions that it calls, [`write`] writes the module, [`Frame`]
-//! is what a call is told, and [`link`] (in WebAssembly alone) has the browser compile it.
+//! its own table of functions. [`phases`] cuts a program at the functions that it calls, [`module`] has what surrounds a
+//! function, [`write`] its loops and [`steps`] what is in them; [`Frame`] is what a call is told, and [`link`] (in
+//! WebAssembly alone) has the browser compile it.
 //!
 //! **Same bits.** Every step is the instruction that the interpreter's loop is compiled to, in the same order, nothing fused
 //! and nothing relaxed, and sin, exp and their like are the interpreter's own loops ([`apply`]). So either may compute any
@@ -15,11 +16,13 @@ mod apply;
 mod frame;
 #[cfg(target_arch = "wasm32")]
 mod link;
+mod module;
 mod phases;
+mod steps;
 mod write;
 
 pub use apply::apply;
 pub use frame::{Frame, Span};
 #[cfg(target_arch = "wasm32")]
 pub use link::Linked;
-pub use write::Module;
+pub use module::Module;

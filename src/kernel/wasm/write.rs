@@ -1,112 +1,38 @@
-//! Writing a module.
-//!
-//! Its one function `run(frame, items)` gives 0, or 1 where an index leads out of its table; nothing is read there. It
-//! computes `items` items, [`Module::least`] of them at least. The last vector (or strip) of lanes ends with the last item
-//! and so may begin among items that are computed already: they are computed again, to the same bits.
+//! Writing a module's function: what it begins with, and its loops. What a vector of lanes goes through is [`steps`](super::steps).
 
 use super::frame::word;
+use super::module::Module;
 use super::phases::{Call, Phase, Phases, slot_bytes};
-use crate::device::Precision;
-use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
-use crate::kernel::{Binary, Instruction, Load, Program, Store, Unary, Value};
-use wasm_encoder::{
-    BlockType, CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, InstructionSink, MemArg, MemArgTarget,
-    MemoryType, RefType, TableType, TypeSection, ValType,
-};
-
-/// Steps at most: compilers take longer than linearly for one function.
-pub const MOST_STEPS: usize = 16_000;
-
-/// A gather's way into its table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Gather {
-    /// Whether it reads the vector, not the arena.
-    pub vector: bool,
-    pub address: u32,
-    pub column: u32,
-    pub stride: u32,
-    /// The last component that is read.
-    pub last: u32,
-}
-
-pub struct Module {
-    pub bytes: Vec<u8>,
-    /// Items that a call computes at least.
-    pub least: u32,
-    /// Bytes that a call may write for itself.
-    pub scratch: u32,
-    /// The columns that are read, and those that are written, as a frame has them.
-    pub views: Vec<View>,
-    pub targets: Vec<Store>,
-    pub(super) gathers: Vec<Gather>,
-    /// Columns of indices.
-    pub(super) columns: Vec<u32>,
-    /// Bytes of a real.
-    pub(super) real: u32,
-}
-
-impl Module {
-    /// The module of a program whose addresses are all used, or why there is none.
-    pub fn new(program: &Program, precision: Precision) -> Result<Self, String> {
-        if block::in_place(program) {
-            return Err("it writes columns that it reads".into());
-        }
-        let steps = Schedule::new(program).steps;
-        if steps.len() > MOST_STEPS {
-            return Err(format!("it has {} steps, and modules have {MOST_STEPS} at most", steps.len()));
-        }
-        let Allocation { views, targets, .. } = Allocation::new(program);
-        let mut gathers: Vec<Gather> = Vec::new();
-        for step in &steps {
-            let Step::Gather { source, address, component, .. } = *step else { continue };
-            let vector = source == Source::Vector;
-            match gathers.iter_mut().find(|gather| (gather.vector, gather.address) == (vector, address)) {
-                Some(known) => known.last = known.last.max(component),
-                None => {
-                    let crate::kernel::Address { column, stride, .. } = program.addresses[address as usize];
-                    gathers.push(Gather { vector, address, column, stride, last: component });
-                }
-            }
-        }
-        let mut columns: Vec<u32> = gathers.iter().map(|gather| gather.column).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let phases = Phases::new(program, &steps);
-        let real = precision.bytes() as u32;
-        let least = if phases.list.len() > 1 { LANES as u32 } else { 16 / real };
-        let scratch = phases.count * slot_bytes(real);
-        let mut module = Self { bytes: Vec::new(), least, scratch, views, targets, gathers, columns, real };
-        module.bytes = Writer::new(&module, program, &phases).module();
-        Ok(module)
-    }
-}
+use crate::kernel::block::Step;
+use crate::kernel::{Instruction, Load, Program, Value};
+use wasm_encoder::{BlockType, InstructionSink, MemArg, MemArgTarget};
 
 /// The 32-bit locals; those of vectors come after them.
 #[derive(Clone, Copy)]
-struct Locals {
+pub(super) struct Locals {
     /// Bytes from the first item to those that are being computed, in columns of reals and in columns of indices.
-    reals: u32,
-    indices: u32,
+    pub reals: u32,
+    pub indices: u32,
     /// The same for where the strip begins, and for the last vector or strip.
-    strip: u32,
-    end: u32,
+    pub strip: u32,
+    pub end: u32,
     /// Where in the scratch the items' lanes are, and where a strip's end.
-    lane: u32,
-    lanes_end: u32,
+    pub lane: u32,
+    pub lanes_end: u32,
     /// For every column of indices: where it begins, its limit, and its index in every lane times the stride of some gather.
-    columns: u32,
-    limits: u32,
-    scaled: u32,
+    pub columns: u32,
+    pub limits: u32,
+    pub scaled: u32,
     /// For every gather: where its table begins, and its address in every lane.
-    tables: u32,
-    addresses: u32,
-    views: u32,
-    targets: u32,
-    vectors: u32,
+    pub tables: u32,
+    pub addresses: u32,
+    pub views: u32,
+    pub targets: u32,
+    pub vectors: u32,
 }
 
 /// A place in memory of what has so many bytes.
-fn place(offset: u32, bytes: u32) -> MemArg {
+pub(super) fn place(offset: u32, bytes: u32) -> MemArg {
     MemArg { offset: offset.into(), align: bytes.ilog2(), target: MemArgTarget::Memory(0), ordering: None }
 }
 
@@ -141,41 +67,34 @@ impl Locals {
     }
 }
 
-struct Writer<'a> {
-    module: &'a Module,
-    program: &'a Program,
-    phases: &'a Phases,
-    locals: Locals,
-    code: Vec<u8>,
-    vectors: u32,
-    free: Vec<u32>,
+pub(super) struct Writer<'a> {
+    pub module: &'a Module,
+    pub program: &'a Program,
+    pub phases: &'a Phases,
+    pub locals: Locals,
+    pub code: Vec<u8>,
+    pub vectors: u32,
+    pub free: Vec<u32>,
     /// By value: the locals of what is the same for all items.
-    uniforms: Vec<Option<u32>>,
+    pub uniforms: Vec<Option<u32>>,
     /// Of the phase being written, by value: its local, that of its mask where it is 0 or 1, how often it is still used.
-    known: Vec<Option<u32>>,
-    masks: Vec<Option<u32>>,
-    left: Vec<u32>,
+    pub known: Vec<Option<u32>>,
+    pub masks: Vec<Option<u32>>,
+    pub left: Vec<u32>,
     /// Which gathers have their addresses, and which columns and strides their indices.
-    addressed: Vec<bool>,
-    scaled: Vec<(u32, u32, u32)>,
+    pub addressed: Vec<bool>,
+    pub scaled: Vec<(u32, u32, u32)>,
 }
 
-/// A vector instruction of either width.
-macro_rules! real {
-    ($self:ident, $double:ident, $single:ident) => {
-        match $self.module.real {
-            8 => {
-                $self.ops().$double();
-            }
-            _ => {
-                $self.ops().$single();
-            }
-        }
-    };
+/// A function's code, and how many locals of either kind it has.
+pub(super) struct Body {
+    pub code: Vec<u8>,
+    pub words: u32,
+    pub vectors: u32,
 }
 
 impl<'a> Writer<'a> {
-    fn new(module: &'a Module, program: &'a Program, phases: &'a Phases) -> Self {
+    pub fn new(module: &'a Module, program: &'a Program, phases: &'a Phases) -> Self {
         Self {
             module,
             program,
@@ -193,40 +112,22 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn ops(&mut self) -> InstructionSink<'_> {
+    pub fn ops(&mut self) -> InstructionSink<'_> {
         InstructionSink::new(&mut self.code)
     }
 
     /// Of a vector.
-    fn lanes(&self) -> u32 {
+    pub fn lanes(&self) -> u32 {
         16 / self.module.real
     }
 
-    fn place(&self, offset: u32) -> MemArg {
+    pub fn place(&self, offset: u32) -> MemArg {
         place(offset, self.module.real)
     }
 
-    fn module(mut self) -> Vec<u8> {
+    pub fn body(mut self) -> Body {
         self.function();
-        let mut types = TypeSection::new();
-        types.ty().function([ValType::I32; 2], [ValType::I32]);
-        types.ty().function([ValType::I32; 5], []);
-        let mut imports = ImportSection::new();
-        let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
-        imports.import("engine", "memory", memory);
-        let table = TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
-        imports.import("engine", "functions", table);
-        let mut functions = FunctionSection::new();
-        functions.function(0);
-        let mut exports = ExportSection::new();
-        exports.export("run", ExportKind::Func, 0);
-        let mut function = Function::new([(self.locals.vectors - ITEMS - 1, ValType::I32), (self.vectors, ValType::V128)]);
-        function.raw(self.code);
-        let mut code = CodeSection::new();
-        code.function(&function);
-        let mut module = wasm_encoder::Module::new();
-        module.section(&types).section(&imports).section(&functions).section(&exports).section(&code);
-        module.finish()
+        Body { code: self.code, words: self.locals.vectors - ITEMS - 1, vectors: self.vectors }
     }
 
     fn function(&mut self) {
@@ -291,7 +192,7 @@ impl<'a> Writer<'a> {
         self.ops().local_get(FRAME).i32_load(place(word * 4, 4));
     }
 
-    fn constant(&mut self, number: f64) {
+    pub fn constant(&mut self, number: f64) {
         let bits = match self.module.real {
             8 => u128::from(number.to_bits()) * (1 << 64 | 1),
             _ => u128::from((number as f32).to_bits()) * (1 << 96 | 1 << 64 | 1 << 32 | 1),
@@ -369,228 +270,10 @@ impl<'a> Writer<'a> {
         phase.steps.iter().for_each(|step| self.step(step));
     }
 
-    fn vector(&mut self) -> u32 {
+    pub fn vector(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.vectors += 1;
             self.locals.vectors + self.vectors - 1
         })
-    }
-
-    /// Stores lanes in a slot.
-    fn keep(&mut self, slot: u32, value: impl FnOnce(&mut Self)) {
-        let (lane, place) = (self.locals.lane, self.place(slot * slot_bytes(self.module.real)));
-        self.ops().local_get(lane);
-        value(self);
-        self.ops().v128_store(place);
-    }
-
-    /// What is on the stack is the lanes of a value.
-    fn define(&mut self, value: Value) {
-        let local = self.vector();
-        self.ops().local_set(local);
-        self.known[value as usize] = Some(local);
-        if let Some(slot) = self.phases.slots[value as usize] {
-            self.keep(slot, |writer| {
-                writer.ops().local_get(local);
-            });
-        }
-        self.drop_unused(value);
-    }
-
-    /// The same, as a mask.
-    fn define_mask(&mut self, value: Value) {
-        let local = self.vector();
-        self.ops().local_set(local);
-        self.masks[value as usize] = Some(local);
-        if let Some(slot) = self.phases.slots[value as usize] {
-            self.keep(slot, |writer| writer.push(value));
-        }
-        self.drop_unused(value);
-    }
-
-    /// One use of a value less.
-    fn used(&mut self, value: Value) {
-        self.left[value as usize] -= 1;
-        self.drop_unused(value);
-    }
-
-    fn drop_unused(&mut self, value: Value) {
-        if self.left[value as usize] == 0 {
-            self.free.extend(self.known[value as usize].take());
-            self.free.extend(self.masks[value as usize].take());
-        }
-    }
-
-    /// The lanes of a value onto the stack.
-    fn push(&mut self, value: Value) {
-        if let Some(local) = self.known[value as usize].or(self.uniforms[value as usize]) {
-            self.ops().local_get(local);
-            return;
-        }
-        if let Some(mask) = self.masks[value as usize] {
-            self.ops().local_get(mask);
-            self.constant(1.0);
-            self.ops().v128_and();
-        } else if let Some(view) = block::view(self.program.instructions[value as usize]) {
-            let number = self.module.views.iter().position(|known| *known == view).expect("a view of the program") as u32;
-            let (column, reals, place) = (self.locals.views + number, self.locals.reals, self.place(0));
-            self.ops().local_get(column).local_get(reals).i32_add().v128_load(place);
-        } else {
-            let slot = self.phases.slots[value as usize].expect("a value is computed before its use");
-            let (lane, place) = (self.locals.lane, self.place(slot * slot_bytes(self.module.real)));
-            self.ops().local_get(lane).v128_load(place);
-        }
-        if self.left[value as usize] > 1 {
-            let local = self.vector();
-            self.ops().local_tee(local);
-            self.known[value as usize] = Some(local);
-        }
-    }
-
-    /// Where a value is not 0.
-    fn push_mask(&mut self, value: Value) {
-        match self.masks[value as usize] {
-            Some(mask) => {
-                self.ops().local_get(mask);
-            }
-            None => {
-                self.push(value);
-                self.constant(0.0);
-                real!(self, f64x2_ne, f32x4_ne);
-            }
-        }
-    }
-
-    fn step(&mut self, step: &Step<Value>) {
-        let operands: Vec<Value> = step.operands().collect();
-        match *step {
-            Step::Gather { source, address, component, .. } => self.gather(source == Source::Vector, address, component),
-            Step::Unary { operation, operand, .. } => self.unary(operation, operand),
-            Step::Binary { operation, operands: [a, b], .. } => self.binary(operation, a, b),
-            Step::MulAdd { operands: [a, b, c], .. } => {
-                self.push(a);
-                self.push(b);
-                real!(self, f64x2_mul, f32x4_mul);
-                self.push(c);
-                real!(self, f64x2_add, f32x4_add);
-            }
-            Step::Select { operands: [condition, then, otherwise], .. } => {
-                self.push(then);
-                self.push(otherwise);
-                self.push_mask(condition);
-                self.ops().v128_bitselect();
-            }
-            Step::Store { target, value } => {
-                let (column, reals, place) = (self.locals.targets + target, self.locals.reals, self.place(0));
-                self.ops().local_get(column).local_get(reals).i32_add();
-                self.push(value);
-                self.ops().v128_store(place);
-            }
-            Step::CopyJacobian { .. } | Step::SinCos { .. } => unreachable!("neither is written as a step"),
-        }
-        operands.into_iter().for_each(|operand| self.used(operand));
-        let is_mask = match *step {
-            Step::Unary { operation, .. } => matches!(operation, Unary::Not | Unary::Finite),
-            Step::Binary { operation, .. } => matches!(operation, Binary::Lt | Binary::Le | Binary::And | Binary::Or),
-            _ => false,
-        };
-        for output in step.outputs() {
-            if is_mask { self.define_mask(output) } else { self.define(output) }
-        }
-    }
-
-    fn unary(&mut self, operation: Unary, operand: Value) {
-        if operation == Unary::Not {
-            self.push_mask(operand);
-            self.ops().v128_not();
-            return;
-        }
-        self.push(operand);
-        match operation {
-            Unary::Neg => real!(self, f64x2_neg, f32x4_neg),
-            Unary::Abs => real!(self, f64x2_abs, f32x4_abs),
-            Unary::Floor => real!(self, f64x2_floor, f32x4_floor),
-            Unary::Ceil => real!(self, f64x2_ceil, f32x4_ceil),
-            Unary::Round => real!(self, f64x2_nearest, f32x4_nearest),
-            Unary::Sqrt => real!(self, f64x2_sqrt, f32x4_sqrt),
-            Unary::Detach => {}
-            Unary::Finite => {
-                real!(self, f64x2_abs, f32x4_abs);
-                self.constant(f64::INFINITY);
-                real!(self, f64x2_lt, f32x4_lt);
-            }
-            other => unreachable!("{other:?} is called"),
-        }
-    }
-
-    fn binary(&mut self, operation: Binary, a: Value, b: Value) {
-        if let Binary::And | Binary::Or = operation {
-            self.push_mask(a);
-            self.push_mask(b);
-            match operation {
-                Binary::And => self.ops().v128_and(),
-                _ => self.ops().v128_or(),
-            };
-            return;
-        }
-        self.push(a);
-        self.push(b);
-        match operation {
-            Binary::Add => real!(self, f64x2_add, f32x4_add),
-            Binary::Sub => real!(self, f64x2_sub, f32x4_sub),
-            Binary::Mul => real!(self, f64x2_mul, f32x4_mul),
-            Binary::Div => real!(self, f64x2_div, f32x4_div),
-            Binary::Lt => real!(self, f64x2_lt, f32x4_lt),
-            Binary::Le => real!(self, f64x2_le, f32x4_le),
-            other => unreachable!("{other:?} is called"),
-        }
-    }
-
-    /// A number from every lane's instance.
-    fn gather(&mut self, vector: bool, address: u32, component: u32) {
-        let known = |gather: &Gather| (gather.vector, gather.address) == (vector, address);
-        let number = self.module.gathers.iter().position(known).expect("a gather of the program") as u32;
-        if !std::mem::replace(&mut self.addressed[number as usize], true) {
-            self.address(number);
-        }
-        let (lanes, place) = (self.lanes(), self.place(component * self.module.real));
-        let first = self.locals.addresses + number * lanes;
-        (0..lanes).rev().for_each(|lane| {
-            self.ops().local_get(first + lane);
-        });
-        match self.module.real {
-            8 => self.ops().v128_load64_zero(place).v128_load64_lane(place, 1),
-            _ => self.ops().v128_load32_zero(place).v128_load32_lane(place, 1).v128_load32_lane(place, 2).v128_load32_lane(place, 3),
-        };
-    }
-
-    /// Where a gather's table has the instances of the lanes.
-    fn address(&mut self, number: u32) {
-        let Gather { column, stride, .. } = self.module.gathers[number as usize];
-        let (lanes, Locals { tables, addresses, .. }) = (self.lanes(), self.locals);
-        let known = self.scaled.iter().find(|scaled| (scaled.0, scaled.1) == (column, stride)).map(|scaled| scaled.2);
-        let scaled = known.unwrap_or_else(|| self.scale(number));
-        for lane in 0..lanes {
-            self.ops().local_get(scaled + lane).local_get(tables + number).i32_add().local_set(addresses + number * lanes + lane);
-        }
-    }
-
-    /// The indices of a column, compared with their limit, and times the stride; in the locals that belong to a gather.
-    fn scale(&mut self, number: u32) -> u32 {
-        let Gather { column, stride, .. } = self.module.gathers[number as usize];
-        let (lanes, Locals { columns, limits, indices, .. }) = (self.lanes(), self.locals);
-        let number_of_column = self.module.columns.iter().position(|known| *known == column).expect("a column of the program") as u32;
-        let first = self.locals.scaled + number * lanes;
-        let bytes = (stride * self.module.real) as i32;
-        for lane in 0..lanes {
-            let word = place(lane * 4, 4);
-            self.ops().local_get(columns + number_of_column).local_get(indices).i32_add().i32_load(word).local_tee(first + lane);
-            // Out of the loops: the block around all of them.
-            let depth = if self.phases.list.len() > 1 { 2 } else { 1 };
-            self.ops().local_get(limits + number_of_column).i32_gt_u().br_if(depth);
-            self.ops().local_get(first + lane).i32_const(bytes).i32_mul().local_set(first + lane);
-        }
-        self.scaled.push((column, stride, first));
-        first
     }
 }
