@@ -24,7 +24,7 @@ fn the_bytes_are_those_of_the_buffers() {
     let (mesh, real) = (Mesh::icosphere(2).normalized(), 8.0);
     for schedule in [Schedule::TwoPass, Schedule::OwnerComputes] {
         let mut session = cpu(Precision::F64);
-        session.set_tuning(Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() }).unwrap();
+        session.set_tuning(Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() }).unwrap();
         let (problem, _) = arap(&mut session, &mesh);
         let solver = session.solver(problem, &Options::default()).unwrap();
         let traffic = session.traffic(solver).unwrap();

@@ -211,7 +211,7 @@ fn a_table_changes_nothing_while_something_runs_and_a_cancelled_tuning_leaves_no
     for (name, mut session) in sessions() {
         let mesh = Mesh::icosphere(2).normalized();
         let (problem, _) = arap(&mut session, &mesh);
-        let table = Tuning { products: [(Tuning::ANY.to_string(), Schedule::Recompute)].into() };
+        let table = Tuning { products: [(Tuning::ANY.to_string(), Schedule::Recompute)].into(), ..Tuning::default() };
         let solver = session.solver(problem, &Options::default()).unwrap();
         let task = session.solve(solver, SolveMode::Solve).unwrap();
         assert_eq!(session.set_tuning(table.clone()), Err(Error::Busy), "{name}");

@@ -32,7 +32,8 @@ async function buildWasm(name, { threads = false } = {}) {
   const features = ["+simd128", ...(threads ? ["+atomics", "+bulk-memory", "+mutable-globals"] : [])];
   // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
-  const flags = ["-C", `target-feature=${features.join()}`, "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`,
+  // What the engine compiles while it runs gets places in its table of functions.
+  const flags = ["-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`,
     `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
   await run("cargo build (wasm32)", "cargo",

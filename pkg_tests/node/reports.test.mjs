@@ -107,7 +107,7 @@ test("hostile tuning tables are refused, with what is wrong", async (t) => {
   const schedules = '"two-pass", "recompute", "owner-computes", "owner-recomputes"';
   refuses(() => lw.setTuning(null), "invalid-option", "tuning table: it must be an object, not null");
   refuses(() => lw.setTuning({}), "invalid-option", "tuning table: products must be an object, not undefined");
-  refuses(() => lw.setTuning({ products: {}, version: 2 }), "invalid-option", 'tuning table: it has no "version", only products');
+  refuses(() => lw.setTuning({ products: {}, version: 2 }), "invalid-option", 'tuning table: it has no "version", only products and evaluators');
   refuses(() => lw.setTuning({ products: { "*": "fastest" } }), "invalid-option", `tuning table: products["*"] is "fastest", which is not one of ${schedules}`);
   refuses(() => lw.setTuning({ products: { x: "two-pass" } }), "invalid-option", 'tuning table: no product can be called "x"; it must be one that tune() made');
   await rejects(init({ backend: "cpu", tuning: { products: { "*": "none" } } }), "invalid-option", `tuning table: products["*"] is "none", which is not one of ${schedules}`);

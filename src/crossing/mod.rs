@@ -126,7 +126,7 @@ pub fn measured(name: &str) -> Measured {
     if name == "product" { Measured::Product } else { Measured::Evaluation }
 }
 
-/// The tuning table: the keys of products, and after all of these their schedules.
+/// The tuning table: keys, and after all of these their schedules and evaluators.
 pub fn tuning(table: &Tuning) -> Vec<String> {
-    table.products.keys().cloned().chain(table.products.values().map(|schedule| schedule.name().into())).collect()
+    table.names().map(|(key, _)| key.clone()).chain(table.names().map(|(_, name)| name.into())).collect()
 }

@@ -444,6 +444,37 @@ impl Device {
         }
     }
 
+    /// Which evaluators programs are run by, on a CPU.
+    pub fn set_evaluators(&mut self, evaluators: cpu::Evaluators) {
+        if let Self::Cpu(device) = self {
+            device.set_evaluators(evaluators);
+        }
+    }
+
+    /// By which evaluator a kernel is run on so many items, where there is a choice.
+    pub fn evaluation(&self, kernel: KernelId, items: u32) -> Option<cpu::Evaluation> {
+        match self {
+            Self::Cpu(device) => device.evaluation(kernel, items),
+            _ => None,
+        }
+    }
+
+    /// The same of a dispatch.
+    pub fn evaluation_of(&self, dispatch: &Dispatch) -> Option<cpu::Evaluation> {
+        match self {
+            Self::Cpu(device) => device.evaluation_of(dispatch),
+            _ => None,
+        }
+    }
+
+    /// What to wait for before measuring, where something is still compiled that others do not wait for.
+    pub fn linking(&self) -> Option<Signal> {
+        match self {
+            Self::Cpu(device) => device.linking(),
+            _ => None,
+        }
+    }
+
     /// A buffer of `len` elements, all 0.
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         match self {

@@ -196,20 +196,20 @@ impl Engine {
         }
     }
 
-    /// A task that measures the products of a problem and puts the fastest schedules in the tuning table.
+    /// A task that measures the products and programs of a problem and puts what is fastest in the tuning table.
     pub fn tune(&mut self, problem: u32) -> Result<u32, JsValue> {
         self.session.tune(problem).map_err(refuse)
     }
 
-    /// The tuning table: the keys of products, and after all of these their schedules.
+    /// The tuning table: keys, and after all of these their schedules and evaluators.
     pub fn tuning(&self) -> Vec<String> {
         crossing::tuning(self.session.tuning())
     }
 
-    /// Gives a table back; `schedules` are those of `keys`.
+    /// Gives a table back; `choices` are those of `keys`.
     #[wasm_bindgen(js_name = setTuning)]
-    pub fn set_tuning(&mut self, keys: Vec<String>, schedules: Vec<String>) -> Result<(), JsValue> {
-        let tuning = Tuning::of_names(keys, &schedules).map_err(refuse)?;
+    pub fn set_tuning(&mut self, keys: Vec<String>, choices: Vec<String>) -> Result<(), JsValue> {
+        let tuning = Tuning::of_names(keys, &choices).map_err(refuse)?;
         self.session.set_tuning(tuning).map_err(refuse)
     }
 

@@ -34,6 +34,7 @@ mod robust;
 mod structure;
 mod summed;
 mod twice;
+pub mod wasm;
 pub mod wgsl;
 
 pub use energy::ProjectedHessian;

@@ -84,6 +84,11 @@ pub struct Program {
     pub guard: Option<u32>,
 }
 
+/// FNV-1a, of what names a kernel in tuning tables.
+pub(crate) fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 impl Program {
     /// Drops the addresses that no load uses.
     pub fn keep_used_addresses(&mut self) {
@@ -98,6 +103,12 @@ impl Program {
             }) as u32;
         }
         self.addresses = kept;
+    }
+
+    /// A hash of what it computes: the same on every machine.
+    #[cfg(target_arch = "wasm32")]
+    pub fn key(&self) -> u64 {
+        fnv(&format!("{:?}{:?}{:?}", self.instructions, self.stores, self.addresses))
     }
 
     /// Which slots the program uses, and how: what a device needs for its layouts.

@@ -5,9 +5,10 @@
 
 use super::Table;
 use super::registry::Compiled;
+use crate::device::cpu::{Evaluator, Evaluators};
 use crate::device::{Device, KernelId, KernelSource, Profile};
 use crate::error::Error;
-use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, wgsl};
+use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,11 +48,13 @@ impl Schedule {
     }
 }
 
-/// Which schedule is the fastest, by the key of a product's kernel and its size; [`Tuning::ANY`] stands for every product.
+/// What is the fastest, by the key of a kernel and its size: the schedule of a product, and the evaluator of a program where
+/// the engine is WebAssembly. [`Tuning::ANY`] stands for every one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Tuning {
     pub products: BTreeMap<String, Schedule>,
+    pub evaluators: BTreeMap<String, Evaluator>,
 }
 
 impl Tuning {
@@ -62,7 +65,12 @@ impl Tuning {
         self.products.get(key).or_else(|| self.products.get(Self::ANY)).copied()
     }
 
-    /// Refuses keys that no product can have: those are the hash of a kernel in sixteen hexadecimal digits, a slash, and
+    /// What the CPU makes of it.
+    pub fn evaluators(&self) -> Evaluators {
+        Evaluators::new(&self.evaluators, Self::ANY)
+    }
+
+    /// Refuses keys that nothing can have: those are the hash of a kernel in sixteen hexadecimal digits, a slash, and
     /// the power of two that its instances reach; or [`Tuning::ANY`].
     pub fn check(&self) -> Result<(), Error> {
         let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
@@ -70,23 +78,35 @@ impl Tuning {
             let parts = key.split_once('/');
             key == Self::ANY || parts.is_some_and(|(hash, power)| is_hash(hash) && power.parse::<u8>().is_ok_and(|power| power < 32))
         };
-        match self.products.keys().find(|key| !is_key(key)) {
-            None => Ok(()),
-            Some(key) => {
-                Err(Error::InvalidOption(format!("tuning table: no product can be called {key:?}; it must be one that tune() made")))
-            }
-        }
+        let unknown = |what: &str, key: &String| {
+            Error::InvalidOption(format!("tuning table: no {what} can be called {key:?}; it must be one that tune() made"))
+        };
+        let product = self.products.keys().find(|key| !is_key(key)).map(|key| unknown("product", key));
+        let program = || self.evaluators.keys().find(|key| !is_key(key)).map(|key| unknown("program", key));
+        product.or_else(program).map_or(Ok(()), Err)
     }
 
-    /// A table from keys and names of schedules, as they are stored.
+    /// A table from keys and names of schedules and evaluators, as they are stored.
     pub fn of_names(keys: Vec<String>, names: &[String]) -> Result<Self, Error> {
-        let schedule = |name: &String| {
-            let known = Schedule::ALL.into_iter().find(|schedule| schedule.name() == name);
-            known.ok_or_else(|| Error::InvalidOption(format!("tuning table: there is no schedule {name:?}")))
-        };
-        let schedules = names.iter().map(schedule).collect::<Result<Vec<_>, _>>()?;
-        let tuning = Self { products: keys.into_iter().zip(schedules).collect() };
+        let mut tuning = Self::default();
+        for (key, name) in keys.into_iter().zip(names) {
+            let schedule = Schedule::ALL.into_iter().find(|schedule| schedule.name() == name);
+            let evaluator = Evaluator::ALL.into_iter().find(|evaluator| evaluator.name() == name);
+            match (schedule, evaluator) {
+                (Some(schedule), _) => drop(tuning.products.insert(key, schedule)),
+                (None, Some(evaluator)) => drop(tuning.evaluators.insert(key, evaluator)),
+                (None, None) => {
+                    return Err(Error::InvalidOption(format!("tuning table: there is no schedule or evaluator {name:?}")));
+                }
+            }
+        }
         tuning.check().map(|()| tuning)
+    }
+
+    /// The opposite: keys and names.
+    pub fn names(&self) -> impl Iterator<Item = (&String, &'static str)> {
+        let products = self.products.iter().map(|(key, schedule)| (key, schedule.name()));
+        products.chain(self.evaluators.iter().map(|(key, evaluator)| (key, evaluator.name())))
     }
 }
 
@@ -278,9 +298,7 @@ impl Product {
 impl Compiled {
     /// What names the product's kernel in tuning tables: it is the same on every machine.
     fn key(&self) -> u64 {
-        let text = format!("{:?}{:?}", self.programs.product.instructions, self.programs.gradient_maps);
-        // FNV-1a.
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        fnv(&format!("{:?}{:?}", self.programs.product.instructions, self.programs.gradient_maps))
     }
 
     /// The product by the owners of a column; `None` where there is none.

@@ -140,6 +140,10 @@ impl Session {
             let play = match &mut measure.play {
                 Some(play) => play,
                 None => {
+                    // Of what the CPU compiles meanwhile it is the end that is measured.
+                    if let Some(signal) = self.device.linking() {
+                        return Ok(Progress::Waiting(signal));
+                    }
                     let Some(recording) = measure.recordings.pop_front() else { return Ok(Progress::Values(vec![measure.result()])) };
                     // wgpu's clock starts with the submission, which `resume` makes.
                     measure.started_ms = (!matches!(self.device, Device::Wgpu(_))).then(now_ms);

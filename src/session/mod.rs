@@ -408,8 +408,11 @@ impl Session {
         self.worlds = [None, None];
         // Siblings of the adapter first.
         (self.single, self.mixed) = (None, None);
-        if let Device::Wgpu(device) = &mut self.device {
-            device.dispose();
+        match &mut self.device {
+            Device::Wgpu(device) => device.dispose(),
+            Device::Cpu(device) => device.dispose(),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => {}
         }
     }
 

@@ -1,11 +1,13 @@
-//! Tuning: which schedule is the fastest for a problem's products on this device, measured.
+//! Tuning: which schedule is the fastest for a problem's products on this device, and which evaluator for its programs
+//! where there are two, measured.
 //!
-//! One schedule after the other is forced on all batches that it can be had for, and each batch's product is timed alone.
-//! The tuning table that comes of it is the only trace of the clock: from then on, choices are a pure function of it.
+//! One schedule after the other is forced on all batches that it can be had for, and each batch's product is timed alone;
+//! then, with the fastest ones, every program by one evaluator and by the other. The tuning table that comes of it is the only trace of the clock: from then on, choices are a pure function of it.
 
 use super::Session;
 use super::measure::Measure;
 use super::task::Progress;
+use crate::device::cpu::Evaluator;
 use crate::device::{Command, Device};
 use crate::error::Error;
 use crate::problem::{Problem, Schedule, Tuning};
@@ -25,6 +27,44 @@ pub(super) struct Tune {
     stage: Option<Stage>,
     /// Milliseconds, by the key of a product.
     times: BTreeMap<String, BTreeMap<Schedule, f64>>,
+    programs: Option<Programs>,
+}
+
+/// Times of one thing, the first of which only says how often the others repeat it.
+struct Samples {
+    repeats: u32,
+    taken: Vec<f64>,
+}
+
+impl Samples {
+    fn new() -> Self {
+        Self { repeats: FIRST_REPEATS, taken: Vec::new() }
+    }
+
+    fn took(&mut self, ms: f64) {
+        if self.repeats == FIRST_REPEATS {
+            self.repeats = (SAMPLE_MS / ms.max(1e-3)).clamp(f64::from(FIRST_REPEATS + 1), 500.0) as u32;
+        } else {
+            self.taken.push(ms);
+        }
+    }
+
+    /// The least, once there are enough. (What others do meanwhile only ever makes it slower.)
+    fn least(&self) -> Option<f64> {
+        (self.taken.len() >= SAMPLES).then(|| self.taken.iter().copied().fold(f64::INFINITY, f64::min))
+    }
+}
+
+/// The programs that are measured by every evaluator.
+struct Programs {
+    work: Workspace,
+    /// What comes before a measurement: all of them, once.
+    prepare: Vec<Command>,
+    /// Keys, dispatches and evaluators to do.
+    left: VecDeque<(String, Command, Evaluator)>,
+    measure: Option<Measure>,
+    samples: Samples,
+    times: BTreeMap<String, BTreeMap<Evaluator, f64>>,
 }
 
 /// A schedule that is being measured.
@@ -34,8 +74,7 @@ struct Stage {
     /// Batches to do.
     batches: VecDeque<usize>,
     measure: Option<Measure>,
-    repeats: u32,
-    samples: Vec<f64>,
+    samples: Samples,
 }
 
 impl Session {
@@ -44,7 +83,7 @@ impl Session {
         &self.registry.tuning
     }
 
-    /// Which schedules products are computed in, where something was measured. Those of problems that are laid out
+    /// Which schedules products are computed in and which evaluators programs are run by, where something was measured. Those of problems that are laid out
     /// already are chosen anew. Error `busy` while something runs.
     pub fn set_tuning(&mut self, tuning: Tuning) -> Result<(), Error> {
         tuning.check()?;
@@ -56,20 +95,22 @@ impl Session {
                 self.idle(problem)?;
             }
         }
-        self.registry.tuning = tuning;
-        let Self { problems, device, .. } = self;
+        let Self { problems, device, registry, .. } = self;
+        device.set_evaluators(tuning.evaluators());
+        registry.tuning = tuning;
         problems.iter_mut().flatten().for_each(|entry| entry.problem.forget_batches(device));
         Ok(())
     }
 
-    /// A task that measures the products of a problem in every schedule and puts the fastest ones in the tuning table.
+    /// A task that measures the products of a problem in every schedule, its programs by every evaluator, and puts the fastest
+    /// ones in the tuning table.
     pub fn tune(&mut self, problem: u32) -> Result<u32, Error> {
         let (entry, ..) = self.idle(problem)?;
         if !entry.problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         let before = Some(self.registry.tuning.clone());
-        let tune = Tune { problem, before, left: Schedule::ALL.into(), stage: None, times: BTreeMap::new() };
+        let tune = Tune { problem, before, left: Schedule::ALL.into(), stage: None, times: BTreeMap::new(), programs: None };
         self.start_task(problem, super::task::Task::Tune(Box::new(tune)))
     }
 
@@ -81,10 +122,13 @@ impl Session {
             let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
             let Some(stage) = &mut tune.stage else {
                 let Some(schedule) = tune.left.pop_front() else {
+                    if let Some(progress) = self.resume_programs(tune, deadline)? {
+                        return Ok(progress);
+                    }
                     self.finish_tune(tune);
                     return Ok(Progress::Values(Vec::new()));
                 };
-                self.registry.tuning = Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() };
+                self.registry.tuning = Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() };
                 entry.problem.forget_batches(&mut self.device);
                 entry.problem.lay_out(&mut self.device, &mut self.registry)?;
                 let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
@@ -93,7 +137,10 @@ impl Session {
             };
             if let Some(measure) = &mut stage.measure {
                 match self.resume_measure(measure, deadline)? {
-                    Progress::Values(values) => stage.took(values[0]),
+                    Progress::Values(values) => {
+                        stage.measure = None;
+                        stage.samples.took(values[0]);
+                    }
                     other => return Ok(other),
                 }
                 continue;
@@ -102,26 +149,61 @@ impl Session {
                 tune.stage.take().into_iter().for_each(|stage| stage.free(&mut self.device));
                 continue;
             };
-            if stage.samples.len() < SAMPLES {
+            let Some(least) = stage.samples.least() else {
                 stage.sample(number, tune.problem, &mut entry.problem)?;
                 continue;
-            }
-            // What others do meanwhile only ever makes it slower.
-            let least = stage.samples.drain(..).fold(f64::INFINITY, f64::min);
+            };
             let key = entry.problem.batches()[number].product.key.clone();
             tune.times.entry(key).or_default().insert(stage.schedule, least);
             stage.batches.pop_front();
-            stage.repeats = FIRST_REPEATS;
+            stage.samples = Samples::new();
         }
     }
 
-    /// The fastest schedules join the table.
+    /// Measures programs, once products are; `None` when that is done.
+    fn resume_programs(&mut self, tune: &mut Tune, deadline: f64) -> Result<Option<Progress>, Error> {
+        if tune.programs.is_none() {
+            let mut tuning = tune.before.clone().unwrap_or_default();
+            tuning.products.extend(fastest(std::mem::take(&mut tune.times)));
+            // From now on the products that were measured are the table's, whatever becomes of the rest.
+            tune.before = Some(tuning.clone());
+            self.retune(tune.problem, tuning);
+            let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+            entry.problem.lay_out(&mut self.device, &mut self.registry)?;
+            let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
+            tune.programs = Some(Programs::new(work, &mut entry.problem, &self.device)?);
+        }
+        let Some(programs) = &mut tune.programs else { return Ok(None) };
+        loop {
+            if let Some(measure) = &mut programs.measure {
+                match self.resume_measure(measure, deadline)? {
+                    Progress::Values(values) => {
+                        programs.measure = None;
+                        programs.samples.took(values[0]);
+                    }
+                    other => return Ok(Some(other)),
+                }
+            }
+            let Some((key, dispatch, evaluator)) = programs.left.front().cloned() else { return Ok(None) };
+            if let Some(least) = programs.samples.least() {
+                programs.times.entry(key).or_default().insert(evaluator, least);
+                programs.samples = Samples::new();
+                programs.left.pop_front();
+                continue;
+            }
+            let forced = Tuning { evaluators: [(Tuning::ANY.to_string(), evaluator)].into(), ..Tuning::default() };
+            self.device.set_evaluators(forced.evaluators());
+            let (prepare, repeats) = (programs.prepare.clone(), programs.samples.repeats);
+            programs.measure = Some(Measure::new(Some(tune.problem), prepare, vec![dispatch], repeats, programs.work.state));
+        }
+    }
+
+    /// The fastest join the table.
     fn finish_tune(&mut self, tune: &mut Tune) {
         let mut tuning = tune.before.take().unwrap_or_default();
-        for (key, times) in std::mem::take(&mut tune.times) {
-            // The first of equals.
-            let fastest = times.iter().min_by(|a, b| a.1.total_cmp(b.1)).map(|(schedule, _)| *schedule);
-            tuning.products.extend(fastest.map(|schedule| (key, schedule)));
+        if let Some(programs) = tune.programs.take() {
+            programs.work.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
+            tuning.evaluators.extend(fastest(programs.times));
         }
         self.retune(tune.problem, tuning);
     }
@@ -131,16 +213,48 @@ impl Session {
         if let Some(stage) = tune.stage.take() {
             stage.free(&mut self.device);
         }
+        if let Some(programs) = tune.programs.take() {
+            programs.work.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
+        }
         if let Some(before) = tune.before.take() {
             self.retune(tune.problem, before);
         }
     }
 
     fn retune(&mut self, problem: u32, tuning: Tuning) {
+        self.device.set_evaluators(tuning.evaluators());
         self.registry.tuning = tuning;
         if let Some(Some(entry)) = self.problems.get_mut(problem as usize) {
             entry.problem.forget_batches(&mut self.device);
         }
+    }
+}
+
+/// For every key what took least; the first of equals.
+fn fastest<T: Copy + Ord>(times: BTreeMap<String, BTreeMap<T, f64>>) -> impl Iterator<Item = (String, T)> {
+    times.into_iter().filter_map(|(key, times)| {
+        let fastest = times.iter().min_by(|a, b| a.1.total_cmp(b.1)).map(|(choice, _)| *choice);
+        Some((key, fastest?))
+    })
+}
+
+impl Programs {
+    fn new(work: Workspace, problem: &mut Problem, device: &Device) -> Result<Self, Error> {
+        let mut prepare = problem.take_uploads();
+        for (element, value) in [(state::LINEARIZED, 0.0), (state::SOLVED, 0.0)] {
+            prepare.push(Command::UploadReals { buffer: work.state.buffer, offset: element, data: vec![value] });
+        }
+        work.differentiate(problem, &mut prepare)?;
+        work.sum_batches(problem, |batch| batch.kernels.change, problem.arenas()?.1, &mut prepare);
+        problem.enabled_batches().for_each(|batch| work.multiply_batch(batch, &mut prepare));
+        let mut known = BTreeSet::new();
+        let programs = prepare.iter().filter_map(|command| {
+            let Command::Dispatch(dispatch) = command else { return None };
+            let key = device.evaluation_of(dispatch)?.key;
+            known.insert(key.clone()).then(|| Evaluator::ALL.map(|evaluator| (key.clone(), command.clone(), evaluator)))
+        });
+        let left = programs.flatten().collect();
+        Ok(Self { work, prepare, left, measure: None, samples: Samples::new(), times: BTreeMap::new() })
     }
 }
 
@@ -154,7 +268,7 @@ impl Stage {
             .enumerate()
             .filter(|(_, batch)| batch.enabled && batch.product.schedule == schedule && known.insert(batch.product.key.clone()));
         let batches = batches.map(|(number, _)| number).collect();
-        Self { schedule, work, batches, measure: None, repeats: FIRST_REPEATS, samples: Vec::new() }
+        Self { schedule, work, batches, measure: None, samples: Samples::new() }
     }
 
     /// Begins to time the product of a batch.
@@ -168,18 +282,8 @@ impl Stage {
         let mut body = Vec::new();
         self.work.multiply_batch(batch, &mut body);
         prepare.extend(body.iter().cloned());
-        self.measure = Some(Measure::new(Some(id), prepare, body, self.repeats, self.work.state));
+        self.measure = Some(Measure::new(Some(id), prepare, body, self.samples.repeats, self.work.state));
         Ok(())
-    }
-
-    /// Notes a sample. The first one only says how many products the others should have.
-    fn took(&mut self, ms: f64) {
-        self.measure = None;
-        if self.repeats == FIRST_REPEATS {
-            self.repeats = (SAMPLE_MS / ms.max(1e-3)).clamp(f64::from(FIRST_REPEATS + 1), 500.0) as u32;
-        } else {
-            self.samples.push(ms);
-        }
     }
 
     fn free(self, device: &mut Device) {

@@ -32,7 +32,7 @@ pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};
 pub use offender::Offender;
 pub use options::{Options, Settings};
-pub use report::{Iteration, ProductReport, Report, Termination};
+pub use report::{EvaluatorReport, Iteration, ProductReport, Report, Termination};
 pub use solver::{Next, Part, Saved, Solver};
 pub use sums::Summing;
 pub use workspace::{Needs, Workspace, dispatch, evaluate};

@@ -1,8 +1,9 @@
 //! What a solve says of itself.
 
 use super::{Feasibility, Offender};
-use crate::device::Counters;
-use crate::problem::{Batch, Freedom, Schedule};
+use crate::device::cpu::{Evaluation, Evaluator};
+use crate::device::{Counters, Device, KernelId};
+use crate::problem::{Batch, Freedom, Schedule, TermKernels};
 use serde::Serialize;
 
 /// One step, accepted or not.
@@ -84,6 +85,36 @@ impl ProductReport {
     }
 }
 
+/// How the CPU runs a program, where there is a choice.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluatorReport {
+    /// The first of the terms that share the kernel, and what the program computes.
+    pub program: String,
+    pub instances: u32,
+    pub evaluator: Evaluator,
+    /// Why it is this one.
+    pub reason: String,
+    /// What the tuning table calls the program.
+    pub key: String,
+}
+
+impl EvaluatorReport {
+    /// Of the programs that steps run for a batch, its product included or not.
+    pub fn of(device: &Device, batch: &Batch, product: bool) -> Vec<Self> {
+        let TermKernels { linearize, energy, change, gradient, diagonal, .. } = batch.kernels;
+        let programs = [("linearize", linearize), ("energy", energy), ("change", change), ("gradient", gradient), ("diagonal", diagonal)];
+        let product = product.then_some(("product", batch.product.kernel));
+        let of = |(name, kernel): (&str, KernelId)| {
+            // Chunks are of one length, but for the last.
+            let instances = batch.chunks.first()?.count;
+            let Evaluation { key, evaluator, why } = device.evaluation(kernel, instances)?;
+            Some(Self { program: format!("{}: {name}", batch.name), instances, evaluator, reason: why, key })
+        };
+        programs.into_iter().chain(product).filter_map(of).collect()
+    }
+}
+
 /// The account of a whole solve. Not converging is a report, never an error.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -125,6 +156,8 @@ pub struct Report {
     pub gauge: Vec<Freedom>,
     /// How the products of each batch are computed by `"pcg"`.
     pub products: Vec<ProductReport>,
+    /// How programs are run, where the CPU has a choice.
+    pub evaluators: Vec<EvaluatorReport>,
     /// What the device did since the solver was made.
     pub counters: Counters,
     /// Dispatches that found the linear system solved already; of steps whose numbers came back, since the solver was made.

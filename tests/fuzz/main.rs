@@ -21,6 +21,7 @@ const PROGRAMS_ON_WEBGPU: u64 = 300;
 const PROGRAMS_IN_DOUBLES: u64 = 40;
 #[cfg(feature = "cuda")]
 const PROGRAMS_ON_HOST: u64 = 60;
+const PROGRAMS_AS_MODULES: u64 = 1_500;
 const HOSTILE_TAPES: u64 = 25_000;
 
 #[test]
@@ -44,6 +45,14 @@ fn the_cpu_is_within_error_bounds() {
         let share = Campaign::new(1 << 32, Stop::After(PROGRAMS_IN_F32)).cpu(precision);
         assert!(share.known > 3 * share.unknown, "{precision:?}: too little is known: {share:?}");
         assert!(share.flagged > PROGRAMS_IN_F32 / 60, "{precision:?}: too little was not defined: {share:?}");
+    }
+}
+
+#[test]
+fn modules_give_the_interpreters_bits() {
+    for precision in [Precision::F64, Precision::F32] {
+        let compared = Campaign::new(5 << 32, Stop::After(PROGRAMS_AS_MODULES)).modules(precision);
+        assert!(compared > 500 * PROGRAMS_AS_MODULES, "{precision:?}: too little was compared: {compared}");
     }
 }
 
@@ -93,6 +102,8 @@ fn campaign() {
     println!("programs of residuals: {:?}", part(5, 0.1).residuals());
     println!("on the CPU, f64: {:?}", part(1, 0.1).cpu(Precision::F64));
     println!("on the CPU, f32: {:?}", part(2, 0.1).cpu(Precision::F32));
-    println!("on WebGPU: {:?}", part(3, 0.2).webgpu());
+    println!("as WebAssembly, f64: {:?}", part(6, 0.05).modules(Precision::F64));
+    println!("as WebAssembly, f32: {:?}", part(7, 0.05).modules(Precision::F32));
+    println!("on WebGPU: {:?}", part(3, 0.1).webgpu());
     println!("hostile tapes: {:?}", part(4, 0.1).hostile());
 }

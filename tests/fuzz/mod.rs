@@ -17,6 +17,9 @@ mod geometry;
 mod host;
 mod hostile;
 mod meaning;
+mod modules;
+#[path = "../support/modules.rs"]
+mod modules_support;
 mod programs;
 pub mod run;
 mod shrink;

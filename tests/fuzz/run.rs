@@ -5,6 +5,7 @@ use super::check::{Counts, Effort, Outcome, check};
 use super::engine::{self, Term};
 use super::generate::{Sample, sample};
 use super::hostile::{Tally, attack};
+use super::modules;
 use super::programs;
 use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
@@ -136,6 +137,20 @@ impl Campaign {
             }
         }
         share
+    }
+
+    /// Programs as WebAssembly; how many numbers were compared.
+    pub fn modules(&mut self, precision: Precision) -> u64 {
+        let mut compared = 0;
+        while let Some(seed) = self.seed("as WebAssembly") {
+            let sample = sample(&mut Random::new(seed), 8, 12);
+            let one = |traced: &Traced, points: &[Point]| outcome(|| modules::check(traced, points, precision));
+            match one(&sample.traced, &sample.points) {
+                Ok(more) => compared += more,
+                Err(message) => fail(seed, sample, message.unwrap_or_default(), |traced, points| one(traced, points).err().flatten()),
+            }
+        }
+        compared
     }
 
     pub fn webgpu(&mut self) -> Share {

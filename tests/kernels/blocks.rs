@@ -102,7 +102,7 @@ fn every_operation() -> Program {
 }
 
 /// A case of [`every_operation`], with operands of every kind and size.
-fn of_every_operation(count: u32) -> Case {
+pub fn of_every_operation(count: u32) -> Case {
     let program = every_operation();
     let mut random = Random(13);
     let out = program.stores.len() as u32 * count;

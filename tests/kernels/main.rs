@@ -1,5 +1,5 @@
-//! Generated kernels: the block interpreter against a scalar one with running error bounds, and WGSL against naga and
-//! golden files.
+//! Generated kernels: the block interpreter against a scalar one with running error bounds, WebAssembly against the block
+//! interpreter, and WGSL against naga and golden files.
 
 mod accuracy;
 mod accuracy_edges;
@@ -8,6 +8,9 @@ mod bounds;
 mod build;
 mod double_double;
 mod golden;
+mod modules;
+#[path = "../support/modules.rs"]
+mod modules_support;
 mod play;
 mod random;
 mod reference;

@@ -92,7 +92,7 @@ fn a_table_for_other_kernels_changes_nothing() {
     model.term(Kinds::Rigid, 6, &mut random);
     let p = model.direction(&mut random);
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
-    let other = Tuning { products: [("0000000000000000/5".to_string(), Schedule::Recompute)].into() };
+    let other = Tuning { products: [("0000000000000000/5".to_string(), Schedule::Recompute)].into(), ..Tuning::default() };
     let chosen = model.product(&mut device, Tuning::default(), &p);
     assert_eq!(chosen.schedules, [Schedule::OwnerComputes], "on a CPU, J is read once and not computed anew");
     let again = model.product(&mut device, other, &p);

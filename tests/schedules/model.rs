@@ -326,7 +326,7 @@ impl Model {
 }
 
 pub fn always(schedule: Schedule) -> Tuning {
-    Tuning { products: [(Tuning::ANY.to_string(), schedule)].into() }
+    Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() }
 }
 
 /// A number that f32 has exactly.

@@ -99,7 +99,7 @@ export interface Engine extends Disposable, TensorEngine {
   stats(): Stats;
   /**
    * Measures in which schedules the products of a problem (or of all problems of this engine) are computed fastest on this
-   * device, puts that in its tuning table, and gives the table. It takes a moment, and compiles kernels; values stay as they
+   * device, and on the CPU in WebAssembly what runs its programs fastest, puts that in its tuning table, and gives the table. It takes a moment, and compiles kernels; values stay as they
    * are. A clock decides here and in {@link measureTensors}, nowhere else: store the table and give it back with {@link setTuning} or
    * `init({ tuning })` to have the same choices, and the same bits, again.
    */
@@ -256,8 +256,8 @@ export class EngineOf implements Engine {
   }
 
   setTuning(table: Tuning): void {
-    const { keys, schedules } = checkedTuning(table);
-    this.#tasks.call((native) => native.setTuning(keys, schedules));
+    const { keys, choices } = checkedTuning(table);
+    this.#tasks.call((native) => native.setTuning(keys, choices));
   }
 
   async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {

@@ -28,7 +28,7 @@ export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Re
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Points } from "./points.js";
 export type { Problem, Residual } from "./problem.js";
-export type { Counters, Feasibility, Freedom, Iteration, Offender, ProductReport, Report, Termination } from "./report.js";
+export type { Counters, Feasibility, Freedom, Iteration, Offender, EvaluatorReport, ProductReport, Report, Termination } from "./report.js";
 export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
@@ -46,7 +46,7 @@ export type { TensorModel, TensorRates } from "./tensor/model.js";
 export type { TensorRouting, TensorSettings } from "./tensor/routing.js";
 export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";
 export type { DType, HalfTensor, Kept, RowNumbers, Storage, Tensor, ValuesOf } from "./tensor/tensor.js";
-export type { Schedule, Tuning } from "./tuning.js";
+export type { Evaluator, Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";
 export type { WasmSource } from "./wasm.js";

@@ -103,8 +103,8 @@ async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: (
   try {
     const native = await work();
     if (tuning) {
-      const { keys, schedules } = checkedTuning(tuning);
-      native.setTuning(keys, schedules);
+      const { keys, choices } = checkedTuning(tuning);
+      native.setTuning(keys, choices);
     }
     return new EngineOf(native, panic, origin);
   } catch (thrown) {

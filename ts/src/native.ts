@@ -34,7 +34,7 @@ export interface NativeReport {
   readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
   readonly feasibility?: NativeFeasibility; readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
-  readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly idleDispatches: number;
+  readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly evaluators: readonly NativeEvaluator[]; readonly idleDispatches: number;
   readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
   readonly preconditioner?: string; readonly preconditionerReason?: string; readonly factorizations?: number;
   readonly counters: NativeCounters;
@@ -50,6 +50,9 @@ export type NativeFreedom =
 
 /** How a batch's products are computed. */
 export interface NativeProduct { readonly term: string; readonly instances: number; readonly schedule: string; readonly reason: string; readonly key: string }
+
+/** What runs a program. */
+export interface NativeEvaluator { readonly program: string; readonly instances: number; readonly evaluator: string; readonly reason: string; readonly key: string }
 
 export interface NativeCounters {
   readonly submissions: number; readonly dispatches: number; readonly rounds: number; readonly roundDispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;
@@ -191,11 +194,11 @@ export interface NativeEngine {
   /** The statistics of a term's kernels. For benchmarks and tests. */
   describeTerm(problem: number, term: number): NativeDescription;
   stats(): NativeStats;
-  /** A task: measures the products of a problem in every schedule, and puts the fastest in the tuning table. */
+  /** A task: measures the products of a problem in every schedule and its programs by every evaluator, and puts the fastest in the tuning table. */
   tune(problem: number): number;
-  /** The tuning table: keys, and after all of these their schedules. */
+  /** The tuning table: keys, and after all of these their schedules and evaluators. */
   tuning(): string[];
-  setTuning(keys: string[], schedules: string[]): void;
+  setTuning(keys: string[], choices: string[]): void;
 
   /** A solver is a task: resume it until `done`. Error `busy` while another task of the problem runs. */
   solver(problem: number, options: NativeOptions): number;

@@ -1,6 +1,6 @@
 /** Reports: what a solve says of itself, in Ceres' words. */
 import type { NativeCounters, NativeFreedom, NativeIteration, NativeOffender, NativeReport } from "./native.js";
-import type { Schedule } from "./tuning.js";
+import type { Evaluator, Schedule } from "./tuning.js";
 
 /** One step of a solve, accepted or not. */
 export interface Iteration {
@@ -58,6 +58,18 @@ export interface ProductReport {
   readonly key: string;
 }
 
+/** What runs a program of a term on the CPU, where there is a choice. */
+export interface EvaluatorReport {
+  /** The first of the terms that share it, and what it computes: `"arap: linearize"`. */
+  readonly program: string;
+  readonly instances: number;
+  readonly evaluator: Evaluator;
+  /** Why it is this one; of what can't be compiled, why not. */
+  readonly reason: string;
+  /** What tuning tables call the program. */
+  readonly key: string;
+}
+
 /** How well a problem with constraints is solved. */
 export interface Feasibility {
   /** The largest |c| of equalities; of inequalities the largest |min(−c, λ/(μw))|, which is 0 where c or λ is 0 and the other as it must be. */
@@ -94,6 +106,8 @@ export interface Report {
   /** What nothing holds. */
   readonly gauge: readonly Freedom[];
   readonly products: readonly ProductReport[];
+  /** What runs the terms' programs, where the engine is WebAssembly on the CPU; else empty. */
+  readonly evaluators: readonly EvaluatorReport[];
   /** Tracing, differentiating and structure of the terms; compiling kernels; solving. */
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
@@ -134,6 +148,7 @@ export class SolveReport implements Report {
   readonly firstNonFinite?: Offender;
   readonly gauge: readonly Freedom[];
   readonly products: readonly ProductReport[];
+  readonly evaluators: readonly EvaluatorReport[];
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
@@ -160,6 +175,7 @@ export class SolveReport implements Report {
     if (native.firstNonFinite) this.firstNonFinite = native.firstNonFinite;
     this.gauge = native.gauge;
     this.products = native.products as readonly ProductReport[];
+    this.evaluators = native.evaluators as readonly EvaluatorReport[];
     this.time = { traceMs, compileMs: native.compileMs, solveMs: native.solveMs };
     this.backend = native.backend;
     this.precision = native.precision;
@@ -216,7 +232,18 @@ export class SolveReport implements Report {
       : `Gauge: no residual changes when all of "${free.variable}" moves along ${free.components.map((k) => `component ${k}`).join(", ")}; damping holds it`));
     const preconditioner = this.preconditioner !== undefined ? [`Preconditioner: ${this.preconditioner} (${this.preconditionerReason}${this.factorizations !== undefined ? `; ${this.factorizations} factors were made` : ""})`] : [];
     const products = this.products.map(({ term, schedule, reason }) => `Products: "${term}" ${schedule} (${reason})`);
-    return [...undefinedAt, ...gauge, ...preconditioner, ...products.slice(0, MOST_PRODUCTS)];
+    return [...undefinedAt, ...gauge, ...preconditioner, ...products.slice(0, MOST_PRODUCTS), ...this.#programs()];
+  }
+
+  /** How many programs each evaluator runs, and why some can't be compiled. */
+  #programs(): string[] {
+    if (this.evaluators.length === 0) return [];
+    const reasons = new Map<string, number>();
+    for (const { evaluator, reason } of this.evaluators) {
+      const why = `${evaluator} (${reason})`;
+      reasons.set(why, (reasons.get(why) ?? 0) + 1);
+    }
+    return [`Programs: ${[...reasons].map(([why, count]) => `${count} ${why}`).slice(0, MOST_PRODUCTS).join(", ")}`];
   }
 
   toJSON(): object {

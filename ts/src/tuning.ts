@@ -1,4 +1,4 @@
-/** Tuning tables: which schedule products are computed in, where that was measured. */
+/** Tuning tables: which schedule products are computed in and what runs programs, where that was measured. */
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeEngine } from "./native.js";
@@ -13,6 +13,16 @@ import type { NativeEngine } from "./native.js";
  */
 export type Schedule = "two-pass" | "recompute" | "owner-computes" | "owner-recomputes";
 
+/**
+ * What runs a term's programs on the CPU, with the same bits either way:
+ * - `"interpreted"`: the block interpreter, which goes through a program step by step, 64 instances at a time.
+ * - `"compiled"`: WebAssembly that is written of the program and that the browser (or Node) compiles in the background; the
+ *   interpreter goes on until that is done.
+ */
+export type Evaluator = "interpreted" | "compiled";
+
+const EVALUATORS: readonly string[] = ["interpreted", "compiled"] satisfies Evaluator[];
+
 const SCHEDULES: readonly string[] = ["two-pass", "recompute", "owner-computes", "owner-recomputes"] satisfies Schedule[];
 
 /**
@@ -25,27 +35,39 @@ export interface Tuning {
    * instances reach. `"*"` stands for all that are not named.
    */
   readonly products: { readonly [key: string]: Schedule };
+  /**
+   * Evaluators by program, as reports call it (`report.evaluators[].key`), on a CPU that has both: the engine in WebAssembly.
+   * `"*"` stands for all that are not named. Programs that are in no table are compiled from 256 instances on.
+   */
+  readonly evaluators?: { readonly [key: string]: Evaluator };
 }
 
 /** @internal */
 export function tuningOf(native: NativeEngine): Tuning {
   const all = native.tuning(), count = all.length / 2;
-  return { products: Object.fromEntries(all.slice(0, count).map((key, k) => [key, all[count + k] as Schedule])) };
+  const pairs = all.slice(0, count).map((key, k): [string, string] => [key, all[count + k] as string]);
+  const [products, evaluators] = [SCHEDULES, EVALUATORS].map((names) => pairs.filter(([, name]) => names.includes(name)));
+  return {
+    products: Object.fromEntries(products!) as Tuning["products"],
+    ...(evaluators!.length > 0 && { evaluators: Object.fromEntries(evaluators!) as NonNullable<Tuning["evaluators"]> }),
+  };
 }
 
-/** A table that may come from anywhere, as keys and schedules. @internal */
-export function checkedTuning(table: Tuning): { keys: string[]; schedules: string[] } {
+/** A table that may come from anywhere, as keys and the names of schedules and evaluators. @internal */
+export function checkedTuning(table: Tuning): { keys: string[]; choices: string[] } {
   mustBeObject(table, "tuning table: it");
-  const unknown = Object.keys(table).find((key) => key !== "products");
-  if (unknown !== undefined) throw new LeastwiseError("invalid-option", `tuning table: it has no "${unknown}", only products`);
-  const { products } = table as { products: unknown };
-  mustBeObject(products, "tuning table: products");
-  const keys = Object.keys(products as object);
-  const schedules = keys.map((key) => {
-    const schedule = (products as { [key: string]: unknown })[key];
-    if (typeof schedule === "string" && SCHEDULES.includes(schedule)) return schedule;
-    const what = typeof schedule === "string" ? `"${schedule}"` : describe(schedule);
-    throw new LeastwiseError("invalid-option", `tuning table: products["${key}"] is ${what}, which is not one of "${SCHEDULES.join("\", \"")}"`);
+  const unknown = Object.keys(table).find((key) => key !== "products" && key !== "evaluators");
+  if (unknown !== undefined) throw new LeastwiseError("invalid-option", `tuning table: it has no "${unknown}", only products and evaluators`);
+  const { products, evaluators } = table as { products: unknown; evaluators?: unknown };
+  const pairs = [...chosen("products", products, SCHEDULES), ...(evaluators === undefined ? [] : chosen("evaluators", evaluators, EVALUATORS))];
+  return { keys: pairs.map(([key]) => key), choices: pairs.map(([, choice]) => choice) };
+}
+
+function chosen(part: string, choices: unknown, names: readonly string[]): [string, string][] {
+  mustBeObject(choices, `tuning table: ${part}`);
+  return Object.entries(choices as { [key: string]: unknown }).map(([key, choice]) => {
+    if (typeof choice === "string" && names.includes(choice)) return [key, choice];
+    const what = typeof choice === "string" ? `"${choice}"` : describe(choice);
+    throw new LeastwiseError("invalid-option", `tuning table: ${part}["${key}"] is ${what}, which is not one of "${names.join("\", \"")}"`);
   });
-  return { keys, schedules };
 }

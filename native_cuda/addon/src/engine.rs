@@ -192,8 +192,8 @@ impl Engine {
     }
 
     #[napi]
-    pub fn set_tuning(&self, env: &Env, keys: Vec<String>, schedules: Vec<String>) -> Result<()> {
-        self.call(env, |session| session.set_tuning(Tuning::of_names(keys, &schedules)?))
+    pub fn set_tuning(&self, env: &Env, keys: Vec<String>, choices: Vec<String>) -> Result<()> {
+        self.call(env, |session| session.set_tuning(Tuning::of_names(keys, &choices)?))
     }
 
     #[napi]

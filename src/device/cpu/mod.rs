@@ -4,6 +4,7 @@
 //! and go on later with the same bits. Work is spread over all cores (in a browser: where the module has threads), with the same bits too.
 
 mod bindings;
+mod evaluators;
 mod play;
 #[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
 pub(crate) mod pool;
@@ -11,6 +12,7 @@ pub(crate) mod threads;
 pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
+pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators};
 pub use play::Play;
 pub use threads::Pieces;
 
@@ -37,12 +39,13 @@ pub struct CpuDevice {
     limits: Limits,
     buffers: Vec<Option<RefCell<Storage>>>,
     kernels: Box<Kernels>,
+    evaluators: Box<Evaluators>,
     counters: Counters,
 }
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), counters: Counters::default() }
+        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Box::default(), counters: Counters::default() }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
@@ -55,6 +58,12 @@ impl CpuDevice {
             offset_alignment: 64,
             elements_per_lane: 8,
         }
+    }
+
+    /// Forgets buffers and kernels at once, not when a garbage collector comes by.
+    pub fn dispose(&mut self) {
+        (0..self.buffers.len() as u32).for_each(|buffer| self.free(BufferId(buffer)));
+        *self.kernels = Kernels::default();
     }
 
     pub fn precision(&self) -> Precision {

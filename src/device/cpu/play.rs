@@ -3,7 +3,7 @@
 use super::super::recording::singles;
 use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recording, Slice, binding};
 use super::bindings::Slot;
-use super::{Bindings, Body, CpuDevice, DeviceError, Storage, Work};
+use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Storage, Work};
 use crate::clock::now_ms;
 use crate::kernel::block::threads;
 use crate::real::Real;
@@ -191,13 +191,14 @@ impl CpuDevice {
             Body::Fused(program) => program.is_heavy(),
             Body::Program(_) | Body::Tiles(_) => false,
         };
+        let evaluator = self.evaluator(&kernel.cpu, dispatch);
         while play.group < groups {
             let begun_ms = now_ms();
             let end = play.group.saturating_add(step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
-                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(), &work, dispatch, &access)?,
-                super::Precision::F32x2 | super::Precision::F64 => self.run::<f64>(&kernel.body_f64(), &work, dispatch, &access)?,
+                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(evaluator), &work, dispatch, &access)?,
+                super::Precision::F32x2 | super::Precision::F64 => self.run::<f64>(&kernel.body_f64(evaluator), &work, dispatch, &access)?,
             }
             play.group = end;
             if end == groups {
@@ -260,20 +261,20 @@ impl CpuDevice {
 }
 
 impl super::KernelSource {
-    fn body_f32(&self) -> impl Fn(&Work, Bindings<f32>) {
-        |work, bindings| match &self.cpu {
+    fn body_f32(&self, evaluator: Evaluator) -> impl Fn(&Work, Bindings<f32>) {
+        move |work, bindings| match &self.cpu {
             Body::Twin(twin) => (twin.f32)(work, bindings),
-            Body::Program(program) => program.run(work, bindings),
-            Body::Tiles(program) => program.run(work, bindings),
+            Body::Program(program) => program.run(work, bindings, evaluator),
+            Body::Tiles(program) => program.run(work, bindings, evaluator),
             Body::Fused(program) => program.run(work, bindings),
         }
     }
 
-    fn body_f64(&self) -> impl Fn(&Work, Bindings<f64>) {
-        |work, bindings| match &self.cpu {
+    fn body_f64(&self, evaluator: Evaluator) -> impl Fn(&Work, Bindings<f64>) {
+        move |work, bindings| match &self.cpu {
             Body::Twin(twin) => (twin.f64)(work, bindings),
-            Body::Program(program) => program.run(work, bindings),
-            Body::Tiles(program) => program.run(work, bindings),
+            Body::Program(program) => program.run(work, bindings, evaluator),
+            Body::Tiles(program) => program.run(work, bindings, evaluator),
             Body::Fused(program) => program.run(work, bindings),
         }
     }

@@ -81,7 +81,7 @@ pub enum Step<P = Place> {
 }
 
 impl<P: Copy> Step<P> {
-    fn operands(&self) -> impl Iterator<Item = P> {
+    pub fn operands(&self) -> impl Iterator<Item = P> {
         let operands = match *self {
             Self::Gather { .. } | Self::CopyJacobian { .. } => [None; 3],
             Self::Unary { operand, .. } | Self::SinCos { operand, .. } => [Some(operand), None, None],
@@ -92,7 +92,7 @@ impl<P: Copy> Step<P> {
         operands.into_iter().flatten()
     }
 
-    fn outputs(&self) -> impl Iterator<Item = P> {
+    pub fn outputs(&self) -> impl Iterator<Item = P> {
         let outputs = match *self {
             Self::SinCos { sin, cos, .. } => [Some(sin), Some(cos)],
             Self::Store { .. } => [None; 2],
@@ -164,7 +164,7 @@ fn live(program: &Program) -> Vec<bool> {
 
 /// Whether the program both reads and writes the Jacobian's slot. Then its columns are copied before anything is
 /// stored.
-fn in_place(program: &Program) -> bool {
+pub fn in_place(program: &Program) -> bool {
     let loads = program.instructions.iter().any(|i| matches!(i, Instruction::Load(Load::Jacobian(_))));
     loads && program.stores.iter().any(|(store, _)| matches!(store, Store::Jacobian(_)))
 }
@@ -183,18 +183,18 @@ fn trigonometry(program: &Program, live: &[bool]) -> Vec<[Option<Value>; 2]> {
 }
 
 /// Steps over values, in the order in which they will run.
-struct Schedule<'a> {
+pub struct Schedule<'a> {
     program: &'a Program,
-    steps: Vec<Step<Value>>,
+    pub steps: Vec<Step<Value>>,
     /// Values that exist already, or that need no step (uniforms and views).
     done: Vec<bool>,
     /// The targets of each value.
     stores: Vec<Vec<u32>>,
-    targets: Vec<Store>,
+    pub targets: Vec<Store>,
 }
 
 impl<'a> Schedule<'a> {
-    fn new(program: &'a Program) -> Self {
+    pub fn new(program: &'a Program) -> Self {
         let live = live(program);
         let stores = vec![Vec::new(); program.instructions.len()];
         let mut schedule = Self { program, steps: Vec::new(), done: vec![false; live.len()], stores, targets: Vec::new() };
@@ -289,7 +289,7 @@ impl<'a> Schedule<'a> {
     }
 }
 
-fn uniform(instruction: Instruction) -> Option<Uniform> {
+pub fn uniform(instruction: Instruction) -> Option<Uniform> {
     match instruction {
         Instruction::Const(value) => Some(Uniform::Const(value)),
         Instruction::Load(Load::Shared(k)) => Some(Uniform::Shared(k)),
@@ -297,7 +297,7 @@ fn uniform(instruction: Instruction) -> Option<Uniform> {
     }
 }
 
-fn view(instruction: Instruction) -> Option<View> {
+pub fn view(instruction: Instruction) -> Option<View> {
     match instruction {
         Instruction::Load(Load::Data(k)) => Some(View::Data(k)),
         Instruction::Load(Load::Jacobian(k)) => Some(View::Jacobian(k)),

@@ -27,18 +27,28 @@ mod power;
 mod tiles;
 mod trig;
 
+pub use allocate::View;
+pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
 pub(crate) use exponential::{exp, exp_single};
 pub use fused::{FusedProgram, PRODUCT_ROWS};
 pub use instructions::{Instructions, Task};
+pub use lanes::{LANES, Lanes};
+pub(super) use operations::{binary, unary};
 pub use parts::threads;
 pub use tiles::TileProgram;
+pub(super) use trig::sin_cos;
+#[cfg(target_arch = "wasm32")]
+pub(super) use {interpreter::Inputs, parts::Part};
 
 use super::{Address, Program, Store};
 use crate::device::binding::*;
-use crate::device::cpu::{Bindings, Work};
+use crate::device::cpu::{Bindings, Evaluator, Work};
+#[cfg(target_arch = "wasm32")]
+use crate::kernel::wasm::Linked;
 use crate::real::Real;
-use allocate::{Allocation, View};
-use interpreter::{Bound, Inputs};
+use interpreter::Bound;
+#[cfg(not(target_arch = "wasm32"))]
+use {interpreter::Inputs, parts::Part};
 
 /// A program with registers assigned.
 pub struct BlockProgram {
@@ -48,6 +58,10 @@ pub struct BlockProgram {
     guard: Option<u32>,
     allocation: Allocation,
     instructions: Instructions,
+    #[cfg(target_arch = "wasm32")]
+    linked: Linked,
+    #[cfg(target_arch = "wasm32")]
+    key: u64,
 }
 
 impl BlockProgram {
@@ -63,16 +77,32 @@ impl BlockProgram {
             header: program.header as usize,
             shared: program.shared as usize,
             guard: program.guard,
+            #[cfg(target_arch = "wasm32")]
+            key: program.key(),
+            #[cfg(target_arch = "wasm32")]
+            linked: Linked::new(&program),
             addresses: program.addresses,
             instructions,
         }
+    }
+
+    /// By what tuning tables know it.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The modules that it may be run by instead.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn linked(&self) -> &Linked {
+        &self.linked
     }
 
     /// Computes the items of `work`.
     ///
     /// # Panics
     /// When an index leads out of its table: tables are validated before they come here.
-    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
+    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let items = work.items();
         if items.is_empty() || self.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;
@@ -87,7 +117,17 @@ impl BlockProgram {
         let inputs = self.inputs(&mut bindings, index, jacobian_in, count);
         let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
         let parts = parts::parts(columns, items, self.allocation.steps.len());
-        parts::run(parts, |part| self.instructions.run(Bound { program: self, inputs: &inputs, part }));
+        parts::run(parts, |part| self.compute(&inputs, part, evaluator));
+    }
+
+    /// Computes a part, by the interpreter where there is nothing else that can.
+    #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, unused_mut))]
+    fn compute<R: Real>(&self, inputs: &Inputs<R>, mut part: Part<R>, evaluator: Evaluator) {
+        #[cfg(target_arch = "wasm32")]
+        if evaluator == Evaluator::Compiled && self.linked.run(inputs, &mut part) {
+            return;
+        }
+        self.instructions.run(Bound { program: self, inputs, part });
     }
 
     /// What is read: columns of `count` items.

@@ -2,10 +2,9 @@
 //! are added up.
 
 use super::BlockProgram;
-use super::interpreter::Bound;
 use super::parts::{self, Part};
 use crate::device::binding::*;
-use crate::device::cpu::{Bindings, Pieces, Work};
+use crate::device::cpu::{Bindings, Evaluator, Pieces, Work};
 use crate::kernel::{NEGATIVE, OwnSlot, OwnerProgram, Store};
 use crate::real::Real;
 use std::ops::Range;
@@ -42,8 +41,13 @@ impl TileProgram {
         }
     }
 
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn block(&self) -> &BlockProgram {
+        &self.block
+    }
+
     /// Computes the tiles of `work`, a workgroup each.
-    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
+    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let groups = work.groups.start as usize..work.groups.end as usize;
         if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;
@@ -86,7 +90,7 @@ impl TileProgram {
             let targets = self.block.allocation.targets.iter().map(target);
             let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
             let part = Part { items: rows.items.clone(), targets };
-            self.block.instructions.run(Bound { program: &self.block, inputs: &inputs, part });
+            self.block.compute(&inputs, part, evaluator);
             for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing.max(1)).enumerate() {
                 values.iter_mut().enumerate().for_each(|(column, value)| *value = tile[column * length + instance]);
             }

@@ -3,7 +3,7 @@
 use super::super::linear::Linear;
 use super::super::linear::host::Host;
 use super::super::offender::Offenders;
-use super::super::{ProductReport, Report, Termination, state};
+use super::super::{EvaluatorReport, ProductReport, Report, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
 use crate::device::{Command, Counters, Device, Recording};
@@ -76,6 +76,7 @@ impl Solver {
             factorizations: self.host.as_ref().and_then(Host::factorizations),
             gauge: problem.freedoms(),
             products: self.products(problem),
+            evaluators: self.evaluators(device, problem),
             counters: self.counters(device),
         }
     }
@@ -84,6 +85,12 @@ impl Solver {
     fn products(&self, problem: &Problem) -> Vec<ProductReport> {
         let batches = problem.enabled_batches().filter(|_| self.choice.linear == Linear::Pcg);
         batches.map(ProductReport::of).collect()
+    }
+
+    /// How programs are run, where there is a choice.
+    fn evaluators(&self, device: &Device, problem: &Problem) -> Vec<EvaluatorReport> {
+        let product = self.choice.linear == Linear::Pcg;
+        problem.enabled_batches().flat_map(|batch| EvaluatorReport::of(device, batch, product)).collect()
     }
 
     /// What the device did since the solver was made; the systems that came back to be solved are counted apart.

@@ -1,0 +1,216 @@
+//! Modules in the engine that wrote them: the browser compiles them in the background, and the engine's own table of
+//! functions gets what comes of it.
+//!
+//! Until then, and where it is refused (a page whose content policy lacks `'wasm-unsafe-eval'` and that got the engine's own
+//! module compiled from elsewhere), the block interpreter goes on: nobody waits, and the bits are the same.
+
+use super::phases::SIN_COS;
+use super::{Frame, Module, Span, apply};
+use crate::device::{Precision, Signal};
+use crate::kernel::Program;
+use crate::kernel::block::{Inputs, Lanes, Part};
+use crate::real::Real;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+
+#[wasm_bindgen]
+extern "C" {
+    /// Compiles a copy of the bytes. Catches: an exception must not unwind through Rust.
+    #[wasm_bindgen(catch, js_namespace = WebAssembly, js_name = instantiate)]
+    fn instantiate(bytes: &[u8], imports: &JsValue) -> Result<js_sys::Promise, JsValue>;
+}
+
+type Function = extern "C" fn(*const u32, u32) -> u32;
+
+/// A place in the table, given back when nobody calls it any more.
+struct Place(u32);
+
+thread_local! {
+    /// Places that were given back.
+    static FREE: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+fn functions() -> js_sys::WebAssembly::Table {
+    wasm_bindgen::function_table().unchecked_into()
+}
+
+impl Place {
+    fn new(function: &js_sys::Function) -> Result<Self, JsValue> {
+        let free = FREE.with_borrow_mut(Vec::pop);
+        let place = Self(free.map_or_else(|| functions().grow(1), Ok)?);
+        functions().set(place.0, function)?;
+        Ok(place)
+    }
+
+    fn function(&self) -> Function {
+        // SAFETY: on this target a function's address is its place in the table, and what is there has this type: `write`
+        // says so, and the call would trap if it were another one.
+        unsafe { std::mem::transmute::<usize, Function>(self.0 as usize) }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is called nowhere may stay in a table that can't be written.
+        let _ = functions().set_raw(self.0, &JsValue::NULL);
+        FREE.with_borrow_mut(|free| free.push(self.0));
+    }
+}
+
+/// A module that can be called.
+struct Ready {
+    module: Module,
+    place: Place,
+}
+
+#[derive(Clone, Default)]
+enum State {
+    #[default]
+    Unwanted,
+    Compiling(Signal),
+    Ready(Arc<Ready>),
+    Refused(String),
+}
+
+/// The modules of a program, one a precision.
+pub struct Linked {
+    program: Program,
+    states: [Arc<Mutex<State>>; 2],
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Linked {
+    /// Nothing is compiled before it is to run.
+    pub fn new(program: &Program) -> Self {
+        Self { program: program.clone(), states: Default::default() }
+    }
+
+    fn state(&self, precision: Precision) -> &Arc<Mutex<State>> {
+        &self.states[usize::from(precision == Precision::F64)]
+    }
+
+    /// Why there is no module and will be none.
+    pub fn refused(&self, precision: Precision) -> Option<String> {
+        match &*lock(self.state(precision)) {
+            State::Refused(why) => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    /// What to wait for, if the module is being compiled.
+    pub fn compiling(&self, precision: Precision) -> Option<Signal> {
+        match &*lock(self.state(precision)) {
+            State::Compiling(signal) => Some(signal.clone()),
+            _ => None,
+        }
+    }
+
+    /// Computes a part; false where it is left to the interpreter.
+    pub fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
+        let precision = if size_of::<R>() == size_of::<f64>() { Precision::F64 } else { Precision::F32 };
+        let state = lock(self.state(precision)).clone();
+        match state {
+            State::Ready(ready) => ready.run(inputs, part),
+            State::Unwanted => {
+                self.compile(precision);
+                false
+            }
+            State::Compiling(_) | State::Refused(_) => false,
+        }
+    }
+
+    fn compile(&self, precision: Precision) {
+        let begun = Module::new(&self.program, precision).and_then(|mut module| {
+            let promise = begin(&module.bytes).map_err(|error| refusal(&error))?;
+            module.bytes = Vec::new();
+            Ok((module, promise))
+        });
+        let (module, promise) = match begun {
+            Ok(begun) => begun,
+            Err(why) => {
+                *lock(self.state(precision)) = State::Refused(why);
+                return;
+            }
+        };
+        let signal = Signal::default();
+        *lock(self.state(precision)) = State::Compiling(signal.clone());
+        let state = Arc::downgrade(self.state(precision));
+        spawn_local(async move {
+            let place = match JsFuture::from(promise).await {
+                Ok(instantiated) => exported(&instantiated).and_then(|function| Place::new(&function)),
+                Err(error) => Err(error),
+            };
+            // The program may be gone by now.
+            if let Some(state) = state.upgrade() {
+                *lock(&state) = match place {
+                    Ok(place) => State::Ready(Arc::new(Ready { module, place })),
+                    Err(error) => State::Refused(refusal(&error)),
+                };
+            }
+            signal.set();
+        });
+    }
+}
+
+fn begin(bytes: &[u8]) -> Result<js_sys::Promise, JsValue> {
+    let (imports, engine) = (js_sys::Object::new(), js_sys::Object::new());
+    js_sys::Reflect::set(&engine, &"memory".into(), &wasm_bindgen::memory())?;
+    js_sys::Reflect::set(&engine, &"functions".into(), &functions())?;
+    js_sys::Reflect::set(&imports, &"engine".into(), &engine)?;
+    instantiate(bytes, &imports)
+}
+
+fn exported(instantiated: &JsValue) -> Result<js_sys::Function, JsValue> {
+    let instance = js_sys::Reflect::get(instantiated, &"instance".into())?;
+    let exports = js_sys::Reflect::get(&instance, &"exports".into())?;
+    js_sys::Reflect::get(&exports, &"run".into())?.dyn_into()
+}
+
+fn refusal(error: &JsValue) -> String {
+    let text = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.to_string()));
+    format!("it can't be compiled here: {}", text.or_else(|| error.as_string()).unwrap_or_else(|| "WebAssembly.instantiate failed".into()))
+}
+
+impl Ready {
+    fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
+        let (first, items) = (part.items.start, part.items.len() as u32);
+        if items < self.module.least {
+            return false;
+        }
+        let span = |values: &[R]| Span { at: values.as_ptr() as u32, len: values.len() as u32 };
+        let mut scratch = vec![R::ZERO; self.module.scratch as usize / size_of::<R>()];
+        let indices: Vec<u32> = inputs.indices.iter().map(|column| column[first..].as_ptr() as u32).collect();
+        let views: Vec<u32> = inputs.views.iter().map(|column| column[first..].as_ptr() as u32).collect();
+        let targets: Vec<u32> = part.targets.iter_mut().map(|column| column.as_mut_ptr() as u32).collect();
+        let frame = Frame {
+            arena: span(inputs.arena),
+            vector: span(inputs.vector),
+            data: inputs.data.as_ptr() as u32,
+            bases: &inputs.bases,
+            indices: &indices,
+            views: &views,
+            targets: &targets,
+            scratch: scratch.as_mut_ptr() as u32,
+            functions: called::<R> as *const () as u32,
+        };
+        let Some(words) = frame.words(&self.module) else { return false };
+        // It reads `items` items of columns that are as long, compares indices with the tables' lengths, and writes to the
+        // targets, which nobody else has, and to the scratch.
+        self.place.function()(words.as_ptr(), items) == 0
+    }
+}
+
+/// What modules call.
+extern "C" fn called<R: Real>(function: u32, out: *mut Lanes<R>, second: *mut Lanes<R>, a: *const Lanes<R>, b: *const Lanes<R>) {
+    // SAFETY: all of them are slots of the scratch, which `Ready::run` holds; outputs are no operands (`phases`), and the
+    // second one is another slot than the first where there are two.
+    unsafe {
+        let second = if function == SIN_COS { Some(&mut *second) } else { None };
+        apply(function, &mut *out, second, [&*a, &*b]);
+    }
+}

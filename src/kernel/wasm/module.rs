@@ -1,0 +1,104 @@
+//! A module: what it reads and writes, and its bytes.
+//!
+//! Its one function `run(frame, items)` gives 0, or 1 where an index leads out of its table; nothing is read there. It
+//! computes `items` items, [`Module::least`] of them at least. The last vector (or strip) of lanes ends with the last item
+//! and so may begin among items that are computed already: they are computed again, to the same bits.
+
+use super::phases::{Phases, slot_bytes};
+use super::write::{Body, Writer};
+use crate::device::Precision;
+use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
+use crate::kernel::{Program, Store};
+use wasm_encoder::{
+    CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, MemoryType, RefType, TableType, TypeSection, ValType,
+};
+
+/// Steps at most: compilers take longer than linearly for one function.
+pub const MOST_STEPS: usize = 16_000;
+
+/// A gather's way into its table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Gather {
+    /// Whether it reads the vector, not the arena.
+    pub vector: bool,
+    pub address: u32,
+    pub column: u32,
+    pub stride: u32,
+    /// The last component that is read.
+    pub last: u32,
+}
+
+pub struct Module {
+    pub bytes: Vec<u8>,
+    /// Items that a call computes at least.
+    pub least: u32,
+    /// Bytes that a call may write for itself.
+    pub scratch: u32,
+    /// The columns that are read, and those that are written, as a frame has them.
+    pub views: Vec<View>,
+    pub targets: Vec<Store>,
+    pub(super) gathers: Vec<Gather>,
+    /// Columns of indices.
+    pub(super) columns: Vec<u32>,
+    /// Bytes of a real.
+    pub(super) real: u32,
+}
+
+impl Module {
+    /// The module of a program whose addresses are all used, or why there is none.
+    pub fn new(program: &Program, precision: Precision) -> Result<Self, String> {
+        if block::in_place(program) {
+            return Err("it writes columns that it reads".into());
+        }
+        let steps = Schedule::new(program).steps;
+        if steps.len() > MOST_STEPS {
+            return Err(format!("it has {} steps, and modules have {MOST_STEPS} at most", steps.len()));
+        }
+        let Allocation { views, targets, .. } = Allocation::new(program);
+        let mut gathers: Vec<Gather> = Vec::new();
+        for step in &steps {
+            let Step::Gather { source, address, component, .. } = *step else { continue };
+            let vector = source == Source::Vector;
+            match gathers.iter_mut().find(|gather| (gather.vector, gather.address) == (vector, address)) {
+                Some(known) => known.last = known.last.max(component),
+                None => {
+                    let crate::kernel::Address { column, stride, .. } = program.addresses[address as usize];
+                    gathers.push(Gather { vector, address, column, stride, last: component });
+                }
+            }
+        }
+        let mut columns: Vec<u32> = gathers.iter().map(|gather| gather.column).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let phases = Phases::new(program, &steps);
+        let real = precision.bytes() as u32;
+        let least = if phases.list.len() > 1 { LANES as u32 } else { 16 / real };
+        let scratch = phases.count * slot_bytes(real);
+        let mut module = Self { bytes: Vec::new(), least, scratch, views, targets, gathers, columns, real };
+        module.bytes = bytes(Writer::new(&module, program, &phases).body());
+        Ok(module)
+    }
+}
+
+/// The function, with what it imports: the engine's memory, and its table of functions.
+fn bytes(body: Body) -> Vec<u8> {
+    let mut types = TypeSection::new();
+    types.ty().function([ValType::I32; 2], [ValType::I32]);
+    types.ty().function([ValType::I32; 5], []);
+    let mut imports = ImportSection::new();
+    let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
+    imports.import("engine", "memory", memory);
+    let table = TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
+    imports.import("engine", "functions", table);
+    let mut functions = FunctionSection::new();
+    functions.function(0);
+    let mut exports = ExportSection::new();
+    exports.export("run", ExportKind::Func, 0);
+    let mut function = Function::new([(body.words, ValType::I32), (body.vectors, ValType::V128)]);
+    function.raw(body.code);
+    let mut code = CodeSection::new();
+    code.function(&function);
+    let mut module = wasm_encoder::Module::new();
+    module.section(&types).section(&imports).section(&functions).section(&exports).section(&code);
+    module.finish()
+}
