@@ -13,6 +13,7 @@ await entry(import.meta, async () => {
   const project = { tarball: await build(), packages: ["ml-kmeans", "skmeans", "webgpu"] };
   const sources = await scratchProject("bench", { ...project, sources: "benches" });
   await scratchProject("bench", { ...project, sources: "pkg_tests/problems" });
+  await scratchProject("bench", { ...project, sources: "pkg_tests/data" });
   await passThrough("bench", process.execPath, [join(sources, "run.mjs"), ...process.argv.slice(2)],
     { cwd: dirname(sources), env: gpuEnvironment() });
 });

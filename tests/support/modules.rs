@@ -41,7 +41,7 @@ const PAGE: u32 = 1 << 16;
 pub fn run(program: &Program, precision: Precision, buffers: &Buffers, items: Range<u32>) -> Ran {
     match precision {
         Precision::F32 => run_in::<f32>(program, precision, buffers, items),
-        Precision::F64 => run_in::<f64>(program, precision, buffers, items),
+        Precision::F32x2 | Precision::F64 => run_in::<f64>(program, precision, buffers, items),
     }
 }
 

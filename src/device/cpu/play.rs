@@ -198,7 +198,9 @@ impl CpuDevice {
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
                 super::Precision::F32 => self.run::<f32>(&kernel.body_f32(evaluator), &work, dispatch, &access)?,
-                super::Precision::F32x2 | super::Precision::F64 => self.run::<f64>(&kernel.body_f64(evaluator), &work, dispatch, &access)?,
+                super::Precision::F32x2 | super::Precision::F64 => {
+                    self.run::<f64>(&kernel.body_f64(evaluator), &work, dispatch, &access)?
+                }
             }
             play.group = end;
             if end == groups {
