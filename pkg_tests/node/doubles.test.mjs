@@ -46,10 +46,10 @@ for (const precision of ["f32x2", "mixed"]) {
   test(`precision "${precision}" keeps more digits than f32 has`, async (t) => {
     const lw = await open(t, { backend: "webgpu", precision });
     assert.equal(lw.precision, precision);
-    for (const name of ["Misra1a", "Thurber"]) {
-      const { report, found } = await fit(lw, name, 1);
+    for (const start of [0, 1]) {
+      const { report, found } = await fit(lw, "Misra1a", start);
       assert.equal(report.precision, precision);
-      assert.ok(found >= 8, `${name}: ${found} digits; ${report.reason}`);
+      assert.ok(found >= 8, `${found} digits; ${report.reason}`);
     }
   });
 }

@@ -2,7 +2,7 @@
 
 use crate::value::{Random, Value};
 use leastwise::device::{
-    Access, Command, Device, Dispatch, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Recording, Slice,
+    Access, Command, Device, Dispatch, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
     binding::{COUNT, INDEX, STATE},
     cpu::CpuDevice,
     wgpu::WgpuDevice,
@@ -207,6 +207,18 @@ impl Bench {
         let mut bench = Self::new("wgpu", known.unwrap_or_else(|| Device::Wgpu(Box::new(open()))));
         bench.asked = Some(limits);
         bench
+    }
+
+    /// A GPU in double-floats, with the kernels that there are for them.
+    pub fn doubles() -> Self {
+        let mut device =
+            WgpuDevice::open_blocking(Some(Limits::WEBGPU)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
+        pollster::block_on(device.check_doubles()).expect("a self-check");
+        device.set_reals(Reals::Double).expect("an adapter whose double-floats are exact");
+        let mut device = Device::Wgpu(Box::new(device));
+        let sources: Vec<_> = Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| kernel.source()).collect();
+        let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
+        Self { name: "wgpu in double-floats", device, kernels, asked: None }
     }
 
     /// The reference, its f32 form, and the GPU, all with the GPU's workgroups (a software adapter's are small).

@@ -25,6 +25,9 @@ const SIZES: [usize; 11] = [0, 1, 63, 64, 65, 255, 256, 257, 1000, 5003, 20_011]
 /// How far the f64 twin may be from plain formulas in f64.
 const REFERENCE_BOUND: f64 = 1e-12;
 
+/// How far kernels in double-floats may be from the f64 twins.
+const DOUBLES_BOUND: f64 = 1e-10;
+
 /// New in every run, unless it is given.
 pub fn seed() -> u64 {
     let given = std::env::var("LEASTWISE_TEST_SEED").ok().map(|seed| seed.parse().expect("LEASTWISE_TEST_SEED is a number"));
@@ -77,6 +80,30 @@ fn twins_agree_within_webgpus_limits() {
 #[test]
 fn twins_agree_within_small_limits() {
     agree(Limits::SMALL);
+}
+
+/// In sums of two f32s, as exactly as is promised of them.
+#[test]
+fn kernels_of_solvers_in_double_floats_agree_with_f64() {
+    let mut doubles = Bench::doubles();
+    let group_size = doubles.group_size();
+    let mut reference = Bench::cpu(Precision::F64, doubles.device.limits());
+    let mut worst: BTreeMap<&str, f64> = BTreeMap::new();
+    let seed = seed();
+    for kernel in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()) {
+        for size in [0, 1, 65, 257, 1000] {
+            let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
+            for case in cases(*kernel, size, group_size, &mut random) {
+                let what = format!("LEASTWISE_TEST_SEED={seed}, `{}`, {}, size {size}", kernel.name(), case.name);
+                let expected = reference.run(&case, false).0;
+                let error = judge(&case, &doubles.run(&case, false).0, Some(&expected)).unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert!(error <= DOUBLES_BOUND, "{what}: an error of {error:e}");
+                let entry = worst.entry(kernel.name()).or_insert(0.0);
+                *entry = entry.max(error);
+            }
+        }
+    }
+    println!("{worst:?}");
 }
 
 /// What a case's size is drawn from is new in every run: no draw may be more than small limits have room for.
