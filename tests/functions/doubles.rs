@@ -2,7 +2,7 @@
 //!
 //! `cargo test --test functions doubles -- --nocapture` prints how far off each is.
 
-use super::harness::{adapter_of_doubles, binary, play_in, unary};
+use super::harness::{adapter_of_doubles, binary, built_in, play_in, unary};
 use super::samples::{self, Random};
 use leastwise::device::{Device, Kind};
 use leastwise::kernel::{Binary, Unary};
@@ -100,5 +100,31 @@ fn functions_of_two_are_right_to_a_hundredth_of_the_promise() {
         let (left, right): (Vec<f64>, Vec<f64>) =
             pairs.into_iter().map(|(a, b)| (widened(a, &mut random), widened(b, &mut random))).unzip();
         check(&mut device, &format!("{operation:?}"), &binary(operation), &[left, right], |a| operation.apply(a[0], a[1]));
+    }
+}
+
+/// What compilers know at compile time they may compute as they like, as long as it is right.
+#[test]
+fn literals_are_as_good_as_operands() {
+    let mut device = adapter_of_doubles();
+    let mut random = Random::new(11);
+    let columns: [Vec<f64>; 3] = std::array::from_fn(|_| (0..1000).map(|_| widened(random.between(0.5, 2.0), &mut random)).collect());
+    type Exact = fn(f64, f64) -> f64;
+    let expressions: [(&str, Exact); 8] = [
+        ("real(4.0) / real(3.0)", |_, _| 4.0 / 3.0),
+        ("a * (real(4.0) / real(3.0))", |a, _| a * 4.0 / 3.0),
+        ("select(real(1.6), real(4.0) / real(3.0), a > 0.0) / b", |_, b| 4.0 / 3.0 / b),
+        ("select(real(1.6), real(4.0) / real(3.0), a < 0.0) / b", |_, b| 1.6 / b),
+        ("a / 3.0", |a, _| a / 3.0),
+        ("real(2.0) / b", |_, b| 2.0 / b),
+        ("a + 1.0 / 3.0", |a, _| a + 1.0 / 3.0),
+        ("sqrt(real(2.0)) * b", |_, b| 2f64.sqrt() * b),
+    ];
+    for (text, exact) in expressions {
+        let results = play_in(&mut device, Kind::Double, &built_in(text), &columns);
+        let (error, at, compared) = worst(&results, &columns[..2], |a| exact(a[0], a[1]));
+        println!("{text}: {error:.1} units of 2⁻⁴⁸ at {at:?}");
+        assert_eq!(compared, 1000);
+        assert!(error <= MOST, "{text} of {at:?} is off by {error} units");
     }
 }
