@@ -13,8 +13,11 @@ fn multiply(a: real, b: real) -> real {
     return a * b;
 }
 
-// What is left after a first quotient is divided again, twice: WGSL lets a quotient be off by 2.5 units.
-fn divide(a: real, b: real) -> real {
+// What is left after a first quotient is divided again, twice: WGSL lets a quotient be off by 2.5 units. Quotients of constants are wrong on an
+// NVIDIA driver (580) if it sees that they are constant: it must not.
+fn divide(dividend: real, divisor: real) -> real {
+    let a = opaque(dividend);
+    let b = opaque(divisor);
     let first = sealed(f32(a) / f32(b));
     let rest = a - b * real(first);
     let second = sealed(f32(rest) / f32(b));
@@ -24,7 +27,8 @@ fn divide(a: real, b: real) -> real {
 }
 
 // One step of Newton's method from the root in f32 (Karp & Markstein 1997).
-fn square_root(x: real) -> real {
+fn square_root(square: real) -> real {
+    let x = opaque(square);
     let root = sealed(sqrt(f32(x)));
     let rest = x - two_product(root, root);
     let y = quick_sum(root, sealed(f32(rest) / sealed(2.0 * root)));

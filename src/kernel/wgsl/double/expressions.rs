@@ -240,7 +240,8 @@ impl Writer<'_> {
             return Ok(value);
         }
         let plain = |of: Type| Ok(Value::new(format!("{name}({})", texts(&arguments)), of));
-        let of_reals = arguments.iter().any(|argument| argument.of == Type::Real);
+        let of_literals = !arguments.is_empty() && arguments.iter().all(|argument| argument.of == Type::Float);
+        let of_reals = of_literals || arguments.iter().any(|argument| argument.of == Type::Real);
         match name {
             // What is chosen between literals is a real: it may be no f32.
             "select" if of_reals || arguments[..2].iter().all(|argument| argument.of == Type::Float) => {
@@ -293,6 +294,10 @@ impl Writer<'_> {
             ("real", Some(Type::Unsigned)) => call("of_unsigned", Type::Real),
             ("real", Some(Type::Signed)) => call("of_signed", Type::Real),
             ("real", Some(Type::Bool)) => call("of_bool", Type::Real),
+            // It stays a literal, so that what is made of literals is computed here.
+            ("real", Some(Type::Float | Type::Integer)) if arguments[0].constant.is_some() => {
+                Value { constant: arguments[0].constant, ..Value::new(arguments[0].text.clone(), Type::Float) }
+            }
             // What an f32 was computed by may not be merged with what is done with it: a logarithm, say, is a product to drivers.
             ("real", Some(Type::Single)) if self.writes_out => {
                 let high = self.named(&sealed(&arguments[0].text));
