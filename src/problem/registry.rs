@@ -190,6 +190,12 @@ impl Registry {
         Ok((width, Some(manifold)))
     }
 
+    /// Knows the manifolds of another registry by their numbers there, for mirrors of problems that it has.
+    pub fn adopt_manifolds(&mut self, other: &Self) {
+        let known = self.manifolds.len();
+        self.manifolds.extend(other.manifolds.iter().skip(known).map(|(manifold, _)| (manifold.clone(), None)));
+    }
+
     /// The kernel that makes trial points on a manifold; a GPU begins to compile it.
     pub(super) fn retraction(&mut self, device: &mut Device, manifold: &Arc<Manifold>) -> Result<RetractionKernel, Error> {
         let (_, known) = &mut self.manifolds[manifold.number as usize - 1];

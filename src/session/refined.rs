@@ -75,6 +75,7 @@ impl Session {
             self.mixed = Some(SideDevice { device, registry: Registry::tuned(self.registry.tuning.clone()) });
         }
         let SideDevice { device, registry } = self.mixed.as_mut().ok_or(Error::Disposed("device"))?;
+        registry.adopt_manifolds(&self.registry);
         Ok((device, registry))
     }
 

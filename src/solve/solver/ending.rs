@@ -44,8 +44,12 @@ impl Solver {
         self.slack = 0.0;
     }
 
-    /// Whether its tolerances are looser than they would be in f64 because of this precision alone.
+    /// Whether it is to find few unknowns to all digits that arithmetic has, and its tolerances are looser than they would be in f64
+    /// because of this precision alone.
     pub fn is_loosened_by(&self, precision: Precision) -> bool {
+        if self.choice.linear != Linear::Dense {
+            return false;
+        }
         let [own, finer] = [precision, Precision::F64].map(|precision| self.settings.tolerances(self.choice.linear, precision));
         own != finer
     }
