@@ -84,7 +84,7 @@ fn an_adapter_that_was_not_checked_has_none() {
 fn solved(mut session: Session, mesh: &Mesh, options: &Options) -> (f64, Vec<f64>, String) {
     let (problem, x) = arap(&mut session, mesh);
     let report = solve(&mut session, problem, options);
-    (report.cost, read(&mut session, problem, x), format!("{}", report.precision))
+    (report.cost, read(&mut session, problem, x), report.precision.to_string())
 }
 
 fn farthest(a: &[f64], b: &[f64]) -> f64 {
