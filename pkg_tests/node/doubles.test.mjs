@@ -54,11 +54,21 @@ for (const [precision, least] of [["f32x2", 8], ["mixed", 7.5]]) {
   });
 }
 
+test("who allows so many steps gets no more", async (t) => {
+  const lw = await open(t, { backend: "webgpu" });
+  const { report } = await fit(lw, "Misra1a", 0, { maxIterations: 3 });
+  assert.deepEqual([report.termination, report.iterations.length, report.precision], ["max-iterations", 3, "f32"]);
+});
+
 test("a stop ends what goes on in mixed precision, and the best values stay", async (t) => {
   const lw = await open(t, { backend: "webgpu" });
-  const { report } = await fit(lw, "MGH09", 0, { onIteration: ({ index }) => (index === 70 ? "stop" : undefined) });
+  const whole = await fit(lw, "MGH09", 0);
+  const inF32 = Number(/in f32 it ended after (\d+) iterations/.exec(whole.report.reason)[1]);
+  const { report } = await fit(lw, "MGH09", 0, { onIteration: ({ index }) => (index === inF32 + 1 ? "stop" : undefined) });
+  assert.equal(report.precision, "mixed");
   assert.equal(report.termination, "stopped");
-  assert.ok(report.iterations.length < 80 && report.cost <= report.initialCost, report.reason);
+  assert.equal(report.iterations.length, inF32 + 2);
+  assert.ok(report.cost <= report.initialCost && report.cost >= whole.report.cost, report.reason);
 });
 
 test("f64 has no need of double-floats", async (t) => {

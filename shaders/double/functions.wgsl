@@ -2,7 +2,7 @@
 // inverse function has one, the built-in's value in f32 is the first guess and the function itself corrects it, which is two
 // to three times as many digits.
 //
-// Relative errors are some 2⁻⁴⁴; where the argument's own rounding is magnified (sin of many turns, powers), that much more.
+// What needs no other formula is that of f32 (`src/kernel/wgsl/double`). Relative errors are some 2⁻⁴⁴; where the argument's own rounding is magnified (sin of many turns, powers), that much more.
 
 // eʳ − 1 for |r| ≤ ½ ln 2: Taylor's series of an eighth, doubled three times by (1 + E)² − 1 = E(E + 2).
 fn expm1_part(r: real) -> real {
@@ -130,19 +130,6 @@ fn cosine_part(r: real) -> real {
     return 1.0 - 0.5 * z + z * z * (0.041666666666666664 + z * (-0.001388888888888889 + z * (2.48015873015873e-5 + tail)));
 }
 
-fn turned(r: real, q: i32) -> real {
-    let part = select(sine_part(r), cosine_part(r), (q & 1) != 0);
-    return select(part, -part, (q & 2) != 0);
-}
-
-fn sine(x: Turn) -> real {
-    return turned(x.r, x.q);
-}
-
-fn cosine(x: Turn) -> real {
-    return turned(x.r, x.q + 1);
-}
-
 fn tangent(x: Turn) -> real {
     return turned(x.r, x.q) / turned(x.r, x.q + 1);
 }
@@ -217,13 +204,6 @@ fn inverse_hyperbolic_cosine(x: real) -> real {
     return select(flagged(), y, x >= 1.0);
 }
 
-fn inverse_hyperbolic_tangent(x: real) -> real {
-    let size = abs(x);
-    let twice = 2.0 * size;
-    let y = 0.5 * log1p(twice + twice * size / (1.0 - size));
-    return select(flagged(), select(y, -y, x < 0.0), size < 1.0);
-}
-
 // Fits of f64's (`src/kernel/block/error_function.rs`): x + x R(x²) up to 1, beyond it 1 − e^−h.
 fn error_function(x: real) -> real {
     let size = abs(x);
@@ -237,13 +217,4 @@ fn error_function(x: real) -> real {
     let outer = 3.3844920895515527 + t * (3.508800801779525 + t * (0.8926403306150028 + t * (0.02582414063378811 + t * (-0.006006746385214441 + t * (0.0012572166843481964 + t * (-0.00021596331956330784 + outer_middle))))));
     let y = select(1.0 - exponential(-outer), near + near * inner, size < 1.0);
     return select(y, -y, x < 0.0);
-}
-
-fn sigmoid(x: real) -> real {
-    let e = exponential(-abs(x));
-    return select(real(1), e, x < 0.0) / (1.0 + e);
-}
-
-fn softplus(x: real) -> real {
-    return max(x, 0.0) + log1p(exponential(-abs(x)));
 }

@@ -20,6 +20,8 @@ pub(super) struct Refining {
     /// What f32 came to.
     before: Report,
     started_ms: f64,
+    /// Why it is to stop, if somebody said so before there was a mirror.
+    stopped: Option<String>,
     stage: Stage,
 }
 
@@ -57,14 +59,15 @@ impl Session {
         // Where it may take as many steps as it likes, f32 may also go round in circles.
         let ended = report.converged || report.termination == Termination::MaxIterations;
         let loosened = ended && self.solver_entry(solver)?.solver.is_loosened_by(Precision::F32);
-        if !stopped && !loosened || report.feasibility.is_some() {
+        let has_steps_left = self.solver_entry(solver)?.solver.settings_after(report).is_some();
+        if !stopped && !loosened || !has_steps_left || report.feasibility.is_some() {
             return Ok(None);
         }
         let (owner, device, _) = self.entry(problem)?;
         let read = Command::Read { slice: owner.problem.arenas()?.0 };
         let stage = Stage::Reading(device.start(Recording { commands: vec![read] }));
         let before = report.clone();
-        Ok(Some(Task::Refining(Box::new(Refining { problem, solver, before, started_ms: now_ms(), stage }))))
+        Ok(Some(Task::Refining(Box::new(Refining { problem, solver, before, started_ms: now_ms(), stopped: None, stage }))))
     }
 
     /// The sibling in mixed precision.
@@ -79,17 +82,30 @@ impl Session {
         Ok((device, registry))
     }
 
+    /// Goes on; where that is not to be had, what f32 came to stands, with the reason.
     pub(super) fn resume_refining(&mut self, task: &mut Refining, deadline: f64) -> Result<Progress, Error> {
+        match self.refine(task, deadline) {
+            Err(error) if !matches!(error, Error::Device(DeviceError::Lost(_))) => {
+                let reason = format!("{}; going on in mixed precision failed: {error}", task.before.reason);
+                Ok(Progress::Report(Box::new(Report { reason, ..task.before.clone() })))
+            }
+            progress => progress,
+        }
+    }
+
+    fn refine(&mut self, task: &mut Refining, deadline: f64) -> Result<Progress, Error> {
         loop {
             match std::mem::replace(&mut task.stage, Stage::Over) {
                 Stage::Reading(mut play) => match self.device.resume(&mut play, deadline)? {
                     Playing::Finished(point) => {
                         let settings = self.solver_entry(task.solver)?.solver.settings_after(&task.before);
+                        let settings = settings.ok_or(Error::Disposed("solver"))?;
                         let owner = &self.entry(task.problem)?.0.problem;
                         let mut problem = owner.mirrored(&point, Precision::F32)?;
                         let (device, registry) = self.mixed()?;
                         let solver = Solver::new(device, registry, &mut problem, settings);
-                        let solver = solver.inspect_err(|_| problem.dispose(device))?;
+                        let mut solver = solver.inspect_err(|_| problem.dispose(device))?;
+                        task.stopped.iter().for_each(|reason| solver.stop(reason));
                         let mirror = Mirror { problem, solver, play: None, readback: Vec::new(), report: None };
                         task.stage = Stage::Solving(Box::new(mirror));
                     }
@@ -121,12 +137,7 @@ impl Session {
                         (Ok(None), None) => task.stage = Stage::Solving(mirror),
                         (Err(error), _) => {
                             self.free_mirror(*mirror);
-                            if matches!(error, Error::Device(DeviceError::Lost(_))) {
-                                return Err(error);
-                            }
-                            // What f32 came to stands.
-                            let reason = format!("{}; going on in mixed precision failed: {error}", task.before.reason);
-                            return Ok(Progress::Report(Box::new(Report { reason, ..task.before.clone() })));
+                            return Err(error);
                         }
                     }
                 }
@@ -197,10 +208,10 @@ impl Session {
 
     /// Ends a running refinement after the present iteration.
     pub(super) fn stop_refining(&mut self, task: u32, reason: &str) {
-        if let Some(Task::Refining(refining)) = self.tasks.get_mut(&task)
-            && let Stage::Solving(mirror) = &mut refining.stage
-        {
-            mirror.solver.stop(reason);
+        let Some(Task::Refining(refining)) = self.tasks.get_mut(&task) else { return };
+        match &mut refining.stage {
+            Stage::Solving(mirror) => mirror.solver.stop(reason),
+            _ => refining.stopped = Some(reason.into()),
         }
     }
 

@@ -114,10 +114,12 @@ impl Settings {
 }
 
 impl Settings {
-    /// What is left of them after so many iterations and so long; where no number was given, there are as many again.
-    pub fn after(&self, iterations: u32, ms: f64) -> Self {
+    /// What is left of them after so many iterations and so long; where no number was given, there are as many again. None
+    /// where nothing is left.
+    pub fn after(&self, iterations: u32, ms: f64) -> Option<Self> {
         let max_iterations = self.max_iterations.map(|most| most.saturating_sub(iterations));
-        Self { max_iterations, time_limit_ms: (self.time_limit_ms - ms).max(0.0), ..self.clone() }
+        let time_limit_ms = self.time_limit_ms - ms;
+        (max_iterations != Some(0) && time_limit_ms > 0.0).then(|| Self { max_iterations, time_limit_ms, ..self.clone() })
     }
 }
 

@@ -184,8 +184,8 @@ impl WgpuDevice {
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         self.health.check()?;
         let kind = if self.is_double(kind) { Kind::Double } else { kind };
-        let plane = if kind == Kind::Double { len.next_multiple_of(self.limits.offset_alignment.max(4)) } else { 0 };
-        let bytes = u64::from(plane + len) * ELEMENT;
+        let plane = if kind == Kind::Double { u64::from(len).next_multiple_of(self.limits.offset_alignment.into()) } else { 0 };
+        let bytes = (plane + u64::from(len)) * ELEMENT;
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         let size = bytes.max(MIN_BYTES);
         if size > self.limits.buffer_bytes {
@@ -200,6 +200,8 @@ impl WgpuDevice {
             buffer.destroy();
             return Err(error);
         }
+        // Whatever fits the largest binding is counted in 32 bits.
+        let plane = u32::try_from(plane).map_err(|_| out_of_memory(None))?;
         let id = BufferId(self.next_buffer);
         self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(None))?;
         self.buffers.insert(id, Storage { buffer, kind, len, plane, label: label.to_string() });
@@ -215,7 +217,7 @@ impl WgpuDevice {
         self.bind_groups.retain(|key, _| !key.names(buffer));
         storage.buffer.destroy();
         self.counters.buffers_destroyed += 1;
-        self.counters.bytes_live -= u64::from(storage.plane + storage.len) * ELEMENT;
+        self.counters.bytes_live -= (u64::from(storage.plane) + u64::from(storage.len)) * ELEMENT;
     }
 
     /// Destroys every buffer, and natively the device. On the web the façade made the `GPUDevice` (or was given it),

@@ -76,6 +76,12 @@ impl Library {
     }
 }
 
+/// The declaration of a function in `f32`.
+pub fn declaration(name: &str) -> &'static str {
+    let all = || FILES.iter().flat_map(|file| paragraphs(file));
+    all().find(|text| declared(text) == Some(name)).expect("a function of the library")
+}
+
 /// Whether a name is a function of the library, or what these are made of.
 pub fn is_of_library(name: &str) -> bool {
     LIBRARY.has(name)

@@ -54,8 +54,8 @@ impl Solver {
         own != finer
     }
 
-    /// The settings for a solve that goes on where this one ended with a report.
-    pub fn settings_after(&self, report: &Report) -> Settings {
+    /// The settings for a solve that goes on where this one ended with a report, unless it has made all steps that it may.
+    pub fn settings_after(&self, report: &Report) -> Option<Settings> {
         self.settings.after(report.iterations.len() as u32, report.solve_ms)
     }
 

@@ -1,4 +1,4 @@
-//! Expressions: an operator between reals becomes a call of `shaders/double/arithmetic.wgsl`.
+//! Expressions: what stands between reals is handed to [`arithmetic`](super::arithmetic), everything else stays as it is.
 
 use super::Writer;
 use super::arithmetic::{Parts, sealed};

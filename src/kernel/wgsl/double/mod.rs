@@ -16,7 +16,7 @@ mod tokens;
 mod types;
 
 use super::embedded::shader;
-use super::functions::{Library, is_of_library, paragraphs};
+use super::functions::{Library, declaration, is_of_library, paragraphs};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -30,10 +30,13 @@ pub const PRELUDE: &str = shader!("../../../../shaders/double/prelude.wgsl");
 
 const LIBRARY: [&str; 2] = [shader!("../../../../shaders/double/arithmetic.wgsl"), shader!("../../../../shaders/double/functions.wgsl")];
 
+/// Functions whose formula in `f32` is right in double-floats too, being made of others.
+const SHARED: [&str; 6] = ["turned", "sine", "cosine", "inverse_hyperbolic_tangent", "sigmoid", "softplus"];
+
 /// What every module may use.
 static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
     let mut globals = Globals::default();
-    for text in [PRELUDE].iter().chain(&LIBRARY) {
+    for text in [PRELUDE].into_iter().chain(LIBRARY).chain(SHARED.map(declaration)) {
         globals.note(text).expect("our own text");
     }
     globals
@@ -46,7 +49,8 @@ static BY_HALVES: LazyLock<Library> = LazyLock::new(|| library(Products::Halves)
 fn library(products: Products) -> Library {
     let rewrite = |text: &'static str| Writer::new(text, GLOBALS.clone(), products).written(|_| false).expect("our own text").0;
     // A remark is no declaration.
-    Library::new(LIBRARY.iter().flat_map(|file| paragraphs(file)).map(|text| Cow::Owned(rewrite(text))))
+    let texts = LIBRARY.iter().flat_map(|file| paragraphs(file)).chain(SHARED.map(declaration));
+    Library::new(texts.map(|text| Cow::Owned(rewrite(text))))
 }
 
 /// Rewrites a module, without the prelude. Says what can't be rewritten.
