@@ -88,22 +88,36 @@ fn hostile_tapes_neither_panic_nor_hang() {
     assert!(tally.read > HOSTILE_TAPES / 8 && tally.read < HOSTILE_TAPES / 8 * 7, "a mixture was meant: {tally:?}");
 }
 
-/// `npm run fuzz` runs this one; the environment says from which seed and for how long.
+/// A part of the campaign: its name, its share of the time, and what it does and found.
+type Part = (&'static str, f64, fn(Campaign) -> String);
+
+const PARTS: [Part; 9] = [
+    ("values and derivatives", 0.35, |mut part| format!("{:?}", part.values())),
+    ("on the CPU, f64", 0.1, |mut part| format!("{:?}", part.cpu(Precision::F64))),
+    ("on the CPU, f32", 0.1, |mut part| format!("{:?}", part.cpu(Precision::F32))),
+    ("on WebGPU", 0.1, |mut part| format!("{:?}", part.webgpu())),
+    ("hostile tapes", 0.1, |mut part| format!("{:?}", part.hostile())),
+    ("programs of residuals", 0.05, |mut part| format!("{:?}", part.residuals())),
+    ("as WebAssembly, f64", 0.05, |mut part| format!("{:?}", part.modules(Precision::F64))),
+    ("as WebAssembly, f32", 0.05, |mut part| format!("{:?}", part.modules(Precision::F32))),
+    ("in double-floats", 0.1, |mut part| format!("{:?}", part.doubles())),
+];
+
+/// `npm run fuzz` runs this one; the environment says from which seed, for how long, and which part where not all.
 #[test]
 #[ignore = "runs for as long as LEASTWISE_FUZZ_MINUTES says"]
 fn campaign() {
     let number = |name: &str, otherwise: f64| std::env::var(name).map_or(otherwise, |text| text.parse().expect(name));
     let seed = number("LEASTWISE_FUZZ_SEED", 1.0) as u64;
     let minutes = number("LEASTWISE_FUZZ_MINUTES", 1.0);
-    // Seeds of their own for every part, apart from those of the other tests.
-    let first = |part: u64| (seed + 16) << 40 | part << 36;
-    let part = |part: u64, share: f64| Campaign::new(first(part), Stop::after_minutes(minutes * share));
-    println!("values and derivatives: {:?}", part(0, 0.4).values());
-    println!("programs of residuals: {:?}", part(5, 0.1).residuals());
-    println!("on the CPU, f64: {:?}", part(1, 0.1).cpu(Precision::F64));
-    println!("on the CPU, f32: {:?}", part(2, 0.1).cpu(Precision::F32));
-    println!("as WebAssembly, f64: {:?}", part(6, 0.05).modules(Precision::F64));
-    println!("as WebAssembly, f32: {:?}", part(7, 0.05).modules(Precision::F32));
-    println!("on WebGPU: {:?}", part(3, 0.1).webgpu());
-    println!("hostile tapes: {:?}", part(4, 0.1).hostile());
+    let chosen = std::env::var("LEASTWISE_FUZZ_PART").ok().filter(|name| !name.is_empty());
+    let is_chosen = |name: &str| chosen.as_ref().is_none_or(|chosen| chosen == name);
+    let names = PARTS.map(|(name, ..)| name).join("; ");
+    assert!(PARTS.iter().any(|(name, ..)| is_chosen(name)), "no part of that name: there are {names}");
+    for (number, (name, share, run)) in (0u64..).zip(PARTS).filter(|(_, (name, ..))| is_chosen(name)) {
+        let minutes = if chosen.is_some() { minutes } else { minutes * share };
+        // Seeds of their own for every part, apart from those of the other tests.
+        let part = Campaign::new((seed + 16) << 40 | number << 36, Stop::after_minutes(minutes));
+        println!("{name}: {}", run(part));
+    }
 }

@@ -34,8 +34,9 @@ const MERGED_ON_WEBGPU: usize = 4_000;
 const MERGED_ON_CUDA: usize = 1_000;
 const MERGED_IN_DOUBLES: usize = 500;
 
-/// Kernels that are compiled at once.
+/// Kernels that are compiled at once: in double-floats each takes as long as many others.
 const ROUND: usize = 64;
+const ROUND_IN_DOUBLES: usize = 4;
 
 /// Programs of one kernel, each with its seed.
 type Batch = Vec<(u64, Sample, Term)>;
@@ -173,12 +174,12 @@ impl Campaign {
     fn gpu_in(&mut self, device: &mut Device, kind: Kind) -> Share {
         let mut share = Share::default();
         loop {
-            let (name, most) = match (device.backend(), kind) {
-                ("cuda", _) => ("on CUDA", MERGED_ON_CUDA),
-                (_, Kind::Double) => ("in double-floats", MERGED_IN_DOUBLES),
-                _ => ("on WebGPU", MERGED_ON_WEBGPU),
+            let (name, most, kernels) = match (device.backend(), kind) {
+                ("cuda", _) => ("on CUDA", MERGED_ON_CUDA, ROUND),
+                (_, Kind::Double) => ("in double-floats", MERGED_IN_DOUBLES, ROUND_IN_DOUBLES),
+                _ => ("on WebGPU", MERGED_ON_WEBGPU, ROUND),
             };
-            let round: Vec<Batch> = std::iter::from_fn(|| self.batch(name, most)).take(ROUND).collect();
+            let round: Vec<Batch> = std::iter::from_fn(|| self.batch(name, most)).take(kernels).collect();
             if round.is_empty() {
                 return share;
             }
