@@ -89,8 +89,12 @@ export async function build() {
   const self = ["xtask/build.mjs", "package-lock.json"];
   const sources = ["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self];
   const compiler = (env) => hashOf(sources, capture("rustc", ["--version"], { env }));
-  await stage("build: wasm", { key: compiler(wasmEnvironment()), outputs: shippedFiles("leastwise") }, () => buildWasm("leastwise"));
-  await stage("build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }, () => buildWasm("threaded", { threads: true }));
+  // At once: each is one piece for the compiler, which one core works on.
+  const modules = await Promise.allSettled([
+    stage("build: wasm", { key: compiler(wasmEnvironment()), outputs: shippedFiles("leastwise") }, () => buildWasm("leastwise")),
+    stage("build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }, () => buildWasm("threaded", { threads: true })),
+  ]);
+  for (const { reason } of modules) if (reason) throw reason;
   await stage("build: façade", {
     key: hashOf(["ts/src", "ts/cli", "ts/tsconfig.json", "ts/package.json", `${shipped}/leastwise.d.ts`, `${shipped}/threaded.d.ts`, ...self]),
     outputs: ["ts/dist/index.js", "ts/dist/index.d.ts", "ts/dist/cli/main.js"],

@@ -11,8 +11,9 @@ import { arap, arapMesh, icosphere, inFreshProcess, rejects } from "./support.mj
 
 const { init } = threaded;
 
-/** Every worker that is started, and whether it has ended. */
+/** Every worker that is started, and whether it has ended; and whether those to come get a module that they can't begin with. */
 const workers = [];
+const broken = { module: undefined };
 const threadsOfNode = createRequire(import.meta.url)("node:worker_threads");
 threadsOfNode.Worker = class extends threadsOfNode.Worker {
   constructor(...args) {
@@ -22,12 +23,14 @@ threadsOfNode.Worker = class extends threadsOfNode.Worker {
     // It keeps no process alive, so the test must.
     this.ended = () => { this.ref(); return exited; };
   }
+
+  postMessage(message) { super.postMessage(broken.module ? { ...message, module: broken.module } : message); }
 };
 syncBuiltinESMExports();
 
 // The module is there from the first engine that has threads on.
 (await init({ backend: "cpu", threads: 2 })).dispose();
-const { partsByWorkers } = await import(new URL("wasm/threaded.js", import.meta.resolve("leastwise")).href);
+const { partsByWorkers, partsByModulesOfWorkers } = await import(new URL("wasm/threaded.js", import.meta.resolve("leastwise")).href);
 
 async function open(t, options) {
   const lw = await init({ backend: "cpu", ...options });
@@ -121,6 +124,67 @@ for (const precision of ["f64", "f32"]) {
     }
   });
 }
+
+for (const precision of ["f64", "f32"]) {
+  test(`workers run programs as modules in ${precision}, which come and go with their problems, with the interpreter's bits`, async (t) => {
+    const forced = (evaluator) => ({ products: {}, evaluators: { "*": evaluator } });
+    const interpreting = await open(t, { precision, threads: 2, tuning: forced("interpreted") });
+    const work = ["residuals and Jacobians", "a solve by PCG", "a fit"];
+    const expected = {};
+    let before = partsByModulesOfWorkers();
+    for (const name of work) expected[name] = await WORK[name](interpreting);
+    assert.equal(partsByModulesOfWorkers(), before, "nothing is compiled");
+    const lw = await open(t, { precision, threads: 2 });
+    // Problems that are there for a while: their places are given back, and others have them, at this worker too.
+    for (let round = 0; round < 3; round++) {
+      const { problem } = arap(lw, arapMesh(icosphere(4)));
+      await problem.solve({ linear: "pcg", maxIterations: 2 });
+      for (const name of work) assert.equal(await WORK[name](lw), expected[name], `${name}, round ${round}`);
+      problem.dispose();
+    }
+    before = partsByModulesOfWorkers();
+    // Long enough for the module to be there, on both threads.
+    const { problem } = arap(lw, arapMesh(icosphere(5)));
+    let report;
+    for (let round = 0; round < 20 && partsByModulesOfWorkers() - before < 100; round++) {
+      report = await problem.solve({ linear: "pcg", maxIterations: 4 });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.ok(partsByModulesOfWorkers() - before >= 100, `workers did ${partsByModulesOfWorkers() - before} parts by modules`);
+    const many = report.evaluators.filter(({ instances }) => instances >= 256);
+    assert.ok(many.length > 4 && many.every(({ evaluator, module }) => evaluator === "compiled" && module === "ready"), JSON.stringify(many));
+    assert.ok(!lw.threads.reason.includes("interpret"), lw.threads.reason);
+  });
+}
+
+test("a worker that can't begin leaves engines as they are", async (t) => {
+  const lw = await open(t, { threads: 2 });
+  const bits = await WORK["a solve by PCG"](lw);
+  // (module), which gives a worker nothing to call.
+  broken.module = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+  t.after(() => { broken.module = undefined; });
+  const other = await open(t, { threads: 4 });
+  assert.deepEqual([other.threads.count, other.threads.code], [2, "fewer"]);
+  assert.match(other.threads.reason, /^2 of 3 workers did not start or have ended: TypeError/);
+  broken.module = undefined;
+  for (const engine of [lw, other]) assert.equal(await WORK["a solve by PCG"](engine), bits);
+  assert.equal(lw.threads.code, "on");
+  // An engine that needs no more workers does not forget what became of others.
+  const two = await open(t, { threads: 2 });
+  assert.equal(two.threads.code, "on");
+  assert.match(other.threads.reason, /TypeError/);
+});
+
+test("tune() on threads gives a table by which programs then run", async (t) => {
+  const lw = await open(t, { threads: 2 });
+  const { problem } = arap(lw, arapMesh(icosphere(3)));
+  const table = await lw.tune(problem);
+  assert.ok(Object.keys(table.evaluators).length >= 4, JSON.stringify(table));
+  const { evaluators } = await problem.solve({ linear: "pcg", maxIterations: 2 });
+  const known = evaluators.filter(({ key }) => table.evaluators[key] !== undefined);
+  assert.ok(known.length >= 4);
+  for (const { key, evaluator, reason } of known) assert.deepEqual([evaluator, reason], [table.evaluators[key], "the tuning table says so"]);
+});
 
 test("it has all that \"leastwise\" has", () => {
   assert.deepEqual(Object.keys(threaded).sort(), Object.keys(plain).sort());
@@ -234,8 +298,12 @@ test("a module that can't be loaded is no error", async () => {
 });
 
 test("a worker that traps in the middle of its work is an error, and no hang", async () => {
-  const { count, solve, seconds, then } = JSON.parse(await inFreshProcess("fresh/threads-trap.mjs"));
+  const { count, solve, seconds, then, after, next } = JSON.parse(await inFreshProcess("fresh/threads-trap.mjs"));
   assert.equal(count, 2);
+  assert.deepEqual([after.count, after.code], [1, "no-worker"]);
+  assert.match(after.reason, /^the module with threads has failed: /);
+  assert.deepEqual([next.threads.count, next.threads.code, next.solve], [1, "no-module", "done"]);
+  assert.match(next.threads.reason, /^the module with threads has failed, and can't be loaded a second time: [^]*a thread of the engine failed/);
   assert.equal(solve.code, "engine-dead");
   assert.match(solve.message, /a thread of the engine failed/);
   assert.equal(then, "engine-dead");

@@ -94,6 +94,12 @@ impl Engine {
             threads: 1,
         }
     }
+
+    /// Has what follows done on this engine's threads.
+    fn call_threads(&self) {
+        #[cfg(target_feature = "atomics")]
+        crate::device::cpu::pool::set_count(self.threads);
+    }
 }
 
 #[wasm_bindgen]
@@ -292,6 +298,7 @@ impl Engine {
     }
 
     pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), JsValue> {
+        self.call_threads();
         self.session.advance(solver, iterations, budget_ms).map_err(refuse)
     }
 
@@ -396,8 +403,7 @@ impl Engine {
     }
 
     pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
-        #[cfg(target_feature = "atomics")]
-        crate::device::cpu::pool::set_count(self.threads);
+        self.call_threads();
         let with = |state: State, key: &str, value: JsValue| {
             let object = to_js(&state)?;
             js_sys::Reflect::set(&object, &key.into(), &value)?;

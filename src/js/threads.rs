@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::device::cpu::pool;
+use crate::kernel::wasm::crew as modules;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -26,10 +27,31 @@ pub fn hire_threads(may_sleep: bool) -> u32 {
     pool::hire(may_sleep)
 }
 
-/// A worker's life. Called by its name in the module, without the glue.
+/// How many of them by modules that were compiled for programs, for tests.
+#[wasm_bindgen(js_name = partsByModulesOfWorkers)]
+pub fn parts_by_modules_of_workers() -> u32 {
+    modules::parts()
+}
+
+/// A worker's life. Called by its name in the module, without the glue. Gives 0 at its end. Before that, the address of three words:
+/// a place in the worker's table of functions, and where the bytes of the module begin whose function is to be there, and how many
+/// there are, none where it is to be empty; to be called again after [`thread_placed`].
 #[unsafe(no_mangle)]
-pub extern "C" fn thread_serve(crew: u32) {
-    pool::serve(crew);
+pub extern "C" fn thread_serve(crew: u32) -> u32 {
+    while pool::serve(crew, modules::is_behind) {
+        let told = modules::next();
+        if told != 0 {
+            return told;
+        }
+    }
+    modules::leave();
+    0
+}
+
+/// Whether what [`thread_serve`] told is done; it could not be where this is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn thread_placed(done: u32) {
+    modules::placed(done != 0);
 }
 
 /// What a worker calls when it trapped.

@@ -8,7 +8,7 @@ use super::Session;
 use super::measure::Measure;
 use super::task::Progress;
 use crate::device::cpu::Evaluator;
-use crate::device::{Command, Device};
+use crate::device::{Command, Device, Dispatch};
 use crate::error::Error;
 use crate::problem::{Problem, Schedule, Tuning};
 use crate::solve::{Needs, Workspace, state};
@@ -186,7 +186,13 @@ impl Session {
             }
             let Some((key, dispatch, evaluator)) = programs.left.front().cloned() else { return Ok(None) };
             if let Some(least) = programs.samples.least() {
-                programs.times.entry(key).or_default().insert(evaluator, least);
+                let ran = dispatched(&dispatch).and_then(|dispatch| self.device.evaluation_of(dispatch)).map(|ran| ran.evaluator);
+                if ran == Some(evaluator) {
+                    programs.times.entry(key).or_default().insert(evaluator, least);
+                } else {
+                    // There is no choice: it can't be compiled, or is too short.
+                    programs.times.remove(&key);
+                }
                 programs.samples = Samples::new();
                 programs.left.pop_front();
                 continue;
@@ -238,6 +244,10 @@ fn fastest<T: Copy + Ord>(times: BTreeMap<String, BTreeMap<T, f64>>) -> impl Ite
     })
 }
 
+fn dispatched(command: &Command) -> Option<&Dispatch> {
+    if let Command::Dispatch(dispatch) = command { Some(dispatch) } else { None }
+}
+
 impl Programs {
     fn new(work: Workspace, problem: &mut Problem, device: &Device) -> Result<Self, Error> {
         let mut prepare = problem.take_uploads();
@@ -249,8 +259,7 @@ impl Programs {
         problem.enabled_batches().for_each(|batch| work.multiply_batch(batch, &mut prepare));
         let mut known = BTreeSet::new();
         let programs = prepare.iter().filter_map(|command| {
-            let Command::Dispatch(dispatch) = command else { return None };
-            let key = device.evaluation_of(dispatch)?.key;
+            let key = device.evaluation_of(dispatched(command)?)?.key;
             known.insert(key.clone()).then(|| Evaluator::ALL.map(|evaluator| (key.clone(), command.clone(), evaluator)))
         });
         let left = programs.flatten().collect();

@@ -1,7 +1,7 @@
 //! What a solve says of itself.
 
 use super::{Feasibility, Offender};
-use crate::device::cpu::{Evaluation, Evaluator};
+use crate::device::cpu::{Evaluation, Evaluator, Linking};
 use crate::device::{Counters, Device, KernelId};
 use crate::problem::{Batch, Freedom, Schedule, TermKernels};
 use serde::Serialize;
@@ -93,6 +93,8 @@ pub struct EvaluatorReport {
     pub program: String,
     pub instances: u32,
     pub evaluator: Evaluator,
+    /// Whether its module was there at the end; until then the interpreter goes on.
+    pub module: Linking,
     /// Why it is this one.
     pub reason: String,
     /// What the tuning table calls the program.
@@ -108,8 +110,8 @@ impl EvaluatorReport {
         let of = |(name, kernel): (&str, KernelId)| {
             // Chunks are of one length, but for the last.
             let instances = batch.chunks.first()?.count;
-            let Evaluation { key, evaluator, why } = device.evaluation(kernel, instances)?;
-            Some(Self { program: format!("{}: {name}", batch.name), instances, evaluator, reason: why, key })
+            let Evaluation { key, evaluator, module, why } = device.evaluation(kernel, instances)?;
+            Some(Self { program: format!("{}: {name}", batch.name), instances, evaluator, module, reason: why, key })
         };
         programs.into_iter().chain(product).filter_map(of).collect()
     }

@@ -16,7 +16,7 @@ export class Without extends Error {
 
 /** A page's worker and Node's as one. */
 interface Hand { post(message: unknown): void; end(): void; unref(): void }
-interface Ears { message(data: { loaded?: true; ready?: true; failed?: string }): void; ended(why: string): void }
+interface Ears { message(data: { loaded?: true; ready?: true; failed?: string; uncompiled?: string }): void; ended(why: string): void }
 interface NodeWorker { on(type: string, heard: (value: never) => void): void; postMessage(message: unknown): void; terminate(): unknown; unref(): void }
 
 async function startHand(ears: Ears): Promise<Hand> {
@@ -45,8 +45,9 @@ export class Crew {
   #live = new Set<Hand>();
   #number: number;
   #joining = Promise.resolve();
-  /** What was said of the last worker that ended or never began. */
+  /** What was said of the last worker that ended or never began, and of the last program that one could not compile. */
   #trouble: string | undefined;
+  #uncompiled: string | undefined;
   readonly #maySleep = maySleep();
 
   constructor(readonly native: ThreadedModule, private readonly module: WebAssembly.Module, private readonly memory: WebAssembly.Memory) {
@@ -56,14 +57,17 @@ export class Crew {
   /** Threads that can work, the engine's own among them. */
   get threads(): number { return 1 + this.#live.size; }
   get trouble(): string | undefined { return this.#trouble; }
+  get uncompiled(): string | undefined { return this.#uncompiled; }
+  /** Why the module can do nothing any more, if that is so. */
+  get failure(): string | undefined { return this.native.lastPanic(); }
 
   /** Has so many threads for one engine more, or fewer where workers can't be started. */
   join(threads: number): Promise<void> {
     this.#engines++;
     // In turn, so that engines that are made at the same time share workers too.
     this.#joining = this.#joining.then(async () => {
-      this.#trouble = undefined;
       const missing = Math.max(0, threads - this.threads);
+      if (missing > 0) this.#trouble = undefined;
       await Promise.all(Array.from({ length: missing }, () => this.#hire().catch((why: unknown) => { this.#trouble = why instanceof Error ? why.message : String(why); })));
     });
     return this.#joining;
@@ -81,11 +85,13 @@ export class Crew {
     let hand: Hand | undefined, loaded = false;
     let began!: () => void, failed!: (why: Error) => void;
     const ready = new Promise<void>((resolve, reject) => { began = resolve; failed = reject; });
-    // One that has the memory may hold a lock in it, so it is never ended from here: if it comes late, it works.
-    const timer = setTimeout(() => {
+    const late = () => {
+      // One that has the memory may hold a lock in it, so it is never ended from here: if it comes late, it works.
       if (!loaded) hand?.end();
       failed(new Error(`it did not start within ${PATIENCE_MS / 1000} s`));
-    }, PATIENCE_MS);
+    };
+    // What it said while this thread was busy is heard first.
+    const timer = setTimeout(() => setTimeout(late, 0), PATIENCE_MS);
     const ended = (why: string) => {
       failed(new Error(why));
       if (hand && this.#live.delete(hand)) this.#trouble = why;
@@ -95,18 +101,21 @@ export class Crew {
         ended,
         message: (data) => {
           if (data.failed !== undefined) ended(data.failed);
-          if (data.ready) began();
+          if (data.uncompiled !== undefined) this.#uncompiled = data.uncompiled;
+          if (data.ready) {
+            if (number === this.#number) this.#live.add(hand!);
+            began();
+          }
           if (!data.loaded) return;
           loaded = true;
           hand!.post({ module: this.module, memory: this.memory, crew: number });
         },
       });
       await ready;
-      if (number === this.#number) this.#live.add(hand);
-      // A program need not dispose its engines to end.
-      hand.unref();
     } finally {
       clearTimeout(timer);
+      // A program need not dispose its engines to end.
+      hand?.unref();
     }
   }
 }
@@ -124,12 +133,14 @@ function maySleep(): boolean {
 let loading: Promise<Crew> | undefined;
 
 /** The module with threads, once. `source` only matters the first time. Throws {@link Without} where it can't be had. @internal */
-export function loadCrew(source: WasmSource | undefined): Promise<Crew> {
+export async function loadCrew(source: WasmSource | undefined): Promise<Crew> {
   loading ??= load(source).catch((thrown: unknown) => {
     loading = undefined;
     throw thrown;
   });
-  return loading;
+  const crew = await loading;
+  if (crew.failure !== undefined) throw new Without("no-module", `the module with threads has failed, and can't be loaded a second time: ${crew.failure}`);
+  return crew;
 }
 
 async function load(source: WasmSource | undefined): Promise<Crew> {

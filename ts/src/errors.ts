@@ -114,11 +114,14 @@ export function asError(thrown: unknown, panic: () => string | undefined): Least
   const said = panic();
   const what = said ?? (thrown instanceof Error ? thrown.message : String(thrown));
   // Neither a panic nor a trap: the glue could not make anything of an argument, and the engine never saw it.
-  if (said === undefined && !(thrown instanceof WebAssembly.RuntimeError)) {
+  if (said === undefined && !(thrown instanceof WebAssembly.RuntimeError) && !isStackOverflow(thrown)) {
     return new LeastwiseError("invalid-option", `an argument is of a kind that the engine does not take: ${what}`);
   }
   return panicked(what);
 }
+
+/** V8 and JavaScriptCore have it among their range errors, SpiderMonkey calls it an internal one. */
+const isStackOverflow = (thrown: unknown) => thrown instanceof Error && (thrown.name === "InternalError" || (thrown instanceof RangeError && /call stack/i.test(thrown.message)));
 
 function panicked(what: string): LeastwiseError {
   return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`);

@@ -52,7 +52,7 @@ export type NativeFreedom =
 export interface NativeProduct { readonly term: string; readonly instances: number; readonly schedule: string; readonly reason: string; readonly key: string }
 
 /** What runs a program. */
-export interface NativeEvaluator { readonly program: string; readonly instances: number; readonly evaluator: string; readonly reason: string; readonly key: string }
+export interface NativeEvaluator { readonly program: string; readonly instances: number; readonly evaluator: string; readonly module: string; readonly reason: string; readonly key: string }
 
 export interface NativeCounters {
   readonly submissions: number; readonly dispatches: number; readonly rounds: number; readonly roundDispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;

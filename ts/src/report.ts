@@ -64,6 +64,11 @@ export interface EvaluatorReport {
   readonly program: string;
   readonly instances: number;
   readonly evaluator: Evaluator;
+  /**
+   * Whether the program's module was there at the end of the solve. The browser compiles it in the background (`"compiling"`), and until
+   * it is `"ready"` the interpreter goes on, to the same bits. `"none"` of what is interpreted.
+   */
+  readonly module: "ready" | "compiling" | "none";
   /** Why it is this one; of what can't be compiled, why not. */
   readonly reason: string;
   /** What tuning tables call the program. */
@@ -239,8 +244,8 @@ export class SolveReport implements Report {
   #programs(): string[] {
     if (this.evaluators.length === 0) return [];
     const reasons = new Map<string, number>();
-    for (const { evaluator, reason } of this.evaluators) {
-      const why = `${evaluator} (${reason})`;
+    for (const { evaluator, module, reason } of this.evaluators) {
+      const why = module === "compiling" ? "interpreted (being compiled)" : `${evaluator} (${reason})`;
       reasons.set(why, (reasons.get(why) ?? 0) + 1);
     }
     return [`Programs: ${[...reasons].map(([why, count]) => `${count} ${why}`).slice(0, MOST_PRODUCTS).join(", ")}`];

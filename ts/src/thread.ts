@@ -10,7 +10,9 @@ interface Exports {
   /** Gives this thread a stack and data of its own. */
   __wbindgen_start(stackBytes: number): void;
   __wbindgen_thread_destroy(): void;
-  thread_serve(crew: number): void;
+  /** Works until it is dismissed, and then gives 0; before that, where three words are that say what is to be put into its table. */
+  thread_serve(crew: number): number;
+  thread_placed(done: number): void;
   thread_fail(): void;
 }
 
@@ -49,17 +51,48 @@ function importsOf({ module, memory }: Start): WebAssembly.Imports {
   return imports;
 }
 
+/** The table that functions are called through; the other one holds JavaScript's values. */
+function tableOf(exports: WebAssembly.Exports): WebAssembly.Table {
+  const tables = Object.entries(exports).filter(([name, value]) => value instanceof WebAssembly.Table && name !== "__wbindgen_externrefs");
+  return tables[0]![1] as WebAssembly.Table;
+}
+
+/**
+ * Puts the function of a module that the engine wrote where the engine's own thread has it. Compiling at once is allowed here, and
+ * the engine's thread does without this one meanwhile.
+ */
+function place(memory: WebAssembly.Memory, functions: WebAssembly.Table, told: number): void {
+  const [place, at, bytes] = new Uint32Array(memory.buffer, told, 3) as unknown as [number, number, number];
+  if (functions.length <= place) functions.grow(place + 1 - functions.length);
+  // Copied, since what is compiled may not lie in shared memory.
+  const made = bytes && new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(memory.buffer, at, bytes).slice()), { engine: { memory, functions } });
+  functions.set(place, made ? (made.exports["run"] as () => number) : null);
+}
+
 async function start(port: Port, given: Start): Promise<void> {
-  let exports: Exports | undefined;
+  let exports: Exports | undefined, serving = false;
   try {
-    exports = (await WebAssembly.instantiate(given.module, importsOf(given))).exports as unknown as Exports;
+    const all = (await WebAssembly.instantiate(given.module, importsOf(given))).exports;
+    exports = all as unknown as Exports;
+    const functions = tableOf(all);
     exports.__wbindgen_start(0);
     port.post({ ready: true });
-    exports.thread_serve(given.crew);
+    serving = true;
+    for (let told; (told = exports.thread_serve(given.crew)) !== 0;) {
+      let done = 1;
+      try {
+        place(given.memory, functions, told);
+      } catch (thrown) {
+        // The interpreter does the same.
+        done = 0;
+        port.post({ uncompiled: String(thrown) });
+      }
+      exports.thread_placed(done);
+    }
     exports.__wbindgen_thread_destroy();
   } catch (thrown) {
-    // The engine's thread may be waiting, and hears no message until it is told.
-    exports?.thread_fail();
+    // The engine's thread may be waiting for one that was at work, and hears no message until it is told.
+    if (serving) exports!.thread_fail();
     port.post({ failed: String(thrown) });
   }
   port.close();

@@ -79,8 +79,10 @@ async function threadedHost(options: ThreadsOptions): Promise<CpuHost> {
     }
     let left = false;
     const threads = (): Threads => {
+      if (crew.failure !== undefined) return { count: 1, code: "no-worker", reason: `the module with threads has failed: ${crew.failure}` };
       const count = left ? 1 : Math.min(wanted, crew.threads);
-      if (count === wanted) return { count, code: "on", reason: options.threads === undefined ? `this host has ${cores} cores` : `${wanted} threads were asked for` };
+      const interpreting = crew.uncompiled === undefined ? "" : `; workers interpret what they can't compile: ${crew.uncompiled}`;
+      if (count === wanted) return { count, code: "on", reason: `${options.threads === undefined ? `this host has ${cores} cores` : `${wanted} threads were asked for`}${interpreting}` };
       if (count === 1) return { count, code: "no-worker", reason: left ? "the engine was disposed" : `all workers have ended: ${crew.trouble ?? "disposed"}` };
       return { count, code: "fewer", reason: `${wanted - count} of ${wanted - 1} workers did not start or have ended: ${crew.trouble ?? "disposed"}` };
     };

@@ -52,11 +52,22 @@ impl std::fmt::Display for EvaluatorKey {
     }
 }
 
+/// Whether a program's module is there: until it is, the interpreter goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Linking {
+    /// There is none, and it is not asked for.
+    None,
+    Compiling,
+    Ready,
+}
+
 /// How a program is run, and why.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     pub key: String,
     pub evaluator: Evaluator,
+    pub module: Linking,
     pub why: String,
 }
 
@@ -123,11 +134,11 @@ impl CpuDevice {
 
     /// What is wanted, and why.
     fn choice(&self, program: &BlockProgram, items: u32) -> (Evaluator, String) {
-        // Every thread would need the function in a table of its own.
-        if cfg!(target_feature = "atomics") {
-            return (Evaluator::Interpreted, "modules are compiled for one thread alone, and \"leastwise/threads\" has more".into());
-        }
-        match self.evaluators.given(|| program.key(), items) {
+        let (given, least) = (self.evaluators.given(|| program.key(), items), program.linked().least(self.precision));
+        match given {
+            Some(Evaluator::Compiled) if items < least => {
+                (Evaluator::Interpreted, format!("it has fewer than {least} instances, and its module computes so many at least"))
+            }
             Some(given) => (given, "the tuning table says so".into()),
             None if items < LEAST_ITEMS => (Evaluator::Interpreted, format!("it has fewer than {LEAST_ITEMS} instances")),
             None => (Evaluator::Compiled, format!("it has {LEAST_ITEMS} instances or more")),
@@ -145,10 +156,15 @@ impl CpuDevice {
         let program = program(&self.kernels.list.get(kernel.0 as usize)?.cpu)?;
         let key = EvaluatorKey::new(program.key(), items).to_string();
         let (evaluator, why) = self.choice(program, items);
-        let refused = program.linked().refused(self.precision).filter(|_| evaluator == Evaluator::Compiled);
-        Some(match refused {
-            Some(refused) => Evaluation { key, evaluator: Evaluator::Interpreted, why: refused },
-            None => Evaluation { key, evaluator, why },
+        let linked = program.linked();
+        let module = match evaluator {
+            Evaluator::Compiled if linked.is_ready(self.precision) => Linking::Ready,
+            Evaluator::Compiled if linked.compiling(self.precision).is_some() => Linking::Compiling,
+            _ => Linking::None,
+        };
+        Some(match linked.refused(self.precision).filter(|_| evaluator == Evaluator::Compiled) {
+            Some(refused) => Evaluation { key, evaluator: Evaluator::Interpreted, module, why: refused },
+            None => Evaluation { key, evaluator, module, why },
         })
     }
 

@@ -12,7 +12,7 @@ pub(crate) mod threads;
 pub mod twins;
 
 pub use bindings::{Bindings, Body, Twin, Work};
-pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators};
+pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators, Linking};
 pub use play::Play;
 pub use threads::Pieces;
 

@@ -63,10 +63,17 @@ const ENGINE_SPINS: u32 = 70_000;
 
 /// What a worker that was ended from outside is given, since it can't tell. No part takes a hundredth of it.
 const PATIENCE_MS: f64 = 30_000.0;
+const MOST_OF_A_LOOK_MS: f64 = 200.0;
 
 thread_local! {
     /// Whether this thread is at a job: what it does there, it does alone.
     static BUSY: Cell<bool> = const { Cell::new(false) };
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is none that engines are called on.
+pub fn is_worker() -> bool {
+    IS_WORKER.get()
 }
 
 /// Threads for what is done next.
@@ -119,7 +126,7 @@ fn take(pool: &Pool, job: Job, parts: usize) -> u32 {
 
 /// Until the last of them has left the job.
 fn wait_for_workers(pool: &Pool) {
-    let (mut spins, mut since) = (0, None);
+    let (mut spins, mut waited, mut looked) = (0, 0.0, now_ms());
     loop {
         let inside = pool.inside.0.load(SeqCst);
         if inside == 0 {
@@ -137,17 +144,25 @@ fn wait_for_workers(pool: &Pool) {
             unsafe { memory_atomic_wait32(pool.inside.0.as_ptr().cast(), inside as i32, 100_000_000) };
             pool.engine_asleep.store(false, SeqCst);
         }
-        let begun = *since.get_or_insert_with(now_ms);
-        assert!(now_ms() - begun < PATIENCE_MS, "a thread of the engine was ended in the middle of its work");
+        // Where the whole process stood still, its clock went on: a look counts as little.
+        let now = now_ms();
+        waited += (now - looked).min(MOST_OF_A_LOOK_MS);
+        looked = now;
+        assert!(waited < PATIENCE_MS, "a thread of the engine was ended in the middle of its work");
     }
 }
 
-/// A worker's life, until its crew is dismissed.
-pub fn serve(crew: u32) {
+/// A worker's life, until there is something else for it to do, which it looks for between jobs, or its crew is dismissed:
+/// then this gives false.
+pub fn serve(crew: u32, has_else_to_do: fn() -> bool) -> bool {
     BUSY.set(true);
+    IS_WORKER.set(true);
     let pool = &POOL;
     let mut seen = 0;
     while pool.crew.load(SeqCst) == crew {
+        if has_else_to_do() {
+            return true;
+        }
         let state = next_state(pool, seen);
         seen = state;
         if state % 2 == 0 {
@@ -164,6 +179,7 @@ pub fn serve(crew: u32) {
         }
         leave(pool);
     }
+    false
 }
 
 /// The state when it is no longer the one that was seen.
@@ -203,11 +219,16 @@ pub fn helped() -> u32 {
     POOL.helped.load(SeqCst)
 }
 
+/// Has workers look for what else there is to do, also those that sleep. For the engine's thread, between its jobs.
+pub fn tell() {
+    POOL.state.0.fetch_add(2, SeqCst);
+    unsafe { memory_atomic_notify(POOL.state.0.as_ptr().cast(), u32::MAX) };
+}
+
 /// Sends the crew home; gives the number of the next one. `may_sleep`: whether the calling thread may wait for workers asleep.
 pub fn hire(may_sleep: bool) -> u32 {
     POOL.may_sleep.store(may_sleep, SeqCst);
     let crew = POOL.crew.fetch_add(1, SeqCst) + 1;
-    POOL.state.0.fetch_add(2, SeqCst);
-    unsafe { memory_atomic_notify(POOL.state.0.as_ptr().cast(), u32::MAX) };
+    tell();
     crew
 }

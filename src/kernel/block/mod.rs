@@ -44,11 +44,22 @@ use super::{Address, Program, Store};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Evaluator, Work};
 #[cfg(target_arch = "wasm32")]
-use crate::kernel::wasm::Linked;
+use crate::kernel::wasm::{Linked, Ready};
 use crate::real::Real;
 use interpreter::Bound;
+#[cfg(target_arch = "wasm32")]
+use std::sync::Arc;
 #[cfg(not(target_arch = "wasm32"))]
 use {interpreter::Inputs, parts::Part};
+
+/// The module that a dispatch is run by, if not the interpreter alone.
+#[cfg(target_arch = "wasm32")]
+type Compiled = Arc<Ready>;
+#[cfg(not(target_arch = "wasm32"))]
+type Compiled = std::convert::Infallible;
+
+/// How many steps a module does while the interpreter does one, about (benches/results).
+const BY_MODULES: usize = 3;
 
 /// A program with registers assigned.
 pub struct BlockProgram {
@@ -116,15 +127,32 @@ impl BlockProgram {
         let index = bindings.index();
         let inputs = self.inputs(&mut bindings, index, jacobian_in, count);
         let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
-        let parts = parts::parts(columns, items, self.allocation.steps.len());
-        parts::run(parts, |part| self.compute(&inputs, part, evaluator));
+        let compiled = self.compiled::<R>(evaluator);
+        let parts = parts::parts(columns, items, self.steps(&compiled));
+        parts::run(parts, |part| self.compute(&inputs, part, &compiled));
+    }
+
+    /// Steps of an item, each of which takes as long as one of the interpreter's.
+    fn steps(&self, compiled: &Option<Compiled>) -> usize {
+        let steps = self.allocation.steps.len();
+        if compiled.is_some() { steps.div_ceil(BY_MODULES) } else { steps }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn compiled<R: Real>(&self, evaluator: Evaluator) -> Option<Compiled> {
+        if evaluator == Evaluator::Compiled { self.linked.ready::<R>() } else { None }
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn compiled<R: Real>(&self, _: Evaluator) -> Option<Compiled> {
+        None
     }
 
     /// Computes a part, by the interpreter where there is nothing else that can.
     #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, unused_mut))]
-    fn compute<R: Real>(&self, inputs: &Inputs<R>, mut part: Part<R>, evaluator: Evaluator) {
+    fn compute<R: Real>(&self, inputs: &Inputs<R>, mut part: Part<R>, compiled: &Option<Compiled>) {
         #[cfg(target_arch = "wasm32")]
-        if evaluator == Evaluator::Compiled && self.linked.run(inputs, &mut part) {
+        if compiled.as_ref().is_some_and(|module| module.run(inputs, &mut part)) {
             return;
         }
         self.instructions.run(Bound { program: self, inputs, part });

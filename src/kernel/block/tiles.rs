@@ -78,7 +78,8 @@ impl TileProgram {
             tasks.push(Rows { crossing, owned: owned.collect(), items: first..end });
             first = end;
         }
-        parts::each(tasks, items.len() * self.block.allocation.steps.len(), |rows| {
+        let compiled = self.block.compiled::<R>(evaluator);
+        parts::each(tasks, items.len() * self.block.steps(&compiled), |rows| {
             let mut rows = rows;
             let length = rows.items.len();
             let mut tile = vec![R::ZERO; self.tile * length];
@@ -90,7 +91,7 @@ impl TileProgram {
             let targets = self.block.allocation.targets.iter().map(target);
             let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
             let part = Part { items: rows.items.clone(), targets };
-            self.block.compute(&inputs, part, evaluator);
+            self.block.compute(&inputs, part, &compiled);
             for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing.max(1)).enumerate() {
                 values.iter_mut().enumerate().for_each(|(column, value)| *value = tile[column * length + instance]);
             }

@@ -2,24 +2,27 @@
 //! functions gets what comes of it.
 //!
 //! Until then, and where it is refused (a page whose content policy lacks `'wasm-unsafe-eval'` and that got the engine's own
-//! module compiled from elsewhere), the block interpreter goes on: nobody waits, and the bits are the same.
+//! module compiled from elsewhere), the block interpreter goes on: nobody waits, and the bits are the same. Where there are
+//! more threads, each has a table of its own, and gets the module a little later ([`crew`](super::crew)).
 
+#[cfg(target_feature = "atomics")]
+use super::crew;
 use super::phases::SIN_COS;
 use super::{Frame, Module, Span, apply};
 use crate::device::{Precision, Signal};
 use crate::kernel::Program;
 use crate::kernel::block::{Inputs, Lanes, Part};
 use crate::real::Real;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
 #[wasm_bindgen]
 extern "C" {
-    /// Compiles a copy of the bytes. Catches: an exception must not unwind through Rust.
+    /// Compiles bytes, which must lie in memory of their own. Catches: an exception must not unwind through Rust.
     #[wasm_bindgen(catch, js_namespace = WebAssembly, js_name = instantiate)]
-    fn instantiate(bytes: &[u8], imports: &JsValue) -> Result<js_sys::Promise, JsValue>;
+    fn instantiate(bytes: &js_sys::Uint8Array, imports: &JsValue) -> Result<js_sys::Promise, JsValue>;
 }
 
 type Function = extern "C" fn(*const u32, u32) -> u32;
@@ -60,9 +63,29 @@ impl Drop for Place {
 }
 
 /// A module that can be called.
-struct Ready {
+pub struct Ready {
     module: Module,
     place: Place,
+    /// Under which the other threads know it.
+    #[cfg(target_feature = "atomics")]
+    published: crew::Published,
+}
+
+impl Ready {
+    fn new(mut module: Module, function: &js_sys::Function) -> Result<Self, JsValue> {
+        let place = Place::new(function)?;
+        let bytes = std::mem::take(&mut module.bytes);
+        #[cfg(target_feature = "atomics")]
+        let published = crew::publish(place.0, bytes);
+        #[cfg(not(target_feature = "atomics"))]
+        drop(bytes);
+        Ok(Self {
+            module,
+            place,
+            #[cfg(target_feature = "atomics")]
+            published,
+        })
+    }
 }
 
 #[derive(Clone, Default)]
@@ -102,6 +125,15 @@ impl Linked {
         }
     }
 
+    /// Items that a module computes at least.
+    pub fn least(&self, precision: Precision) -> u32 {
+        Module::least(&self.program, precision)
+    }
+
+    pub fn is_ready(&self, precision: Precision) -> bool {
+        matches!(&*lock(self.state(precision)), State::Ready(_))
+    }
+
     /// What to wait for, if the module is being compiled.
     pub fn compiling(&self, precision: Precision) -> Option<Signal> {
         match &*lock(self.state(precision)) {
@@ -110,24 +142,23 @@ impl Linked {
         }
     }
 
-    /// Computes a part; false where it is left to the interpreter.
-    pub fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
+    /// The module, or none as long as there is none; the first time, it is begun to be compiled. For the engine's thread alone.
+    pub fn ready<R: Real>(&self) -> Option<Arc<Ready>> {
         let precision = if size_of::<R>() == size_of::<f64>() { Precision::F64 } else { Precision::F32 };
         let state = lock(self.state(precision)).clone();
         match state {
-            State::Ready(ready) => ready.run(inputs, part),
+            State::Ready(ready) => Some(ready),
             State::Unwanted => {
                 self.compile(precision);
-                false
+                None
             }
-            State::Compiling(_) | State::Refused(_) => false,
+            State::Compiling(_) | State::Refused(_) => None,
         }
     }
 
     fn compile(&self, precision: Precision) {
-        let begun = Module::new(&self.program, precision).and_then(|mut module| {
+        let begun = allowed().and_then(|()| Module::new(&self.program, precision)).and_then(|module| {
             let promise = begin(&module.bytes).map_err(|error| refusal(&error))?;
-            module.bytes = Vec::new();
             Ok((module, promise))
         });
         let (module, promise) = match begun {
@@ -141,14 +172,12 @@ impl Linked {
         *lock(self.state(precision)) = State::Compiling(signal.clone());
         let state = Arc::downgrade(self.state(precision));
         spawn_local(async move {
-            let place = match JsFuture::from(promise).await {
-                Ok(instantiated) => exported(&instantiated).and_then(|function| Place::new(&function)),
-                Err(error) => Err(error),
-            };
+            let instantiated = JsFuture::from(promise).await;
             // The program may be gone by now.
             if let Some(state) = state.upgrade() {
-                *lock(&state) = match place {
-                    Ok(place) => State::Ready(Arc::new(Ready { module, place })),
+                let ready = instantiated.and_then(|instantiated| Ready::new(module, &exported(&instantiated)?));
+                *lock(&state) = match ready {
+                    Ok(ready) => State::Ready(Arc::new(ready)),
                     Err(error) => State::Refused(refusal(&error)),
                 };
             }
@@ -157,12 +186,24 @@ impl Linked {
     }
 }
 
+/// Whether anything may be compiled here, or why not. A page's policy is asked once, since it tells its owner of every time that it is.
+fn allowed() -> Result<(), String> {
+    const EMPTY: [u8; 8] = *b"\0asm\x01\0\0\0";
+    thread_local! {
+        static ALLOWED: OnceCell<Result<(), String>> = const { OnceCell::new() };
+    }
+    ALLOWED.with(|allowed| {
+        let ask = || js_sys::WebAssembly::Module::new(&js_sys::Uint8Array::from(&EMPTY[..])).map(drop).map_err(|error| refusal(&error));
+        allowed.get_or_init(ask).clone()
+    })
+}
+
 fn begin(bytes: &[u8]) -> Result<js_sys::Promise, JsValue> {
     let (imports, engine) = (js_sys::Object::new(), js_sys::Object::new());
     js_sys::Reflect::set(&engine, &"memory".into(), &wasm_bindgen::memory())?;
     js_sys::Reflect::set(&engine, &"functions".into(), &functions())?;
     js_sys::Reflect::set(&imports, &"engine".into(), &engine)?;
-    instantiate(bytes, &imports)
+    instantiate(&js_sys::Uint8Array::from(bytes), &imports)
 }
 
 fn exported(instantiated: &JsValue) -> Result<js_sys::Function, JsValue> {
@@ -177,9 +218,14 @@ fn refusal(error: &JsValue) -> String {
 }
 
 impl Ready {
-    fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
+    /// Computes a part, on any thread; false where it is left to the interpreter.
+    pub fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
         let (first, items) = (part.items.start, part.items.len() as u32);
         if items < self.module.least {
+            return false;
+        }
+        #[cfg(target_feature = "atomics")]
+        if !self.published.is_here() {
             return false;
         }
         let span = |values: &[R]| Span { at: values.as_ptr() as u32, len: values.len() as u32 };

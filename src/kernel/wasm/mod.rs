@@ -5,7 +5,7 @@
 //! items, two at a time in f64 and four in f32, over the memory of the engine, which it imports; the engine calls it through
 //! its own table of functions. [`phases`] cuts a program at the functions that it calls, [`module`] has what surrounds a
 //! function, [`write`] its loops and [`steps`] what is in them; [`Frame`] is what a call is told, and [`link`] (in
-//! WebAssembly alone) has the browser compile it.
+//! WebAssembly alone) has the browser compile it, on other threads by way of [`crew`].
 //!
 //! **Same bits.** Every step is the instruction that the interpreter's loop is compiled to, in the same order, nothing fused
 //! and nothing relaxed, and sin, exp and their like are the interpreter's own loops ([`apply`]). So either may compute any
@@ -13,6 +13,8 @@
 //! left to the interpreter, and that one's message is what a user sees.
 
 mod apply;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub mod crew;
 mod frame;
 #[cfg(target_arch = "wasm32")]
 mod link;
@@ -24,5 +26,5 @@ mod write;
 pub use apply::apply;
 pub use frame::{Frame, Span};
 #[cfg(target_arch = "wasm32")]
-pub use link::Linked;
+pub use link::{Linked, Ready};
 pub use module::Module;

@@ -4,7 +4,7 @@
 //! computes `items` items, [`Module::least`] of them at least. The last vector (or strip) of lanes ends with the last item
 //! and so may begin among items that are computed already: they are computed again, to the same bits.
 
-use super::phases::{Phases, slot_bytes};
+use super::phases::{Phases, calls, slot_bytes};
 use super::write::{Body, Writer};
 use crate::device::Precision;
 use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
@@ -15,6 +15,9 @@ use wasm_encoder::{
 
 /// Steps at most: compilers take longer than linearly for one function.
 pub const MOST_STEPS: usize = 16_000;
+
+/// Vectors that a function holds at most: the thread's stack has to hold them where the processor has no registers for them.
+pub const MOST_VECTORS: u32 = 4_096;
 
 /// A gather's way into its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,11 +75,20 @@ impl Module {
         columns.dedup();
         let phases = Phases::new(program, &steps);
         let real = precision.bytes() as u32;
-        let least = if phases.list.len() > 1 { LANES as u32 } else { 16 / real };
+        let least = Self::least(program, precision);
         let scratch = phases.count * slot_bytes(real);
         let mut module = Self { bytes: Vec::new(), least, scratch, views, targets, gathers, columns, real };
-        module.bytes = bytes(Writer::new(&module, program, &phases).body());
+        let body = Writer::new(&module, program, &phases).body();
+        if body.vectors > MOST_VECTORS {
+            return Err(format!("it holds {} numbers at once, and modules hold {MOST_VECTORS} at most", body.vectors));
+        }
+        module.bytes = bytes(body);
         Ok(module)
+    }
+
+    /// Items that a call of a program's module computes at least.
+    pub fn least(program: &Program, precision: Precision) -> u32 {
+        if calls(program) { LANES as u32 } else { 16 / precision.bytes() as u32 }
     }
 }
 
@@ -86,7 +98,9 @@ fn bytes(body: Body) -> Vec<u8> {
     types.ty().function([ValType::I32; 2], [ValType::I32]);
     types.ty().function([ValType::I32; 5], []);
     let mut imports = ImportSection::new();
-    let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
+    // What threads share says how far it may grow: at most all that 32 bits address.
+    let shared = cfg!(target_feature = "atomics");
+    let memory = MemoryType { minimum: 1, maximum: shared.then_some(1 << 16), memory64: false, shared, page_size_log2: None };
     imports.import("engine", "memory", memory);
     let table = TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
     imports.import("engine", "functions", table);

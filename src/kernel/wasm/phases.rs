@@ -6,7 +6,7 @@
 //! late as it can be, in the phase of its first use, so that little has to be kept.
 
 use crate::kernel::block::{LANES, Step};
-use crate::kernel::{Binary, Program, Unary, Value};
+use crate::kernel::{Binary, Instruction, Program, Unary, Value};
 
 /// Bytes of a slot, where a real has so many.
 pub fn slot_bytes(real: u32) -> u32 {
@@ -52,6 +52,15 @@ pub fn unary_function(operation: Unary) -> Option<u32> {
 
 pub fn binary_function(operation: Binary) -> Option<u32> {
     matches!(operation, Binary::Pow | Binary::Atan2).then_some(1 + Unary::ALL.len() as u32 + operation as u32)
+}
+
+/// Whether a program calls functions, so that it goes over strips.
+pub fn calls(program: &Program) -> bool {
+    program.instructions.iter().any(|instruction| match *instruction {
+        Instruction::Unary(operation, _) => matches!(operation, Unary::Sin | Unary::Cos) || unary_function(operation).is_some(),
+        Instruction::Binary(operation, ..) => binary_function(operation).is_some(),
+        _ => false,
+    })
 }
 
 /// The number of the function that a step calls, if it is one.
@@ -116,9 +125,10 @@ impl Phases {
         }
         let mut phases = Self { list: Vec::new(), slots: vec![None; nobody + 1], count: 0 };
         let (mut free, mut held) = (Vec::new(), Vec::new());
-        for number in 0..length {
+        let mut by_phase: Vec<Vec<&Step<Value>>> = vec![Vec::new(); length as usize];
+        steps.iter().zip(&at).for_each(|(step, &at)| by_phase[at as usize].push(step));
+        for (number, here) in (0..length).zip(by_phase) {
             let mut phase = Phase::default();
-            let here: Vec<&Step<Value>> = steps.iter().zip(&at).filter(|(_, at)| **at == number).map(|(step, _)| step).collect();
             for step in here.iter().filter(|step| function(step).is_none()) {
                 for output in step.outputs().filter(|output| called[*output as usize] || last[*output as usize] > number) {
                     held.push(output);
