@@ -26,7 +26,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             }
             if (c == r) {
                 // Of what was left out, neither row nor column is seen again.
-                let known = value > 64.0 * state[EPSILON] * entry && is_finite(value);
+                let known = value > 64.0 * state[INNER_EPSILON] * entry && is_finite(value);
                 l[r * 6u + r] = select(real(0.0), real(1.0) / sqrt(max(value, real(1e-30))), known);
             } else {
                 l[r * 6u + c] = value * l[c * 6u + c];

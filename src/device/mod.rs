@@ -37,6 +37,15 @@ impl Precision {
             Self::F32x2 | Self::F64 => 8,
         }
     }
+
+    /// What it resolves of 1.
+    pub fn epsilon(self) -> f64 {
+        match self {
+            Self::F32 => f64::from(f32::EPSILON),
+            Self::F32x2 => 2.0 * f64::from(f32::EPSILON) * f64::from(f32::EPSILON),
+            Self::F64 => f64::EPSILON,
+        }
+    }
 }
 
 /// What the reals of a device without f64 are.
@@ -327,6 +336,19 @@ impl Device {
             Self::Wgpu(device) => device.reals(),
             _ => Reals::Single,
         }
+    }
+
+    /// Whether the memory of a workgroup holds a tile of so many columns ([`crate::kernel::OwnerProgram`]): WebGPU promises 16 KiB.
+    pub fn holds_tile(&self, columns: u32) -> bool {
+        let bytes = u64::from(columns)
+            * u64::from(self.limits().group_size + crate::kernel::OwnerProgram::PADDING)
+            * self.inner_precision().bytes();
+        self.backend() != "webgpu" || bytes <= 16 << 10
+    }
+
+    /// The precision of [`Kind::Inner`] reals.
+    pub fn inner_precision(&self) -> Precision {
+        if self.reals() == Reals::Mixed { Precision::F32 } else { self.precision() }
     }
 
     /// What users call the precision.

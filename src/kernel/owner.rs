@@ -32,6 +32,9 @@ pub struct OwnSlot {
 }
 
 impl OwnerProgram {
+    /// Elements of a column of a tile beyond the workgroup's: columns do not begin in the same bank of memory.
+    pub const PADDING: u32 = 11;
+
     /// Columns of a tile at most: with workgroups of 256 they fit the 16 KiB that WebGPU has, and in f64 the 48 KiB of CUDA.
     pub const MOST_COLUMNS: u32 = 15;
 

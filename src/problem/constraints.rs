@@ -272,15 +272,34 @@ impl Table {
         let [lower, upper] = self.constraints.bounds.as_ref().expect("a bounded table");
         let limits = lower.iter().zip(upper).map(|(&lower, &upper)| {
             let (lower, upper) = (lower.max(-UNBOUNDED), upper.min(UNBOUNDED));
-            if precision == Precision::F64 {
-                return (lower, upper);
-            }
-            let (mut low, mut high) = (lower as f32, upper as f32);
-            low = if f64::from(low) < lower { low.next_up() } else { low };
-            high = if f64::from(high) > upper { high.next_down() } else { high };
-            // Between two neighbours of f32 there is nothing: the nearest has to do.
-            if low > high { (f64::from(lower as f32), f64::from(lower as f32)) } else { (f64::from(low), f64::from(high)) }
+            let [low, high] = [at_least(lower, precision), -at_least(-upper, precision)];
+            // Between two neighbours there is nothing: the nearest has to do.
+            if low > high { (nearest(lower, precision), nearest(lower, precision)) } else { (low, high) }
         });
         limits.unzip::<f64, f64, Vec<f64>, Vec<f64>>().into()
+    }
+}
+
+/// The number nearest to a limit that a precision has.
+fn nearest(limit: f64, precision: Precision) -> f64 {
+    let high = limit as f32;
+    match precision {
+        Precision::F64 => limit,
+        Precision::F32 => f64::from(high),
+        Precision::F32x2 => f64::from(high) + f64::from((limit - f64::from(high)) as f32),
+    }
+}
+
+/// The least number of a precision that is no less than a limit.
+fn at_least(limit: f64, precision: Precision) -> f64 {
+    let near = nearest(limit, precision);
+    if near >= limit {
+        return near;
+    }
+    let high = limit as f32;
+    match precision {
+        Precision::F64 => limit,
+        Precision::F32 => f64::from(high.next_up()),
+        Precision::F32x2 => f64::from(high) + f64::from(((limit - f64::from(high)) as f32).next_up()),
     }
 }

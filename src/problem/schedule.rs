@@ -163,7 +163,11 @@ pub(super) fn choose(
 ) -> Result<(Product, Option<usize>), Error> {
     let key = format!("{:016x}/{}", compiled.key(), sizes.instances.max(1).ilog2());
     let mut found = Vec::new();
-    let (profile, real) = (device.profile(), device.precision().bytes() as f64);
+    let (profile, real) = (device.profile(), device.inner_precision().bytes() as f64);
+    let fits = |owner: Option<u32>, compiled: &mut Compiled, schedule: Schedule| {
+        let tile = owner.and_then(|column| Some(compiled.owner(schedule.recomputes(), column)?.tile));
+        tile.is_none_or(|tile| device.holds_tile(tile))
+    };
     let wanted = tuning.schedule(&key);
     let mut best: Option<(f64, Schedule, Option<usize>)> = None;
     for schedule in Schedule::ALL {
@@ -173,7 +177,11 @@ pub(super) fn choose(
         }
         let columns: Vec<Option<usize>> = if schedule.has_owners() { (0..owners.len()).map(Some).collect() } else { vec![None] };
         for column in columns {
-            let Some(costs) = costs(compiled, schedule, column.map(|place| owners[place].column), sizes, profile, real) else { continue };
+            let column_of = column.map(|place| owners[place].column);
+            if !fits(column_of, compiled, schedule) {
+                continue;
+            }
+            let Some(costs) = costs(compiled, schedule, column_of, sizes, profile, real) else { continue };
             found.push(format!("{} {costs:.0}", schedule.name()));
             // What was measured is the first choice, where it can be had.
             let costs = if forced { -1.0 / (1.0 + costs) } else { costs };

@@ -88,6 +88,8 @@ pub struct Solver {
     /// first steps are bounded.
     has_moved: bool,
     precision: Precision,
+    /// That of what conjugate gradients do in every inner iteration.
+    inner_precision: Precision,
     phase: Phase,
     iterations: Vec<Iteration>,
     initial_cost: Option<f64>,
@@ -154,6 +156,7 @@ impl Solver {
             has_moved: is_linear(problem),
             settings,
             precision,
+            inner_precision: device.inner_precision(),
             phase: Phase::Ready,
             iterations: Vec::new(),
             initial_cost: None,

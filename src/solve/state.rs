@@ -80,6 +80,7 @@ numbered! {
     BETA_2 = 72, "… and β₂; …";
     DECAY_1 = 73, "… β₁ᵗ …";
     DECAY_2 = 74, "… and β₂ᵗ.";
+    INNER_EPSILON = 75, "What the arithmetic of preconditioners resolves of 1.";
 }
 
 /// Elements of the state buffer.

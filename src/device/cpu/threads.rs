@@ -15,6 +15,9 @@ const FEWEST: usize = 1 << 14;
 /// Elements of a task where the work does not say how it is to be cut.
 const TASK: usize = 1 << 12;
 
+/// Elements of a task of items that are several each.
+const HEAVY: usize = 1 << 15;
+
 /// A slice that is handed out from its front, piece by piece.
 pub struct Pieces<'a, T> {
     rest: &'a mut [T],
@@ -92,7 +95,13 @@ pub fn all<T, U>(tasks: Vec<T>, work: impl Fn(T) -> U) -> Vec<U> {
 
 /// Cuts items into the ranges of tasks.
 pub fn cut(items: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    items.clone().step_by(TASK).map(move |start| start..items.end.min(start + TASK))
+    cut_by(items, HEAVY / TASK)
+}
+
+/// The same of items that are several elements each.
+pub fn cut_by(items: Range<usize>, elements: usize) -> impl Iterator<Item = Range<usize>> {
+    let length = (HEAVY / elements.max(1)).clamp(1, TASK);
+    items.clone().step_by(length).map(move |start| start..items.end.min(start + length))
 }
 
 /// The same where it is worth it, for tasks that are so many elements together.

@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1.0 / (1u64 << 42) as f64;
 const CHECK: &str = shader!("../../../shaders/double/check.wgsl");
 
 impl WgpuDevice {
-    /// Checks double-floats; from then on [`has_doubles`](Self::has_doubles) knows.
+    /// Checks double-floats; from then on [`has_doubles`](Self::has_doubles) knows. Fails where the device is lost, and only there.
     pub async fn check_doubles(&mut self) -> Result<(), DeviceError> {
         if self.exactness.is_some() {
             return Ok(());
@@ -34,7 +34,12 @@ impl WgpuDevice {
         let mut verdict = Err(String::new());
         for products in [Products::Fma, Products::Halves] {
             self.kernels.multiply_by(products);
-            verdict = judge(&numbers, &self.checked(&numbers, products).await?).map(|()| products);
+            verdict = match self.checked(&numbers, products).await {
+                Ok(results) => judge(&numbers, &results).map(|()| products),
+                Err(DeviceError::Lost(why)) => return Err(DeviceError::Lost(why)),
+                // Who can't do without hears of it; all others go on in f32.
+                Err(error) => Err(error.to_string()),
+            };
             if verdict.is_ok() {
                 break;
             }

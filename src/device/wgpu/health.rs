@@ -9,35 +9,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared with the callbacks of the device, which hold it weakly: on the web they live for ever.
 #[derive(Default)]
-pub(super) struct Health(Mutex<State>);
+pub(super) struct Health {
+    /// Siblings are lost together.
+    lost: Arc<Mutex<Option<String>>>,
+    error: Mutex<Option<DeviceError>>,
+}
 
-#[derive(Default)]
-struct State {
-    lost: Option<String>,
-    error: Option<DeviceError>,
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Health {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// That of a sibling, whose errors are its own.
+    pub fn sibling(&self) -> Self {
+        Self { lost: self.lost.clone(), error: Mutex::default() }
     }
 
     /// Keeps the first of several errors: the others follow from it.
     pub fn note(&self, error: DeviceError) {
-        self.state().error.get_or_insert(error);
+        lock(&self.error).get_or_insert(error);
     }
 
     /// For good: a lost device does not come back.
     pub fn lose(&self, why: &str) {
-        self.state().lost.get_or_insert_with(|| why.to_string());
+        lock(&self.lost).get_or_insert_with(|| why.to_string());
     }
 
     /// Fails with what went wrong since the last look. A lost device fails every time; any other error once, since
     /// what caused it may be gone (memory that was freed) and shows itself again when it is not.
     pub fn check(&self) -> Result<(), DeviceError> {
-        let mut state = self.state();
-        let error = state.error.take();
-        match &state.lost {
+        let error = lock(&self.error).take();
+        match &*lock(&self.lost) {
             Some(why) => Err(DeviceError::Lost(why.clone())),
             None => error.map_or(Ok(()), Err),
         }

@@ -132,7 +132,7 @@ impl WgpuDevice {
     pub fn sibling(&self, reals: Reals) -> Result<Self, DeviceError> {
         self.health.check()?;
         let mut sibling = Self::on(self.device.clone(), self.queue.clone(), self.adapter.clone(), self.limits);
-        sibling.health = self.health.clone();
+        sibling.health = Arc::new(self.health.sibling());
         #[cfg(not(target_arch = "wasm32"))]
         {
             sibling.flights = self.flights.clone();

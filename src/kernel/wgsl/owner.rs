@@ -35,7 +35,11 @@ pub(super) fn tile_element(column: u32, lane: &str) -> String {
 fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt::Result {
     let OwnerProgram { program, tile, slots, crossing_columns, .. } = owner;
     write_declarations(&[program], access, |_| false, text)?;
-    writeln!(text, "\n// Columns do not begin in the same bank of memory.\nconst tile_column: u32 = group_size + 11u;")?;
+    writeln!(
+        text,
+        "\n// Columns do not begin in the same bank of memory.\nconst tile_column: u32 = group_size + {}u;",
+        OwnerProgram::PADDING
+    )?;
     writeln!(text, "var<workgroup> tile: array<real, {tile}u * tile_column>;")?;
     for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| run(&slot.codes).is_none()) {
         write_codes(number, &slot.codes, text)?;

@@ -96,11 +96,7 @@ impl Solver {
 
     /// What the arithmetic resolves of 1.
     pub(super) fn epsilon(&self) -> f64 {
-        match self.precision {
-            Precision::F32 => f64::from(f32::EPSILON),
-            Precision::F32x2 => 2.0 * f64::from(f32::EPSILON) * f64::from(f32::EPSILON),
-            Precision::F64 => f64::EPSILON,
-        }
+        self.precision.epsilon()
     }
 
     /// Limits that end a solve between steps.

@@ -6,7 +6,7 @@ use crate::harness::{Case, random_state};
 use crate::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::{Fixed, NEGATIVE};
-use leastwise::solve::state::{ALWAYS, DAMPING, EPSILON, SOLVED};
+use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};
 
 const NONE: u32 = u32::MAX;
 const TURNED: u32 = 1 << 31;
@@ -407,7 +407,7 @@ pub fn invert(size: usize, random: &mut Random) -> Vec<Case> {
             blocks.extend(block);
         }
         case.reals(VECTOR_IN, blocks);
-        case.reals(STATE, random_state(random, &[(EPSILON, f64::from(f32::EPSILON))]));
+        case.reals(STATE, random_state(random, &[(INNER_EPSILON, f64::from(f32::EPSILON))]));
         case.dispatch(nodes as u32, &[rows as u32]);
         case
     };

@@ -17,7 +17,7 @@ pub fn invert_blocks<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (scale, blocks) = (bindings.read(ARENA), bindings.read(VECTOR_IN));
     let (mut inverse, lambda) = (Pieces::new(bindings.write(VECTOR_OUT)), bindings.read(STATE)[DAMPING as usize]);
     let packed = row_start(width);
-    let tasks = threads::cut(work.items()).map(|items| {
+    let tasks = threads::cut_by(work.items(), packed).map(|items| {
         let range = first + items.start * packed..first + items.end * packed;
         (inverse.take(range.clone()), &blocks[range], &scale[vector + items.start * width..vector + items.end * width])
     });

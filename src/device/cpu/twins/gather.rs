@@ -31,12 +31,12 @@ pub fn gather<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     // Rows are in ascending order of their variables, so the rows of a task write a stretch of their own.
     let (rows, base) = (items.start / width..items.end.div_ceil(width), base as usize);
     let mut total = Pieces::new(total);
-    let tasks = threads::cut(rows.clone()).map(|rows| {
+    let entries = (list.starts[rows.end] - list.starts[rows.start]) as usize;
+    let tasks = threads::cut_by(rows.clone(), (entries * width).div_ceil(rows.len().max(1))).map(|rows| {
         let (first, last) = (list.ids[rows.start] as usize, list.ids[rows.end - 1] as usize);
         (total.take(base + first * width..base + (last + 1) * width), rows)
     });
-    let entries = list.starts[rows.end] - list.starts[rows.start];
-    threads::each(tasks.collect(), entries as usize * width, |(total, rows)| {
+    threads::each(tasks.collect(), entries * width, |(total, rows)| {
         // Components do not meet, so as many are summed at a time as fit the processor's registers.
         for first in (0..width).step_by(3) {
             match width - first {

@@ -7,7 +7,7 @@ use super::reduce::{Lanes, MAX_GROUP, group_sum, run_elements, runs};
 use crate::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use crate::kernel::NEGATIVE;
 use crate::real::Real;
-use crate::solve::state::{DAMPING, EPSILON, SOLVED};
+use crate::solve::state::{DAMPING, INNER_EPSILON, SOLVED};
 
 /// What is in no patch.
 const NONE: u32 = u32::MAX;
@@ -102,8 +102,8 @@ pub fn patch_modes<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (points, centers, owners) = (bindings.read(ARENA), bindings.read(DATA), &bindings.index()[patches..]);
     let (free, modes) = (bindings.read(VECTOR_IN), bindings.write(VECTOR_OUT));
     let mut modes = Pieces::new(modes);
-    let tasks =
-        threads::cut(work.items()).map(|items| (modes.take((vector + items.start) * columns..(vector + items.end) * columns), items));
+    let tasks = threads::cut_by(work.items(), columns)
+        .map(|items| (modes.take((vector + items.start) * columns..(vector + items.end) * columns), items));
     threads::each(tasks.collect(), work.items().len() * columns, |(modes, items)| {
         for (i, row) in items.zip(modes.chunks_exact_mut(columns)) {
             row.fill(R::ZERO);
@@ -143,7 +143,7 @@ pub fn patch_follow<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let [vector, width, block, columns, column, patches, ..] = work.params.words.map(|word| word as usize);
     let (inverse, owners, product) = (bindings.read(DATA), &bindings.index()[patches..], bindings.read(VECTOR_IN));
     let (mut modes, packed) = (Pieces::new(bindings.write(VECTOR_OUT)), row_start(width));
-    let tasks = threads::cut(work.items()).map(|items| {
+    let tasks = threads::cut_by(work.items(), packed).map(|items| {
         let range = vector + items.start * width..vector + items.end * width;
         (modes.take(range.start * columns..range.end * columns), items)
     });
@@ -375,10 +375,10 @@ fn block<R: Real, const N: usize>(blocks: &[R], number: u32) -> [[R; N]; N] {
 /// The inverses of small symmetric blocks, without what is lost in rounding.
 pub fn invert_nodes<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     let (size, blocks) = (work.params.words[0] as usize, bindings.read(VECTOR_IN));
-    let least = R::from_f64(64.0) * bindings.read(STATE)[EPSILON as usize];
+    let least = R::from_f64(64.0) * bindings.read(STATE)[INNER_EPSILON as usize];
     let area = size * size;
     let mut inverse = Pieces::new(bindings.write(VECTOR_OUT));
-    let tasks = threads::cut(work.items()).map(|items| {
+    let tasks = threads::cut_by(work.items(), area * size).map(|items| {
         let range = items.start * area..items.end * area;
         (inverse.take(range.clone()), &blocks[range])
     });

@@ -20,7 +20,7 @@ pub fn pcg_start<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         let inverse = &inverse[block + run.start * packed..block + run.end * packed];
         (residual.take(range.clone()), step.take(range.clone()), z.take(range.clone()), &gradient[range], inverse)
     });
-    let sums = threads::map(tasks.collect(), run_elements(work, variables) * width, |(residual, step, z, gradient, inverse)| {
+    let sums = threads::map(tasks.collect(), run_elements(work, variables) * row_start(width), |(residual, step, z, gradient, inverse)| {
         step.fill(R::ZERO);
         residual.iter_mut().zip(gradient).for_each(|(r, g)| *r = -*g);
         let mut largest: Lanes<R> = [R::ZERO; MAX_GROUP];
@@ -138,7 +138,7 @@ pub fn pcg_update<R: Real>(work: &Work, mut bindings: Bindings<R>) {
         [parts.next(), parts.next()]
     });
     let widest = tables[0].width.max(tables[1].width);
-    let sums = threads::map(tasks.collect(), run_elements(work, variables) * widest, |parts| {
+    let sums = threads::map(tasks.collect(), run_elements(work, variables) * row_start(widest), |parts| {
         let mut rz: Lanes<R> = [R::ZERO; MAX_GROUP];
         let mut before = 0;
         for (width, (step, residual, z), p, q, inverse) in parts.into_iter().flatten() {
