@@ -59,7 +59,7 @@ fn values(session: &mut Session, problem: u32, term: u32) -> Vec<f64> {
 #[test]
 fn pieces_compute_what_the_whole_does() {
     let (tape, output) = web(160);
-    assert!(wgsl::modules(&programs(&tape, output).linearize).len() > 1, "linearize is in pieces");
+    assert!(wgsl::modules(&programs(&tape, output).linearize, wgsl::Cut::Coarse).len() > 1, "linearize is in pieces");
     let mut results = Vec::new();
     for mut session in [cpu(Precision::F64), gpu(None), gpu(Some(Limits::SMALL))] {
         let problem = session.problem();
@@ -100,15 +100,15 @@ fn programs(tape: &Tape, output: u32) -> ResidualPrograms {
 fn no_piece_is_too_large() {
     let (tape, output) = web(3000);
     let programs = programs(&tape, output);
-    let modules = wgsl::modules(&programs.linearize);
+    let modules = wgsl::modules(&programs.linearize, wgsl::Cut::Coarse);
     assert!(modules.len() > 3, "{} modules", modules.len());
     for module in &modules {
         // Besides its own instructions it may have to load all that they work on.
-        assert!(module.wgsl.matches("    let v").count() < 3 * wgsl::MOST, "{}", module.wgsl.len());
+        assert!(module.wgsl.matches("    let v").count() < 3 * wgsl::Cut::Coarse.most(), "{}", module.wgsl.len());
         assert!(module.access.iter().filter(|access| **access != Access::Unused).count() < binding::COUNT);
     }
     // The reverse sweep needs what the forward one made: not more than that is ever stored.
-    assert!((100..3 * 3000).contains(&programs.scratch(true)), "{} columns", programs.scratch(true));
+    assert!((100..3 * 3000).contains(&programs.scratch(Some(wgsl::Cut::Coarse))), "{} columns", programs.scratch(Some(wgsl::Cut::Coarse)));
 }
 
 /// No recursion and nothing quadratic, from the tape to the solve.

@@ -7,7 +7,8 @@ import { open, rejects } from "./support.mjs";
 /** (x − 2)², (y + 3)² and (z − 1)² within limits, of which none is a number of f32. */
 function bounded(lw) {
   const problem = lw.problem();
-  const x = problem.variables("x", { shape: 3, values: [0.05, -0.05, 0.3] }).bound({ lower: [0, -0.1, 1 / 3], upper: [0.1, 0, 1 / 3] });
+  const x = problem.variables("x", { shape: 3, values: [0.05, -0.05, 0.3] });
+  x.bound({ lower: [0, -0.1, 1 / 3], upper: [0.1, 0, 1 / 3] });
   problem.residuals("f", { of: [x] }, ([x]) => [x.x.sub(2), x.y.add(3), x.z.sub(1)]);
   return { problem, x };
 }

@@ -44,7 +44,7 @@ fn is_at_most(a: real, b: real) -> bool {
 }
 
 fn magnitude(x: real) -> real {
-    return select(x, -x, x < 0.0);
+    return negated_if(x, x < 0.0);
 }
 
 fn least(a: real, b: real) -> real {

@@ -93,7 +93,7 @@ fn cube_root(x: real) -> real {
     y = y - (y - f / (y * y)) / 3.0;
     y = y - (y - f / (y * y)) / 3.0;
     let root = scale_by_power_of_two(y, third);
-    return select(select(root, -root, x < 0.0), x, x == 0.0);
+    return select(negated_if(root, x < 0.0), x, x == 0.0);
 }
 
 // x = r + q·π/2 with |r| ≤ π/4 or little more, q modulo 4.
@@ -130,6 +130,10 @@ fn cosine_part(r: real) -> real {
     return 1.0 - 0.5 * z + z * z * (0.041666666666666664 + z * (-0.001388888888888889 + z * (2.48015873015873e-5 + tail)));
 }
 
+fn turned(r: real, q: i32) -> real {
+    return negated_if(select(sine_part(r), cosine_part(r), (q & 1) != 0), (q & 2) != 0);
+}
+
 fn tangent(x: Turn) -> real {
     return turned(x.r, x.q) / turned(x.r, x.q + 1);
 }
@@ -151,7 +155,7 @@ fn arctangent2(y: real, x: real) -> real {
     let s = sine(t);
     let c = cosine(t);
     let angle = guess + small_arctangent((v * c - u * s) / (u * c + v * s));
-    return select(select(angle, -angle, y < 0.0), 0.0, size == 0.0);
+    return select(negated_if(angle, y < 0.0), 0.0, size == 0.0);
 }
 
 fn arctangent(x: real) -> real {
@@ -173,7 +177,7 @@ fn hyperbolic_sine(x: real) -> real {
     let e = expm1(min(size, 80.0));
     let half = scaled_exponential(size, -1);
     let y = select(select(half - 0.25 / half, 0.5 * (e + e / (e + 1.0)), size < 20.0), infinity(), size > 89.4);
-    return select(y, -y, x < 0.0);
+    return negated_if(y, x < 0.0);
 }
 
 fn hyperbolic_cosine(x: real) -> real {
@@ -184,7 +188,7 @@ fn hyperbolic_cosine(x: real) -> real {
 fn hyperbolic_tangent(x: real) -> real {
     let e = expm1(2.0 * min(abs(x), 20.0));
     let y = e / (e + 2.0);
-    return select(y, -y, x < 0.0);
+    return negated_if(y, x < 0.0);
 }
 
 fn inverse_hyperbolic_sine(x: real) -> real {
@@ -193,7 +197,7 @@ fn inverse_hyperbolic_sine(x: real) -> real {
     let z = select(size, 1.0, far) * size;
     let near = log1p(size + z / (1.0 + sqrt(1.0 + z)));
     let y = select(near, logarithm(size) + 0.6931471805599453, far);
-    return select(y, -y, x < 0.0);
+    return negated_if(y, x < 0.0);
 }
 
 fn inverse_hyperbolic_cosine(x: real) -> real {
@@ -216,5 +220,5 @@ fn error_function(x: real) -> real {
     let outer_middle = t * (2.2473713157372115e-5 + t * (2.646905527756023e-6 + t * (-2.370989600710484e-6 + t * (8.186626253665754e-7 + t * (-1.9216681885437509e-7 + outer_tail)))));
     let outer = 3.3844920895515527 + t * (3.508800801779525 + t * (0.8926403306150028 + t * (0.02582414063378811 + t * (-0.006006746385214441 + t * (0.0012572166843481964 + t * (-0.00021596331956330784 + outer_middle))))));
     let y = select(1.0 - exponential(-outer), near + near * inner, size < 1.0);
-    return select(y, -y, x < 0.0);
+    return negated_if(y, x < 0.0);
 }

@@ -38,6 +38,12 @@ fn opaque(x: real) -> real {
     return real(sealed(x.x), sealed(x.y));
 }
 
+// Chosen bit by bit: an NVIDIA driver (580) took x where it should have taken −x, when it saw select(x, −x, …) of several such numbers.
+fn negated_if(x: real, negative: bool) -> real {
+    let sign = select(0u, 0x80000000u, negative) ^ params.zero;
+    return real(bitcast<f32>(bitcast<u32>(x.x) ^ sign), bitcast<f32>(bitcast<u32>(x.y) ^ sign));
+}
+
 fn is_finite(x: real) -> bool {
     return ((bitcast<u32>(x.x) ^ params.zero) & 0x7f800000u) != 0x7f800000u;
 }

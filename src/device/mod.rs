@@ -15,6 +15,7 @@ pub mod wgpu;
 pub use multiply::{After, Form, Multiply, Strided};
 pub use recording::*;
 
+use crate::kernel::wgsl::Cut;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -148,6 +149,8 @@ pub struct KernelSource {
     pub texts: Vec<KernelText>,
     pub cpu: cpu::Body,
     pub grade: Grade,
+    /// The program that it was written of, if it was, for who wants smaller pieces of it.
+    pub program: Option<std::sync::Arc<crate::kernel::Program>>,
 }
 
 /// In what precision a kernel is, where reals are not `f32`.
@@ -164,7 +167,13 @@ pub enum Grade {
 impl KernelSource {
     /// A kernel of one module.
     pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT], cpu: cpu::Body) -> Self {
-        Self { name: name.into(), texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }], cpu, grade: Grade::Outer }
+        Self {
+            name: name.into(),
+            texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }],
+            cpu,
+            grade: Grade::Outer,
+            program: None,
+        }
     }
 
     /// The kernel of a program.
@@ -172,9 +181,10 @@ impl KernelSource {
         let body = crate::kernel::block::BlockProgram::new(program);
         Self {
             name: program.name.clone(),
-            texts: crate::kernel::wgsl::modules(program),
+            texts: crate::kernel::wgsl::modules(program, Cut::Coarse),
             cpu: cpu::Body::Program(std::sync::Arc::new(body)),
             grade: Grade::Outer,
+            program: Some(std::sync::Arc::new(program.clone())),
         }
     }
 
@@ -185,12 +195,16 @@ impl KernelSource {
             texts: vec![crate::kernel::wgsl::owner_module(owner)],
             cpu: cpu::Body::Tiles(std::sync::Arc::new(crate::kernel::block::TileProgram::new(owner))),
             grade: Grade::Outer,
+            program: None,
         }
     }
 
     /// The same kernel where reals are double-floats ([`crate::kernel::wgsl::double`]). It may be bound to buffers of either
-    /// kind: what it reads of [`Kind::Real`] has no low part, what it writes there is rounded.
+    /// kind: what it reads of [`Kind::Real`] has no low part, what it writes there is rounded. In pieces that are no larger to compilers.
     pub fn in_doubles(mut self) -> Self {
+        if let Some(program) = &self.program {
+            self.texts = crate::kernel::wgsl::modules(program, Cut::Fine);
+        }
         self.texts.iter_mut().for_each(|text| text.doubles = true);
         self
     }
@@ -379,9 +393,13 @@ impl Device {
         }
     }
 
-    /// Whether programs that are too large for one module run in pieces here.
-    pub fn in_pieces(&self) -> bool {
-        !matches!(self, Self::Cpu(_))
+    /// How programs that are too large for one module are cut here, if they are.
+    pub fn cut(&self) -> Option<Cut> {
+        match (self, self.reals()) {
+            (Self::Cpu(_), _) => None,
+            (_, Reals::Single) => Some(Cut::Coarse),
+            _ => Some(Cut::Fine),
+        }
     }
 
     /// The adapter's own name; "cpu" without one.

@@ -17,6 +17,7 @@
 
 use super::inputs::{Inputs, displaced};
 use super::residual::Columns;
+use super::wgsl::Cut;
 use super::{ColumnMap, Program, Signature, Store, wgsl};
 use crate::expr::{Expr, Graph, Leaf};
 
@@ -41,8 +42,8 @@ pub struct EnergyPrograms {
 
 impl EnergyPrograms {
     /// Columns that `hessian` needs; with those between pieces of a large one where a device needs pieces.
-    pub fn scratch(&self, in_pieces: bool) -> u32 {
-        if in_pieces { wgsl::columns(&self.hessian).max(self.stored) } else { self.stored }.max(1)
+    pub fn scratch(&self, cut: Option<Cut>) -> u32 {
+        cut.map_or(0, |cut| wgsl::columns(&self.hessian, cut)).max(self.stored).max(1)
     }
 
     /// Of any scalar of `graph` over slots and data.

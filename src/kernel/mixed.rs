@@ -12,6 +12,7 @@
 
 use super::inputs::{Inputs, displaced};
 use super::residual::Columns;
+use super::wgsl::Cut;
 use super::{Objective, Program, Signature, Store, wgsl};
 use crate::expr::{Expr, Graph, Leaf};
 
@@ -82,7 +83,7 @@ impl MixedProgram {
     }
 
     /// Columns that it needs; with those between pieces of a large one where a device needs pieces.
-    pub fn scratch(&self, in_pieces: bool) -> u32 {
-        if in_pieces { wgsl::columns(&self.program).max(self.stored) } else { self.stored }
+    pub fn scratch(&self, cut: Option<Cut>) -> u32 {
+        cut.map_or(0, |cut| wgsl::columns(&self.program, cut)).max(self.stored)
     }
 }

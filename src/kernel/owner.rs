@@ -7,6 +7,7 @@
 //! is −1, that is u. So J is read once, and the owners' part of Jᵀu is never written. What crosses is stored instance by
 //! instance, not in columns: whoever gathers it needs all components of an instance, and finds them next to each other.
 
+use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
@@ -63,7 +64,7 @@ impl OwnerProgram {
         let name = product.name.replace("product", "product by owners");
         let program = Program { stores, name, ..product.clone() };
         let tile = tile.len() as u32;
-        wgsl::is_small(&program).then_some(Self { program, column, tile, crossing_columns, slots, crossing })
+        wgsl::is_small(&program, Cut::Coarse).then_some(Self { program, column, tile, crossing_columns, slots, crossing })
     }
 }
 

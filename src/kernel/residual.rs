@@ -22,6 +22,7 @@
 use super::energy::ProjectedHessian;
 use super::inputs::Inputs;
 use super::robust::{Weighting, change};
+use super::wgsl::Cut;
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
 use crate::expr::{Expr, Graph, Leaf, Manifold, Node};
 use std::collections::HashMap;
@@ -113,7 +114,7 @@ pub struct ResidualPrograms {
     /// Columns that `diagonal` stores.
     pub diagonals: u32,
     /// Columns that the programs store into, those between pieces of large ones included; counted when a device asks.
-    pub(super) in_pieces: OnceLock<u32>,
+    pub(super) in_pieces: [OnceLock<u32>; Cut::ALL.len()],
     /// What the columns of J stand for: slot, and scalar or degree of freedom.
     pub inputs: Vec<(u32, u32)>,
     /// J, row by row.
@@ -310,7 +311,7 @@ impl ResidualPrograms {
             let values = graph.import(&linear, &values, entry);
             program("product, recomputed", &graph, &places.into_iter().zip(values).collect::<Vec<_>>(), Some(guards.solved))
         });
-        let recompute = recompute.filter(wgsl::is_small);
+        let recompute = recompute.filter(|program| wgsl::is_small(program, Cut::Coarse));
 
         let mut diagonals = Columns::new(0);
         let mut gradient_maps = vec![ColumnMap::default(); signature.slots.len()];
@@ -332,7 +333,7 @@ impl ResidualPrograms {
         }
         let diagonal = program("diagonal", &linear, &diagonals.stores(Store::Column), None);
         Self {
-            in_pieces: OnceLock::new(),
+            in_pieces: Default::default(),
             linearize,
             energy,
             change,
@@ -355,12 +356,12 @@ impl ResidualPrograms {
 
 impl ResidualPrograms {
     /// Columns of scratch that the programs need; with those between pieces of large ones where a device needs pieces.
-    pub fn scratch(&self, in_pieces: bool) -> u32 {
+    pub fn scratch(&self, cut: Option<Cut>) -> u32 {
         let raw = self.curvature.as_ref().map_or(0, |curvature| curvature.columns);
         let own = self.contributions.max(self.diagonals).max(raw).max(1);
         let all = || self.all().into_iter().chain(self.curvature.iter().map(|curvature| &curvature.program));
-        let counted = || all().map(wgsl::columns).max().unwrap_or(0);
-        if in_pieces { own.max(*self.in_pieces.get_or_init(counted)) } else { own }
+        let counted = |cut| all().map(|program| wgsl::columns(program, cut)).max().unwrap_or(0);
+        cut.map_or(own, |cut| own.max(*self.in_pieces[cut as usize].get_or_init(|| counted(cut))))
     }
 
     /// In the order of [`TermKernels`](crate::problem::TermKernels).

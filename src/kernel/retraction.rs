@@ -2,6 +2,7 @@
 //!
 //! It stores scalars in columns; `place` brings them to where the table is.
 
+use super::wgsl::Cut;
 use super::{Address, Program, Signature, SlotShape, Store, wgsl};
 use crate::expr::Manifold;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Retraction {
     }
 
     /// Columns of scratch that it needs; with those between its pieces where a device needs pieces.
-    pub fn scratch(&self, in_pieces: bool) -> u32 {
-        if in_pieces { wgsl::columns(&self.program).max(self.columns) } else { self.columns }
+    pub fn scratch(&self, cut: Option<Cut>) -> u32 {
+        cut.map_or(0, |cut| wgsl::columns(&self.program, cut)).max(self.columns)
     }
 }

@@ -18,6 +18,7 @@
 
 use super::inputs::Inputs;
 use super::residual::{Columns, Linearised};
+use super::wgsl::Cut;
 use super::{ColumnMap, Entry, Guards, Program, Signature, Store, wgsl};
 use crate::expr::{Expr, Graph, Leaf};
 
@@ -177,8 +178,8 @@ impl SumPrograms {
     }
 
     /// Columns of scratch that the programs store; with those between pieces of large ones where a device needs pieces.
-    pub fn scratch(&self, in_pieces: bool) -> u32 {
+    pub fn scratch(&self, cut: Option<Cut>) -> u32 {
         let own = self.width.max(self.slopes_width).max(self.contributions).max(self.diagonals);
-        if in_pieces { self.all().into_iter().map(wgsl::columns).fold(own, u32::max) } else { own }
+        cut.map_or(own, |cut| self.all().into_iter().map(|program| wgsl::columns(program, cut)).fold(own, u32::max))
     }
 }

@@ -96,11 +96,11 @@ impl Batch {
         let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
         let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
         let count = members.last().map_or(0, |last| last.first + last.count);
-        let mut scratch = programs.scratch(device.in_pieces());
+        let mut scratch = programs.scratch(device.cut());
         let pairs = named_twice(&signature, &tables, &indices);
         let twice = if pairs.is_empty() { None } else { Some(compiled.twice(device, &first.name, &pairs)?) };
         if let Some(TwiceKernel { program, .. }) = &twice {
-            scratch = scratch.max(program.columns).max(if device.in_pieces() { wgsl::columns(&program.program) } else { 0 });
+            scratch = scratch.max(program.columns).max(device.cut().map_or(0, |cut| wgsl::columns(&program.program, cut)));
         }
         let mut of_chunks = frame(&first.name, &programs, &signature);
         of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
@@ -262,17 +262,17 @@ pub(super) fn frame<'a>(name: &'a str, programs: &'a ResidualPrograms, signature
 
 /// Refuses a term whose instances could never be laid out.
 pub(super) fn fits(device: &Device, registry: &mut Registry, term: &Term) -> Result<(), Error> {
-    let in_pieces = device.in_pieces();
+    let cut = device.cut();
     if let Some(entries) = &term.entries {
         let compiled = entries.compiled.borrow();
-        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, compiled.programs.scratch(in_pieces))?;
-        return entries.frame(&term.name).largest_chunk(device, entries.programs.scratch(in_pieces)).map(|_| ());
+        frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, compiled.programs.scratch(cut))?;
+        return entries.frame(&term.name).largest_chunk(device, entries.programs.scratch(cut)).map(|_| ());
     }
     // Of a hundred thousand terms that read the same, one is looked at.
     for part in term.parts.iter().filter(|part| !part.reading.fits.load(Relaxed)) {
         let compiled = registry.compiled(&part.reading.structure, &layout(part, &[&part.contents]), &term.name);
         let projecting = compiled.programs.curvature.as_ref().map_or(0, ProjectedHessian::work);
-        let scratch = compiled.programs.scratch(in_pieces).max(projecting);
+        let scratch = compiled.programs.scratch(cut).max(projecting);
         frame(&term.name, &compiled.programs, &compiled.signature).largest_chunk(device, scratch)?;
         part.reading.fits.store(true, Relaxed);
     }

@@ -25,7 +25,7 @@ pub struct TrialChunk {
 impl Trials {
     fn new(device: &mut Device, table: &Table, made: &RetractionKernel, uploads: &mut Vec<Command>) -> Result<Self, Error> {
         let RetractionKernel { retraction, kernel } = made;
-        let columns = retraction.scratch(device.in_pieces());
+        let columns = retraction.scratch(device.cut());
         let frame = Frame {
             name: &table.name,
             signature: &retraction.signature,

@@ -6,8 +6,9 @@
 use super::Table;
 use super::registry::Compiled;
 use crate::device::cpu::{Evaluator, Evaluators};
-use crate::device::{Device, KernelId, KernelSource, Profile};
+use crate::device::{Device, KernelId, KernelSource, Profile, Reals};
 use crate::error::Error;
+use crate::kernel::wgsl::Cut;
 use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -163,11 +164,7 @@ pub(super) fn choose(
 ) -> Result<(Product, Option<usize>), Error> {
     let key = format!("{:016x}/{}", compiled.key(), sizes.instances.max(1).ilog2());
     let mut found = Vec::new();
-    let (profile, real) = (device.profile(), device.inner_precision().bytes() as f64);
-    let fits = |owner: Option<u32>, compiled: &mut Compiled, schedule: Schedule| {
-        let tile = owner.and_then(|column| Some(compiled.owner(schedule.recomputes(), column)?.tile));
-        tile.is_none_or(|tile| device.holds_tile(tile))
-    };
+    let profile = device.profile();
     let wanted = tuning.schedule(&key);
     let mut best: Option<(f64, Schedule, Option<usize>)> = None;
     for schedule in Schedule::ALL {
@@ -177,11 +174,7 @@ pub(super) fn choose(
         }
         let columns: Vec<Option<usize>> = if schedule.has_owners() { (0..owners.len()).map(Some).collect() } else { vec![None] };
         for column in columns {
-            let column_of = column.map(|place| owners[place].column);
-            if !fits(column_of, compiled, schedule) {
-                continue;
-            }
-            let Some(costs) = costs(compiled, schedule, column_of, sizes, profile, real) else { continue };
+            let Some(costs) = costs(compiled, schedule, column.map(|place| owners[place].column), sizes, device) else { continue };
             found.push(format!("{} {costs:.0}", schedule.name()));
             // What was measured is the first choice, where it can be had.
             let costs = if forced { -1.0 / (1.0 + costs) } else { costs };
@@ -222,13 +215,19 @@ impl Profile {
 
 /// Bytes of an instance, operations included as the bytes that could be moved meanwhile. `None` where there is no such
 /// kernel.
-fn costs(compiled: &mut Compiled, schedule: Schedule, column: Option<u32>, sizes: &Sizes, profile: Profile, real: f64) -> Option<f64> {
+fn costs(compiled: &mut Compiled, schedule: Schedule, column: Option<u32>, sizes: &Sizes, device: &Device) -> Option<f64> {
+    let (profile, real) = (device.profile(), device.inner_precision().bytes() as f64);
     let owner = match column {
         Some(column) => Some(compiled.owner(schedule.recomputes(), column)?),
         None => None,
     };
     let (programs, signature) = (&compiled.programs, &compiled.signature);
     let program = program(programs, schedule, owner.as_deref())?;
+    // Products by owners, and those that recompute J, are one module each.
+    let is_whole = schedule == Schedule::TwoPass || device.reals() != Reals::Double || wgsl::is_small(program, Cut::Fine);
+    if !is_whole || owner.as_deref().is_some_and(|owner| !device.holds_tile(owner.tile)) {
+        return None;
+    }
     let (handed, gathered) = handed_on(programs, signature, owner.as_deref());
     let read = arena_bytes(program, signature, sizes, real) / f64::from(sizes.instances.max(1));
     // Rows go through the workgroup's memory and meet at a barrier.

@@ -76,7 +76,7 @@ impl SumBatch {
             slopes: some(6, programs.slopes_width),
         };
         let (sums, slopes) = (SumPlace::of(&entries.sums), SumPlace::of(&entries.slopes));
-        let scratch = programs.scratch(device.in_pieces());
+        let scratch = programs.scratch(device.cut());
         let mut batch = Self { kernels, programs, chunks: Vec::new(), sums, slopes, scratch };
         match batch.fill(device, name, entries, tables, uploads) {
             Ok(()) => Ok(batch),

@@ -57,7 +57,7 @@ impl Hessians {
                 let signature = batch.signature();
                 let compiled = registry.compiled(structure, &signature.layout(), &batch.name);
                 let kernel = compiled.hessian(device, structure, &batch.name)?;
-                let mut besides = vec![kernel.programs.scratch(device.in_pieces())];
+                let mut besides = vec![kernel.programs.scratch(device.cut())];
                 if form == HessianForm::Semidefinite {
                     let width = kernel.programs.inputs.len() as u32;
                     besides.extend([kernel.programs.entries.width, width * (width + 1)]);
@@ -85,7 +85,7 @@ impl Hessians {
         let HessianKernel { programs, kernel } = self.kernels[&window.batch].clone();
         let mut recording = Recording::new();
         let [data, index] = windows.copy(device, &problem.batches()[window.batch], window, &mut recording)?;
-        let mut values = windows.allocate(device, Kind::Real, programs.scratch(device.in_pieces()) * count, "Hessians")?;
+        let mut values = windows.allocate(device, Kind::Real, programs.scratch(device.cut()) * count, "Hessians")?;
         let bindings = [(ARENA, point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
         recording.push(dispatch(kernel, count, &[], &bindings));
         if let Some(project) = self.project {

@@ -136,7 +136,7 @@ impl Assembly {
             let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
             let most = (elements / u64::from(longest)).min(1 << 16) as u32;
             let PairKernels { programs, kernels } = problem.pairs(device, registry, batch, most)?;
-            let widest = programs.passes.iter().map(|pass| if device.in_pieces() { wgsl::columns(&pass.program) } else { pass.columns });
+            let widest = programs.passes.iter().map(|pass| device.cut().map_or(pass.columns, |cut| wgsl::columns(&pass.program, cut)));
             let widest = u64::from(widest.max().unwrap_or(0)) * u64::from(longest);
             if widest > elements {
                 return Err(Error::Limits(format!(

@@ -1,7 +1,7 @@
 //! The corpus of random programs, what judges them, and campaigns over it. The CUDA device's tests share it, on a GPU.
 #![allow(dead_code)]
 
-mod backends;
+pub mod backends;
 #[path = "../kernels/bounds.rs"]
 mod bounds;
 pub mod check;

@@ -1,8 +1,11 @@
 //! Programs that once went wrong; every run replays them. The fuzzer prints entries in this form.
 
+use super::fuzz::backends;
 use super::fuzz::check::{EVERYTHING, Outcome, check};
 use super::fuzz::traced::Origin::{self, Constant, Variable};
 use super::fuzz::traced::{Point, Traced};
+use super::support::gpu_in;
+use leastwise::device::{Kind, Reals};
 
 struct Regression {
     name: &'static str,
@@ -48,13 +51,38 @@ const REGRESSIONS: &[Regression] = &[
         outputs: &[1],
         points: &[&[0.0]],
     },
+    // Compiled by NVIDIA's driver in double-floats, the cosine had the other sign.
+    Regression {
+        name: "a normalised vector's cosine in double-floats",
+        inputs: &[(Variable, 2)],
+        words: &[65537, 0, 65553, 0, 65548, 0],
+        outputs: &[0, 2, 1],
+        points: &[&[1.0, 0.0]],
+    },
 ];
+
+impl Regression {
+    fn program(&self) -> (Traced, Vec<Point>) {
+        let points = self.points.iter().map(|point| point.to_vec()).collect();
+        (Traced::from_words(self.inputs, self.words, self.outputs), points)
+    }
+}
+
+#[test]
+fn what_went_wrong_once_does_not_again_in_double_floats() {
+    let mut session = gpu_in(Reals::Single, None);
+    for regression in REGRESSIONS {
+        let (traced, points) = regression.program();
+        if let Err(wrong) = backends::check_in(session.device_mut(), Kind::Double, &traced, &points) {
+            panic!("{}: {wrong:?}\n{}", regression.name, traced.listing(&points));
+        }
+    }
+}
 
 #[test]
 fn what_went_wrong_once_does_not_again() {
     for regression in REGRESSIONS {
-        let traced = Traced::from_words(regression.inputs, regression.words, regression.outputs);
-        let points: Vec<Point> = regression.points.iter().map(|point| point.to_vec()).collect();
+        let (traced, points) = regression.program();
         match check(&traced, &points, EVERYTHING) {
             Outcome::Agrees(_) => {}
             wrong => panic!("{}: {wrong:?}\n{}", regression.name, traced.listing(&points)),

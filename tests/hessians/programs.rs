@@ -43,7 +43,8 @@ fn play(device: &mut Device, sample: &Sample, program: &Program, stored: u32, p:
         Slice { buffer, offset: 0, len: len as u32 }
     };
     let slices = [(ARENA, buffer(Kind::Real, arena.len())), (DATA, buffer(Kind::Real, 1)), (VECTOR_IN, buffer(Kind::Real, vector.len()))];
-    let (indices, out) = (buffer(Kind::Index, index.len()), buffer(Kind::Real, (wgsl::columns(program).max(stored) * count) as usize));
+    let (indices, out) =
+        (buffer(Kind::Index, index.len()), buffer(Kind::Real, (wgsl::columns(program, wgsl::Cut::Coarse).max(stored) * count) as usize));
     let mut recording = Recording::new();
     for ((_, slice), data) in slices.iter().zip([arena, vec![2.5], vector]) {
         recording.push(Command::UploadReals { buffer: slice.buffer, offset: 0, data });

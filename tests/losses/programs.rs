@@ -205,7 +205,14 @@ fn check(sample: &Sample) {
     let signature = signature(&sample.loss);
     let programs = ResidualPrograms::new("robust", graph.clone(), &residual, &signature, Guards { linearized: 0, solved: 1 });
     let energy = EnergyPrograms::of_residual("robust", graph, &residual, &signature);
-    let columns = [programs.scratch(true), energy.scratch(true), wgsl::columns(&energy.hessian)].into_iter().max().unwrap();
+    let columns = [
+        programs.scratch(Some(wgsl::Cut::Coarse)),
+        energy.scratch(Some(wgsl::Cut::Coarse)),
+        wgsl::columns(&energy.hessian, wgsl::Cut::Coarse),
+    ]
+    .into_iter()
+    .max()
+    .unwrap();
     let points = Points::new(sample.name.len() as u64);
     let direction = Points::new(99).points;
     for (name, bound, device) in devices() {

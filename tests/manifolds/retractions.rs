@@ -20,7 +20,8 @@ fn retracted(device: &mut Device, manifold: &Arc<Manifold>, points: &[f64], step
     let kernel = device.kernels(&[KernelSource::of(&retraction.program)]).unwrap()[0];
     let mut buffer = |kind: Kind, len: u32| Slice { buffer: device.allocate(kind, len, "a buffer").unwrap(), offset: 0, len };
     let [arena, vector] = [points, steps].map(|values| buffer(Kind::Real, values.len() as u32));
-    let (index, out) = (buffer(Kind::Index, COUNT + 2), buffer(Kind::Real, retraction.scratch(true) * COUNT));
+    let (index, out) =
+        (buffer(Kind::Index, COUNT + 2), buffer(Kind::Real, retraction.scratch(Some(leastwise::kernel::wgsl::Cut::Coarse)) * COUNT));
     let mut recording = Recording::new();
     for (slice, values) in [(arena, points), (vector, steps)] {
         recording.push(Command::UploadReals { buffer: slice.buffer, offset: 0, data: values.to_vec() });

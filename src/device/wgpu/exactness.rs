@@ -56,7 +56,7 @@ impl WgpuDevice {
         let wgsl = format!("{CHECK}\n// {products:?}").into();
         let texts = vec![KernelText { wgsl, access, doubles: true }];
         let cpu = cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default())));
-        let source = KernelSource { name: "self-check of double-floats".into(), texts, cpu, grade: Grade::Outer };
+        let source = KernelSource { name: "self-check of double-floats".into(), texts, cpu, grade: Grade::Outer, program: None };
         let kernel = self.kernels(&[source])?[0];
         let mut slice = |kind, len: usize| {
             let buffer = self.allocate(kind, len as u32, "self-check of double-floats")?;

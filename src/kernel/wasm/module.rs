@@ -75,7 +75,7 @@ impl Module {
         columns.dedup();
         let phases = Phases::new(program, &steps);
         let real = precision.bytes() as u32;
-        let least = Self::least(program, precision);
+        let least = if phases.list.len() > 1 { LANES as u32 } else { 16 / real };
         let scratch = phases.count * slot_bytes(real);
         let mut module = Self { bytes: Vec::new(), least, scratch, views, targets, gathers, columns, real };
         let body = Writer::new(&module, program, &phases).body();
@@ -86,7 +86,7 @@ impl Module {
         Ok(module)
     }
 
-    /// Items that a call of a program's module computes at least.
+    /// Items that are enough for a call of a program's module; its own may need fewer, where nobody wants what a function gives.
     pub fn least(program: &Program, precision: Precision) -> u32 {
         if calls(program) { LANES as u32 } else { 16 / precision.bytes() as u32 }
     }

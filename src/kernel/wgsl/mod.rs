@@ -11,7 +11,7 @@ mod split;
 
 pub use fused::fused_module;
 pub use owner::owner_module;
-pub use split::{MOST, columns, is_small, operations};
+pub use split::{Cut, columns, is_small, operations};
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
 use crate::device::{Access, KernelText, binding};
@@ -29,8 +29,8 @@ pub fn write(program: &Program) -> String {
 }
 
 /// The modules of a program, in the order in which they must run: one, unless it is too large for that.
-pub fn modules(program: &Program) -> Vec<KernelText> {
-    split::pieces(program).into_iter().map(write_piece).collect()
+pub fn modules(program: &Program, cut: Cut) -> Vec<KernelText> {
+    split::pieces(program, cut).into_iter().map(write_piece).collect()
 }
 
 fn write_piece(piece: Piece) -> KernelText {

@@ -1,14 +1,31 @@
 //! Programs too large for one shader, in pieces.
 //!
-//! Compilers of shaders take more than linear time, and some give up. A piece costs at most [`MOST`] to compile; what a
+//! Compilers of shaders take more than linear time, and some give up. A piece costs at most [`Cut::most`] to compile; what a
 //! later piece needs is stored in columns behind the program's own and loaded again. Cuts are made where few values are
 //! alive. Constants and loads are written anew in each piece that uses them.
 
 use crate::kernel::{Instruction, Program, Store, Value};
 use std::collections::HashMap;
 
-/// What one shader may cost to compile, in instructions.
-pub const MOST: usize = 1024;
+/// How large pieces are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    Coarse,
+    /// Of double-floats, whose operations are some ten of f32's each.
+    Fine,
+}
+
+impl Cut {
+    pub const ALL: [Self; 2] = [Self::Coarse, Self::Fine];
+
+    /// What one shader may cost to compile, in instructions.
+    pub const fn most(self) -> usize {
+        match self {
+            Self::Coarse => 1024,
+            Self::Fine => 96,
+        }
+    }
+}
 
 /// What an instruction costs to compile: calls of functions are written out.
 fn cost(instruction: &Instruction) -> usize {
@@ -36,8 +53,9 @@ pub fn operations(program: &Program) -> usize {
 }
 
 /// Whether one shader is enough.
-pub fn is_small(program: &Program) -> bool {
-    program.instructions.len() <= MOST && program.instructions.iter().map(cost).sum::<usize>() <= MOST
+pub fn is_small(program: &Program, cut: Cut) -> bool {
+    // Whatever one instruction costs: one alone is never cut.
+    program.instructions.len() <= cut.most() && program.instructions.iter().map(cost).sum::<usize>() <= cut.most()
 }
 
 /// A part of a program.
@@ -47,14 +65,15 @@ pub struct Piece {
     pub reloads: Vec<Option<u32>>,
 }
 
-/// The columns that a program's pieces store into, its own included.
-pub fn columns(program: &Program) -> u32 {
-    let own = own_columns(program);
+/// The columns that a program's pieces store into, its own included. Who cuts finely has kernels that are cut coarsely, too.
+pub fn columns(program: &Program, cut: Cut) -> u32 {
     let spilled = |piece: Piece| piece.program.stores.into_iter();
-    match is_small(program) {
-        true => own,
-        false => pieces(program).into_iter().flat_map(spilled).map(|(store, _)| column_end(store)).max().unwrap_or(0).max(own),
-    }
+    let of = |cut: Cut| match is_small(program, cut) {
+        true => 0,
+        false => pieces(program, cut).into_iter().flat_map(spilled).map(|(store, _)| column_end(store)).max().unwrap_or(0),
+    };
+    let coarse = own_columns(program).max(of(Cut::Coarse));
+    if cut == Cut::Fine { coarse.max(of(Cut::Fine)) } else { coarse }
 }
 
 fn column_end(store: Store) -> u32 {
@@ -84,16 +103,16 @@ fn operands(instruction: &Instruction) -> impl Iterator<Item = Value> {
 }
 
 /// The program in pieces, in the order in which they must run; one if it is small.
-pub fn pieces(program: &Program) -> Vec<Piece> {
+pub fn pieces(program: &Program, cut: Cut) -> Vec<Piece> {
     let count = program.instructions.len();
-    if is_small(program) {
+    if is_small(program, cut) {
         return vec![Piece { program: program.clone(), reloads: vec![None; count] }];
     }
     let mut last_use = vec![0; count];
     for (place, instruction) in program.instructions.iter().enumerate() {
         operands(instruction).for_each(|operand| last_use[operand as usize] = place);
     }
-    let cuts = cuts(program, &last_use);
+    let cuts = cuts(program, &last_use, cut.most());
     let count = cuts.len() - 1;
     let mut stores = vec![Vec::new(); count];
     for &(store, value) in &program.stores {
@@ -113,7 +132,7 @@ fn piece_of(cuts: &[usize], place: usize) -> usize {
 
 /// Where pieces begin, and the end: each cut where the fewest values cross it, in the last quarter of what a piece may
 /// cost.
-fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
+fn cuts(program: &Program, last_use: &[usize], most: usize) -> Vec<usize> {
     let count = program.instructions.len();
     // How many values are alive before each instruction.
     let mut change = vec![0i64; count + 1];
@@ -133,10 +152,10 @@ fn cuts(program: &Program, last_use: &[usize]) -> Vec<usize> {
     let mut cuts = vec![0];
     while let Some(&start) = cuts.last().filter(|&&start| start < count) {
         let (mut end, mut quarter, mut total) = (start, start, 0);
-        while end < count && (end == start || total + cost(&program.instructions[end]) <= MOST) {
+        while end < count && (end == start || total + cost(&program.instructions[end]) <= most) {
             total += cost(&program.instructions[end]);
             end += 1;
-            if total <= MOST - MOST / 4 {
+            if total <= most - most / 4 {
                 quarter = end;
             }
         }

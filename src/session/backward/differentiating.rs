@@ -148,7 +148,7 @@ impl Differentiating {
                         let HessianKernel { programs, kernel } = &self.hessians[&window.batch];
                         let batch = &self.mirror.batches()[window.batch];
                         let [data, index] = self.windows.copy(device, batch, window, &mut recording)?;
-                        let len = programs.scratch(device.in_pieces()) * window.count;
+                        let len = programs.scratch(device.cut()) * window.count;
                         let values = self.windows.allocate(device, Kind::Real, len, "Hessians")?;
                         let bindings = [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
                         recording.push(dispatch(*kernel, window.count, &[], &bindings));
@@ -175,7 +175,7 @@ impl Differentiating {
                     let MixedKernel { program, kernel } = &self.mixed[&window.batch];
                     let batch = &self.mirror.batches()[window.batch];
                     let [data, index] = self.windows.copy(device, batch, window, &mut recording)?;
-                    let len = program.scratch(device.in_pieces()) * window.count;
+                    let len = program.scratch(device.cut()) * window.count;
                     let values = self.windows.allocate(device, Kind::Real, len, "mixed derivatives")?;
                     let bindings =
                         [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_IN, self.work.step), (VECTOR_OUT, values)];
@@ -255,7 +255,7 @@ impl Differentiating {
             let member = batch.members[0];
             let structure = &self.mirror.term(member.term)?.parts[member.part as usize].reading.structure;
             let kernel = registry.compiled(structure, &batch.signature().layout(), &batch.name).hessian(device, structure, &batch.name)?;
-            let besides = [kernel.programs.scratch(device.in_pieces())];
+            let besides = [kernel.programs.scratch(device.cut())];
             let all = Instances { batch: number, member: 0, range: 0..batch.count() };
             self.windows.cut(device, &self.mirror, all, &besides, "Hessian")?;
             self.hessians.insert(number, kernel);
@@ -268,7 +268,7 @@ impl Differentiating {
             let member = batch.members[0];
             let structure = &self.mirror.term(member.term)?.parts[member.part as usize].reading.structure;
             let kernel = registry.compiled(structure, &batch.signature().layout(), &batch.name).mixed(device, structure, &batch.name)?;
-            let besides = [kernel.program.scratch(device.in_pieces())];
+            let besides = [kernel.program.scratch(device.cut())];
             let all = Instances { batch: number, member: 0, range: 0..batch.count() };
             self.windows.cut(device, &self.mirror, all, &besides, "mixed derivatives")?;
             self.mixed.insert(number, kernel);

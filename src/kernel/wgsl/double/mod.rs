@@ -31,7 +31,7 @@ pub const PRELUDE: &str = shader!("../../../../shaders/double/prelude.wgsl");
 const LIBRARY: [&str; 2] = [shader!("../../../../shaders/double/arithmetic.wgsl"), shader!("../../../../shaders/double/functions.wgsl")];
 
 /// Functions whose formula in `f32` is right in double-floats too, being made of others.
-const SHARED: [&str; 6] = ["turned", "sine", "cosine", "inverse_hyperbolic_tangent", "sigmoid", "softplus"];
+const SHARED: [&str; 5] = ["sine", "cosine", "inverse_hyperbolic_tangent", "sigmoid", "softplus"];
 
 /// What every module may use.
 static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {

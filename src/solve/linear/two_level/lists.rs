@@ -159,10 +159,10 @@ pub(super) fn passes(
         let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
         let most = (elements / u64::from(longest)).min(1 << 16) as u32;
         let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
-        let in_pieces = making.device.in_pieces();
+        let cut = making.device.cut();
         let (of_batch, of_chunk) = (list.batch, list.chunk);
         for (number, (pass, &kernel)) in (1..).zip(programs.passes.iter().zip(&kernels)) {
-            let columns = if in_pieces { wgsl::columns(&pass.program) } else { pass.columns };
+            let columns = cut.map_or(pass.columns, |cut| wgsl::columns(&pass.program, cut));
             let needed = u64::from(columns) * u64::from(longest);
             if needed > elements {
                 return Err(Error::Limits(format!(
