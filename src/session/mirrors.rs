@@ -16,14 +16,14 @@ pub(super) struct Mirror {
     readback: Vec<f64>,
     /// What it came to, while the point is read.
     report: Option<Box<Report>>,
-    /// The point that it was made of, and the number of its first step among the solver's.
+    /// The point that it was made of and the cost there, once it is known; and the number of its first step among the solver's.
     start: Vec<f64>,
+    pub start_cost: Option<f64>,
     pub first: u32,
     /// Since when it waits for kernels, and what is set besides, so that a stop is heard of.
     compiling: Option<f64>,
     woken: Option<Signal>,
     has_begun: bool,
-    has_stepped: bool,
 }
 
 /// What came of a mirror's turn.
@@ -81,18 +81,18 @@ impl Session {
             readback: Vec::new(),
             report: None,
             start,
+            start_cost: None,
             first,
             compiling: None,
             woken: None,
             has_begun: false,
-            has_stepped: false,
         })
     }
 
     /// Goes on with the mirror's solve.
     pub(super) fn advance_mirror(&mut self, task: &Refining, mirror: &mut Mirror, deadline: f64) -> Result<Turn, Error> {
         // At least one step is made of every mirror, however fast edits come.
-        if mirror.has_stepped && self.entry(task.problem)?.0.problem.revision != task.revision {
+        if mirror.start_cost.is_some() && self.entry(task.problem)?.0.problem.revision != task.revision {
             mirror.solver.stop("the problem was edited");
         }
         loop {
@@ -131,7 +131,8 @@ impl Session {
             match mirror.solver.advance(&mut mirror.problem, device, &mirror.readback)? {
                 Next::Run(recording) => mirror.play = Some(device.start(recording)),
                 Next::Iteration(step) => {
-                    mirror.has_stepped = true;
+                    let decrease = if step.accepted { -step.cost_change } else { 0.0 };
+                    mirror.start_cost.get_or_insert(step.cost + decrease);
                     let step = self.solver_entry(task.solver)?.solver.note(step);
                     return Ok(Turn::Progress(Progress::Iteration(step)));
                 }

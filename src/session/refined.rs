@@ -17,6 +17,9 @@ use crate::error::Error;
 use crate::problem::Registry;
 use crate::solve::{Iteration, Offender, Refinement, RefinementState, Report, Spent, Termination};
 
+/// What two sums for the same cost may differ by, as a part of it.
+const SUMS: f64 = 1e-10;
+
 /// A solve that f32 stopped, and how far it is refined.
 pub(super) struct Refining {
     pub problem: u32,
@@ -33,6 +36,8 @@ pub(super) struct Refining {
     /// Of the problem, as the mirror has it; and how often it was edited on the way.
     pub revision: u64,
     edits: u32,
+    /// Whether a mirror ended above the cost that it began with.
+    has_risen: bool,
     /// Why it is to stop, if somebody said so.
     pub stopped: Option<String>,
     stage: Stage,
@@ -88,7 +93,7 @@ impl Session {
             return Ok(None);
         }
         let method = &mut self.solver_entry(solver)?.solver;
-        let (spent, first) = (method.handed_on(), method.steps());
+        let (spent, first) = (method.handed_on(report), method.steps());
         method.withdraw(report);
         let mut task = Box::new(Refining {
             problem,
@@ -101,6 +106,7 @@ impl Session {
             compile_ms: 0.0,
             revision: 0,
             edits: 0,
+            has_risen: false,
             stopped: None,
             stage: Stage::Over,
         });
@@ -119,7 +125,7 @@ impl Session {
         if !is_single || !wanted {
             return Ok(Some(report.refinement.clone()));
         }
-        let limit = method.limit_of(method.handed_on());
+        let limit = method.limit_of(method.handed_on(report));
         let refused = |code, reason: &str| Ok(Some(Refinement::new(RefinementState::Refused, Some(code), reason)));
         if !self.refines {
             return refused("off", "precision \"f32\" was asked for: leave it out, and such a solve goes on in mixed precision");
@@ -205,6 +211,7 @@ impl Session {
                     }
                     Ok(Turn::Over(report)) => {
                         let is_edited = self.take_over(task, &mut mirror);
+                        task.has_risen |= mirror.start_cost.is_some_and(|start| report.cost - start > SUMS * start.abs());
                         task.absorb(*report, mirror.first);
                         self.drop_mirror(task, *mirror);
                         if !is_edited? {
@@ -278,8 +285,8 @@ impl Session {
         };
         let failure = if refinement.state == RefinementState::Failed { format!(", until {}", refinement.reason) } else { String::new() };
         // In more precision, less progress is made out; what f32 called converged is not worse for that.
-        let stands = before.converged && !after.converged && task.edits == 0 && after.termination != Termination::Stopped;
-        let (termination, reason) = if stands && after.cost <= after.initial_cost {
+        let stands = before.converged && !after.converged && after.termination != Termination::Stopped;
+        let (termination, reason) = if stands && task.edits == 0 && !task.has_risen {
             let later = format!("it went on in mixed precision, where it ended: {}", after.reason);
             (before.termination, format!("{} (in f32, after {steps} iterations; then {later})", before.reason))
         } else {

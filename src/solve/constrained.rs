@@ -108,9 +108,9 @@ impl Workspace {
         let vector = problem.vector_len();
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });
         self.multiply(problem, commands);
-        let bindings = [(DATA, self.p), (VECTOR_IN, self.q), (STATE, self.state), (PARTIALS, self.partials)];
+        let bindings = [(DATA, self.p), (VECTOR_IN, self.q), (STATE, self.state), (PARTIALS, self.inner_partials)];
         let (curvature, partials) = self.partial(Fixed::PcgCurvature, vector, &[vector, 0], &bindings);
         commands.push(curvature);
-        commands.push(self.reduce(Fixed::ClippedModel, &[partials]));
+        commands.push(self.reduce_inner(Fixed::ClippedModel, &[partials]));
     }
 }

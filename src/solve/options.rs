@@ -76,15 +76,15 @@ pub struct Tolerances {
 impl Tolerances {
     /// Ceres'.
     const USUAL: Self = Self { max_iterations: 50, cost: 1e-6, gradient: 1e-10, step: 1e-8 };
-    /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has, but for the
-    /// few roundings that a change of the cost is made of. (In f32 it is known better than the cost: residuals are few.)
+    /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has. A change of
+    /// the cost is a sum of differences, which is known to a small part of what the cost itself is.
     fn of_few_unknowns(precision: Precision) -> Self {
-        let part = match precision {
-            Precision::F64 => 1e-15,
-            Precision::F32x2 => 4.0 * precision.epsilon(),
-            Precision::F32 => 1e-9,
+        let (cost, step) = match precision {
+            Precision::F64 => (1e-15, 1e-15),
+            Precision::F32x2 => (precision.epsilon() / 32.0, precision.epsilon()),
+            Precision::F32 => (1e-9, 1e-9),
         };
-        Self { max_iterations: 2000, cost: part, gradient: 1e-20, step: part }
+        Self { max_iterations: 2000, cost, gradient: 1e-20, step }
     }
     /// Steps by the gradient alone are many and short, and a small one says less of what is left.
     const OF_DESCENTS: [Self; 2] = [

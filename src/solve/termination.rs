@@ -25,7 +25,8 @@ pub struct Scale {
 pub struct Tests {
     /// Rejections in a row.
     rejections: u32,
-    /// Whether the first of them was of a step that was hardly damped, and yet promised next to nothing.
+    /// Whether the first of them was of a step that promised no more than roundings, or was hardly damped, and yet promised next to
+    /// nothing.
     spent: bool,
     /// Whether one of them was for a loss that was more than rounding: then it was the model that was wrong.
     misjudged: bool,
@@ -76,9 +77,10 @@ impl Tests {
             let rounding = (epsilon.sqrt() * cost).max(ROUNDINGS * epsilon * (cost * initial_cost).sqrt());
             self.misjudged |= !found.is_finite() || found > rounding;
             // What f32 does not resolve may be more than anyone would call nothing, and is told.
-            let unasked = if epsilon < LITTLE { LITTLE } else { 0.0 };
+            let [unasked, roundings] = if epsilon < LITTLE { [LITTLE, ROUNDINGS * epsilon] } else { [0.0; 2] };
             let little = tolerances.cost.max(unasked) * cost;
-            self.spent |= self.rejections == 1 && is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
+            let is_little = is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
+            self.spent |= self.rejections == 1 && (is_little || promised <= roundings * cost);
         }
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
         let is_noise = promised <= epsilon * cost;

@@ -5,11 +5,12 @@ use super::super::options::Settings;
 use super::super::{Iteration, Report, Termination};
 use super::Solver;
 
-/// What counts against the limits of a solve.
+/// What counts against the limits of a solve, and the cost that it began with.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     started_ms: Option<f64>,
     tried: u32,
+    initial_cost: Option<f64>,
 }
 
 impl Solver {
@@ -19,18 +20,18 @@ impl Solver {
 
     /// What this solve has spent.
     pub fn spent(&self) -> Spent {
-        Spent { started_ms: self.started_ms, tried: self.tried }
+        Spent { started_ms: self.started_ms, tried: self.tried, initial_cost: self.initial_cost }
     }
 
-    /// What a solver in more precision is to begin with: where no number of steps was given, there are as many again.
-    pub fn handed_on(&self) -> Spent {
+    /// What a solver in more precision is to begin with after a report: where no number of steps was given, there are as many again.
+    pub fn handed_on(&self, report: &Report) -> Spent {
         let tried = if self.settings.max_iterations.is_some() { self.tried } else { 0 };
-        Spent { tried, ..self.spent() }
+        Spent { tried, initial_cost: Some(report.initial_cost), ..self.spent() }
     }
 
     /// Goes on where another's solve ended.
-    pub fn succeed(&mut self, Spent { started_ms, tried }: Spent) {
-        (self.started_ms, self.tried) = (started_ms, tried);
+    pub fn succeed(&mut self, Spent { started_ms, tried, initial_cost }: Spent) {
+        (self.started_ms, self.tried, self.initial_cost) = (started_ms, tried, initial_cost);
     }
 
     /// Why a solve that has spent so much may not go on.
