@@ -111,12 +111,12 @@ fn begin(session: &mut Session, solver: u32) -> u32 {
 }
 
 /// Goes on up to the next step, or the end.
-fn next_step(session: &mut Session, task: u32) -> Result<Iteration, Report> {
+fn next_step(session: &mut Session, task: u32) -> Result<Iteration, Box<Report>> {
     loop {
         match session.resume(task, f64::INFINITY).unwrap() {
             Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
             Progress::Iteration(step) => return Ok(step),
-            Progress::Report(report) => return Err(*report),
+            Progress::Report(report) => return Err(report),
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ fn next_step(session: &mut Session, task: u32) -> Result<Iteration, Report> {
 fn end(session: &mut Session, task: u32) -> Report {
     loop {
         if let Err(report) = next_step(session, task) {
-            return report;
+            return *report;
         }
     }
 }
@@ -226,6 +226,36 @@ fn edits_on_the_way_are_felt() {
                 assert!(what != "what is fixed" || found[0] == fixed, "{found:?}");
                 session.free_problem(fit.problem);
             }
+        }
+    });
+}
+
+#[test]
+fn an_edit_that_makes_no_sense_is_told() {
+    on_gpu(|session| {
+        for within in [false, true] {
+            let fit = fit(session, &times(0.0), &heights(2.25));
+            let solver = session.solver(fit.problem, &Options::default()).unwrap();
+            let task = begin(session, solver);
+            if within {
+                next_step(session, task).expect("a step in mixed precision");
+            }
+            // Its square is more than f32 has numbers for.
+            session.write_table(fit.problem, fit.b, Reals::F64(&[1e30]), Some(&[1])).unwrap();
+            let report = end(session, task);
+            assert_eq!((report.refinement.state, report.refinement.code), (RefinementState::Failed, Some("non-finite")));
+            assert!(report.reason.contains("the residual is not finite in double-floats"), "{}", report.reason);
+            // What f32 came to before the edit stands where nothing else was done.
+            assert!(!(within && report.converged), "{}", report.reason);
+            assert_eq!(
+                (report.reason.starts_with("after it was edited"), report.precision == "mixed"),
+                (within, within),
+                "{}",
+                report.reason
+            );
+            let values = read(session, fit.problem, fit.b);
+            assert!(values[1] == f64::from(1e30f32) && values[0] != 0.0, "{values:?}");
+            session.free_problem(fit.problem);
         }
     });
 }

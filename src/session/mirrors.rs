@@ -33,6 +33,8 @@ pub(super) enum Turn {
     Over(Box<Report>),
     /// Nothing is worth to be begun any more.
     Unbegun(Termination, String),
+    /// The residual is not finite at the point.
+    Undefined,
 }
 
 /// A part of a mirror's point, as the problem will have it, with what was written there since.
@@ -91,8 +93,8 @@ impl Session {
 
     /// Goes on with the mirror's solve.
     pub(super) fn advance_mirror(&mut self, task: &Refining, mirror: &mut Mirror, deadline: f64) -> Result<Turn, Error> {
-        // At least one step is made of every mirror, however fast edits come.
-        if mirror.start_cost.is_some() && self.entry(task.problem)?.0.problem.revision != task.revision {
+        // Between two steps; and at least one is made of every mirror, however fast edits come.
+        if mirror.play.is_none() && mirror.start_cost.is_some() && self.entry(task.problem)?.0.problem.revision != task.revision {
             mirror.solver.stop("the problem was edited");
         }
         loop {
@@ -141,7 +143,7 @@ impl Session {
                     mirror.play = Some(device.start(Recording { commands: vec![read] }));
                     mirror.report = Some(report);
                 }
-                Next::Blame => return Err(Error::InvalidOption("the residual is not finite in double-floats".into())),
+                Next::Blame => return Ok(Turn::Undefined),
             }
         }
     }

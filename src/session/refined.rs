@@ -45,7 +45,7 @@ pub(super) struct Refining {
 
 enum Stage {
     /// The point where f32 stopped, or where the mirror before ended.
-    Reading(Play),
+    Reading(Box<Play>),
     Solving(Box<Mirror>),
     Over,
 }
@@ -167,7 +167,7 @@ impl Session {
         // Uploads are not left to a task that may be dropped.
         device.enqueue(&Recording { commands: owner.problem.take_uploads() })?;
         let read = Command::Read { slice: owner.problem.arenas()?.0 };
-        task.stage = Stage::Reading(device.start(Recording { commands: vec![read] }));
+        task.stage = Stage::Reading(Box::new(device.start(Recording { commands: vec![read] })));
         Ok(())
     }
 
@@ -219,6 +219,12 @@ impl Session {
                         }
                         task.edits += 1;
                         self.read_point(task)?;
+                    }
+                    Ok(Turn::Undefined) => {
+                        self.drop_mirror(task, *mirror);
+                        let reason = "going on in mixed precision failed: the residual is not finite in double-floats at the values that it was to go on from";
+                        let refinement = Refinement::new(RefinementState::Failed, Some("non-finite"), reason);
+                        return self.account(task, refinement).map(Progress::Report);
                     }
                     Ok(Turn::Unbegun(termination, reason)) => {
                         self.drop_mirror(task, *mirror);
@@ -283,15 +289,24 @@ impl Session {
             1 => ", anew after it was edited".into(),
             edits => format!(", anew after each of {edits} edits"),
         };
-        let failure = if refinement.state == RefinementState::Failed { format!(", until {}", refinement.reason) } else { String::new() };
         // In more precision, less progress is made out; what f32 called converged is not worse for that.
         let stands = before.converged && !after.converged && after.termination != Termination::Stopped;
-        let (termination, reason) = if stands && task.edits == 0 && !task.has_risen {
+        let (termination, reason) = if refinement.state == RefinementState::Failed {
+            // f32 did not converge for what the problem has become.
+            let termination = if before.converged { Termination::Precision } else { before.termination };
+            (
+                termination,
+                format!(
+                    "after it was edited, {}; cost and steps are those before (in f32 it had ended: {})",
+                    refinement.reason, before.reason
+                ),
+            )
+        } else if stands && task.edits == 0 && !task.has_risen {
             let later = format!("it went on in mixed precision, where it ended: {}", after.reason);
             (before.termination, format!("{} (in f32, after {steps} iterations; then {later})", before.reason))
         } else {
             let account = format!("in f32 it ended after {steps} iterations: {}; then it went on in mixed precision", before.reason);
-            (after.termination, format!("{} ({account}{edits}{failure})", after.reason))
+            (after.termination, format!("{} ({account}{edits})", after.reason))
         };
         let converged = termination == Termination::Converged;
         Ok(Box::new(Report { termination, converged, reason, iterations, compile_ms, solve_ms, refinement, ..with(before, after) }))
