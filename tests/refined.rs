@@ -488,6 +488,17 @@ fn a_rotation_that_is_fixed_keeps_its_bits() {
         let numbers = Numbers::new(9);
         let scene = scene(session, &numbers, SOMETHING_OF_EVERYTHING);
         let [turns, _] = scene.turns.unwrap();
+        // Of length 1 as f32 has it, but other numbers of f32 are nearer to it.
+        let mut random = Random::new(7);
+        let of_length_1 = |q: &[f64]| {
+            let length = q.iter().map(|c| c * c).sum::<f64>().sqrt();
+            q.iter().map(|c| c / length).collect::<Vec<f64>>()
+        };
+        let rounded = |q: &[f64]| q.iter().map(|c| f64::from(*c as f32)).collect::<Vec<f64>>();
+        let unsettled = std::iter::repeat_with(|| of_length_1(&[0.0; 4].map(|_| random.between(0.3, 0.7))))
+            .find(|q| rounded(&of_length_1(&rounded(q))) != rounded(q))
+            .expect("some are");
+        session.write_table(scene.problem, turns, Reals::F64(&unsettled), Some(&[0])).unwrap();
         session.fix_table(scene.problem, turns, Some(&[0, 3]), None).unwrap();
         let before = read(session, scene.problem, turns);
         let report = solve(session, scene.problem, &Options::default());
