@@ -107,8 +107,9 @@ fn a_mesh_comes_to_f64s_minimum_with_conjugate_gradients_and_with_a_factor() {
             let (cost, values, precision) = solved(gpu_in(reals, None), &mesh, &options);
             println!("{linear:?} {name}: {cost} for {exact}, {} apart", farthest(&values, &right));
             assert_eq!(precision, name);
-            assert!((cost - exact).abs() <= 1e-10 * exact, "{name}: {cost} for {exact}");
-            assert!(farthest(&values, &right) < 1e-6, "{name}: {}", farthest(&values, &right));
+            assert!((cost - exact).abs() <= 1e-12 * exact, "{name}: {cost} for {exact}");
+            // Between two numbers of f32 there are some 6·10⁻⁸.
+            assert!(farthest(&values, &right) < 1e-8, "{name}: {}", farthest(&values, &right));
         }
     }
 }

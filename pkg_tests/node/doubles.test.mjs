@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { init } from "leastwise";
-import { open, rejects } from "./support.mjs";
+import { inFreshProcess, open, rejects } from "./support.mjs";
 import { digits, nist, readNist } from "../problems/nist.mjs";
 
 /** Fits on which f32 stops short: exponentials that nearly cancel, a valley, a hyperbola. `npm run bench -- nist` has all. */
@@ -27,7 +27,8 @@ test("unless told, a solve goes on in mixed precision where f32 stops it, and sa
     const { report, found } = await fit(lw, name, 0, { onIteration: ({ index }) => { seen.push(index); } });
     assert.ok(found >= LEAST_DIGITS, `${name}: ${found} digits; ${report.reason}`);
     assert.equal(report.precision, "mixed");
-    assert.match(report.reason, /\(in f32 it ended after \d+ iterations: .*; then it went on in mixed precision\)/);
+    assert.equal(report.refinement.state, "done", name);
+    assert.match(report.reason, /\(in f32 it ended after \d+ iterations: .*; then it went on in mixed precision\)|\(in f32, after \d+ iterations; then it went on in mixed precision, where it ended: .*\)/);
     assert.deepEqual(report.iterations.map(({ index }) => index), report.iterations.map((_, k) => k), name);
     assert.deepEqual(seen, report.iterations.map(({ index }) => index), name);
   }
@@ -38,6 +39,8 @@ test("in f32 alone, it does not", async (t) => {
   const lw = await open(t, { backend: "webgpu", precision: "f32" });
   const { report, found } = await fit(lw, "Lanczos1", 0);
   assert.equal(report.precision, "f32");
+  assert.deepEqual([report.refinement.state, report.refinement.code], ["refused", "off"]);
+  assert.match(report.toString(), /^Mixed precision: refused, off \(precision "f32" was asked for/m);
   assert.ok(found < LEAST_DIGITS, `f32 should not find ${found} digits`);
   assert.deepEqual(lw.doubles, { available: false, reason: "the adapter was opened without double-floats" });
 });
@@ -58,6 +61,7 @@ test("who allows so many steps gets no more", async (t) => {
   const lw = await open(t, { backend: "webgpu" });
   const { report } = await fit(lw, "Misra1a", 0, { maxIterations: 3 });
   assert.deepEqual([report.termination, report.iterations.length, report.precision], ["max-iterations", 3, "f32"]);
+  assert.deepEqual([report.refinement.state, report.refinement.code], ["refused", "max-iterations"]);
 });
 
 test("a stop ends what goes on in mixed precision, and the best values stay", async (t) => {
@@ -70,6 +74,69 @@ test("a stop ends what goes on in mixed precision, and the best values stay", as
   assert.equal(report.iterations.length, inF32 + 2);
   assert.ok(report.cost <= report.initialCost && report.cost >= whole.report.cost, report.reason);
 });
+
+test("values are read, saved and edited on the way", async (t) => {
+  const lw = await open(t, { backend: "webgpu" });
+  const file = readNist("MGH09");
+  const whole = await fit(lw, "MGH09", 0);
+  const inF32 = Number(/in f32 it ended after (\d+) iterations/.exec(whole.report.reason)[1]);
+
+  const { problem, b } = nist(lw, "MGH09", file, 0);
+  const reads = [], files = [];
+  const onIteration = () => { reads.push(b.read()); files.push(solver.save()); };
+  const solver = problem.solver({ onIteration });
+  const report = await solver.solve();
+  assert.equal(reads.length, report.iterations.length);
+  assert.deepEqual(await reads.at(-1), await b.read());
+  // Of the first step in mixed precision: whoever goes on from there comes to the same, with all steps.
+  const later = problem.solver();
+  later.restore(await files[inF32]);
+  assert.deepEqual(await b.read(), await reads[inF32]);
+  const resumed = await later.solve();
+  assert.deepEqual(resumed.iterations.map(({ index }) => index), resumed.iterations.map((_, k) => k));
+  assert.ok(resumed.iterations.length > inF32 + 1 && resumed.initialCost === report.initialCost, resumed.reason);
+  assert.ok(digits(await b.read(new Float64Array(file.certified.length)), file.certified) >= LEAST_DIGITS, resumed.reason);
+
+  // Values that are written after the second step in mixed precision: it goes on from there, and finds the minimum again.
+  const edited = nist(lw, "MGH09", file, 0);
+  const start = await edited.b.read();
+  const again = await edited.problem.solve({ onIteration: ({ index }) => { if (index === inF32 + 1) edited.b.write(start); } });
+  assert.match(again.reason, /then it went on in mixed precision, anew after it was edited/);
+  assert.ok(digits(await edited.b.read(new Float64Array(file.certified.length)), file.certified) >= LEAST_DIGITS, again.reason);
+  assert.deepEqual(again.iterations.map(({ index }) => index), again.iterations.map((_, k) => k));
+});
+
+test("an abort while kernels are compiled waits for none of them, and time is counted once", async (t) => {
+  const lw = await open(t, { backend: "webgpu" });
+  const controller = new AbortController();
+  let inF32 = 0, watch;
+  t.after(() => clearInterval(watch));
+  const onIteration = () => {
+    inF32 ||= lw.counters().kernelsCreated;
+    // More kernels than f32 has: those of the mirror are being compiled.
+    watch ??= setInterval(() => { if (lw.counters().kernelsCreated > inF32) controller.abort(); }, 5);
+  };
+  const { report } = await fit(lw, "Misra1a", 0, { signal: controller.signal, onIteration });
+  assert.deepEqual([report.termination, report.converged, report.precision], ["stopped", false, "f32"]);
+  assert.deepEqual([report.refinement.state, report.refinement.code], ["ended", "stopped"]);
+  assert.match(report.reason, /^aborted: .* \(in f32 it had ended: .*; it was about to go on in mixed precision\)$/);
+  assert.equal(lw.memory().live, 0);
+
+  const started = performance.now();
+  const { report: whole } = await fit(lw, "Misra1a", 0);
+  assert.equal(whole.precision, "mixed");
+  const { compileMs, solveMs } = whole.time;
+  assert.ok(compileMs + solveMs <= performance.now() - started, `${compileMs} + ${solveMs}`);
+});
+
+for (const precision of ["f32x2", "mixed", "unasked"]) {
+  test(`two fresh processes give the same bits (${precision})`, async () => {
+    const run = () => inFreshProcess("fresh/doubles.mjs", [precision]);
+    const first = await run();
+    assert.match(first, new RegExp(`^(${precision === "unasked" ? "mixed" : precision} [0-9a-f]{64}\n?){2}$`));
+    assert.equal(await run(), first);
+  });
+}
 
 test("f64 has no need of double-floats", async (t) => {
   const lw = await open(t, { backend: "cpu" });
@@ -109,4 +176,5 @@ test("an adapter that breaks two-sums is found out and refused, and f32 goes on 
   assert.match(lw.doubles.reason, /two-sums were exact for \d+ of 1024 pairs/);
   const { report } = await fit(lw, "Misra1a", 1);
   assert.equal(report.precision, "f32");
+  assert.deepEqual(report.refinement, { state: "refused", code: "no-doubles", reason: lw.doubles.reason });
 });

@@ -32,4 +32,5 @@ const ELSEWHERE = ["NIST MGH10 from start 1", "Moré 18 Biggs EXP6"];
 // CUDA rounds otherwise, which leads to other places: Eckerle's plain, and a bend of Bennett's valley.
 if (ON_CUDA) ELSEWHERE.push("NIST Eckerle4 from start 1", "NIST Bennett5 from start 1");
 test("f32 on the CPU", (t) => compare(t, { backend: "cpu", precision: "f32" }, SUITE, ELSEWHERE));
-test("f32 on WebGPU", (t) => compare(t, { backend: "webgpu" }, SCENES.filter(({ name }) => name !== "developability"), []));
+// In f32 alone: what goes on in mixed precision, doubles.test.mjs has.
+test("f32 on WebGPU", (t) => compare(t, { backend: "webgpu", precision: "f32" }, SCENES.filter(({ name }) => name !== "developability"), []));

@@ -59,7 +59,7 @@ for (const backend of BACKENDS) {
     assert.match(found.toString(), /^Not finite: \d+ steps? .*term "logs", instance 1$/m);
     assert.match(found.toString(), /^Gauge: no residual changes when all of "loose" moves along component 0, component 1; damping holds it$/m);
     const json = JSON.parse(JSON.stringify(found));
-    for (const key of ["termination", "reason", "iterations", "costByTerm", "nonFinite", "firstNonFinite", "gauge", "products", "counters", "idleDispatches", "time"]) assert.ok(key in json, key);
+    for (const key of ["termination", "reason", "iterations", "costByTerm", "nonFinite", "firstNonFinite", "gauge", "products", "counters", "idleDispatches", "time", "refinement"]) assert.ok(key in json, key);
     loose.fix([0]);
     assert.deepEqual((await wild.solve()).gauge, []);
   });

@@ -19,7 +19,7 @@ use crate::kernel::wgsl::Cut;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// The arithmetic of a device's reals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -275,8 +275,25 @@ impl Signal {
         self.0.set.load(Ordering::Acquire)
     }
 
+    /// Has another be set with this one, which may be set before it.
+    pub fn sets(&self, other: &Self) {
+        let mut wakers = self.wakers();
+        // Once it is set nobody takes wakers out any more.
+        if self.is_set() {
+            drop(wakers);
+            return other.set();
+        }
+        wakers.push(Waker::from(other.0.clone()));
+    }
+
     fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
         self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for SignalState {
+    fn wake(self: Arc<Self>) {
+        Signal(self).set();
     }
 }
 

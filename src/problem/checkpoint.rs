@@ -425,6 +425,7 @@ impl Problem {
                 table.initial = Some(own.to_vec());
                 continue;
             };
+            table.restore_exact(own);
             let mut upload = |buffer| self.uploads.push(Command::UploadReals { buffer, offset: table.arena, data: own.to_vec() });
             if !table.moving {
                 upload(arena.trial);

@@ -168,10 +168,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub fn tuned(tuning: Tuning) -> Self {
-        Self { tuning, ..Self::default() }
-    }
-
     pub fn stats(&self) -> Stats {
         self.stats
     }

@@ -166,6 +166,12 @@ impl Table {
         }
     }
 
+    /// Takes values as the device had them: where they are those of f64, rounded, more is known of them.
+    pub(super) fn restore_exact(&mut self, own: &[f64]) {
+        let Some(values) = &mut self.exact else { return };
+        values.iter_mut().zip(own).filter(|(exact, own)| f64::from(**exact as f32) != **own).for_each(|(exact, own)| *exact = *own);
+    }
+
     pub(super) fn write_initial(&mut self, writes: Vec<(u32, Vec<f64>)>) {
         let Some(values) = &mut self.initial else { return };
         for (offset, data) in writes {

@@ -1,6 +1,8 @@
 //! Checkpoints as tasks: what the host knows is written down at once, and what the device knows comes back.
 
 use super::indices::Answer;
+use super::mirrors::Glimpse;
+use super::refined::of_waiting;
 use super::task::{Progress, SolveMode, Task};
 use super::{Session, SolverEntry};
 use crate::anneal::file::container::{self, Section};
@@ -24,6 +26,8 @@ pub(super) struct Saving {
 enum Coming {
     Playing(Play),
     Here(Vec<f64>),
+    /// The point of a mirror.
+    Glimpse(Box<Glimpse>),
 }
 
 impl Coming {
@@ -37,14 +41,6 @@ impl Coming {
     }
 }
 
-fn precision_name(precision: Precision) -> &'static str {
-    match precision {
-        Precision::F32 => "f32",
-        Precision::F32x2 => "f32x2",
-        Precision::F64 => "f64",
-    }
-}
-
 impl Session {
     /// A task whose answer is a checkpoint of a solver and its problem. Also between two steps of a solve that goes on: then
     /// it is of that moment.
@@ -52,7 +48,8 @@ impl Session {
         let problem = self.solver_entry(solver)?.problem;
         let running = self.entry(problem)?.0.running;
         let running = running.and_then(|task| self.tasks.get(&task));
-        let solves = |task: &Task| matches!(task, Task::Solve { mode: SolveMode::Solve, .. }) && task.solver() == Some(solver);
+        let is_solve = |task: &Task| matches!(task, Task::Solve { mode: SolveMode::Solve, .. } | Task::Refining(_));
+        let solves = |task: &Task| is_solve(task) && task.solver() == Some(solver);
         let within = running.is_some_and(|task| task.is_between_steps() && solves(task));
         if let Some(Task::Constrained(_)) = running {
             let message = "a solve with constraints is not saved in its midst, where a file would lack what it knows of them: save when it has ended, or between steps";
@@ -61,14 +58,27 @@ impl Session {
         if !within {
             self.prepare(solver)?;
         }
+        let method = &self.solver_entry(solver)?.solver;
+        method.may_save()?;
+        let steps = method.steps();
+        let running = self.entry(problem)?.0.running;
+        // Where it goes on in mixed precision, the values are the mirror's, and whoever restores them goes on from f32's end.
+        let mut glimpse = None;
+        if let Some(Task::Refining(task)) = running.and_then(|task| self.tasks.get(&task)) {
+            let (termination, reason) = task.ending(steps);
+            self.solver_entry(solver)?.solver.end_as(termination, reason);
+            let tables = self.entry(problem)?.0.problem.tables();
+            let end = tables.iter().map(|table| table.arena + table.elements()).max().unwrap_or(0);
+            glimpse = self.glimpse(problem, 0..end)?;
+        }
+        let is_mirrored = glimpse.is_some();
         let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(solver as usize) else {
             return Err(Error::Disposed("solver"));
         };
-        method.may_save()?;
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
         let of = &mut owner.problem;
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];
-        marks.text(precision_name(self.device.precision()));
+        marks.text(self.device.precision_name());
         of.marks().write(&mut marks);
         method.write_ways(&mut marks);
         of.write_edits(&mut edits);
@@ -77,7 +87,12 @@ impl Session {
         let sections = vec![section(section::MARKS, marks), section(section::EDITS, edits), host];
         let mut coming = VecDeque::new();
         for part in parts {
-            let mut recording = Recording { commands: of.take_uploads() };
+            if let Some(glimpse) = glimpse.take_if(|_| part.section == section::VALUES) {
+                coming.push_back((part, Coming::Glimpse(Box::new(glimpse))));
+                continue;
+            }
+            // Uploads come after what is taken over of a mirror.
+            let mut recording = Recording { commands: if is_mirrored { Vec::new() } else { of.take_uploads() } };
             recording.push(Command::Read { slice: part.slice });
             coming.push_back((part, Coming::of(&mut self.device, recording)?));
         }
@@ -87,13 +102,14 @@ impl Session {
 
     pub(super) fn resume_saving(&mut self, saving: &mut Saving, deadline: f64) -> Result<Progress, Error> {
         while let Some((part, coming)) = saving.coming.front_mut() {
-            let values = match coming {
-                Coming::Here(values) => std::mem::take(values),
-                Coming::Playing(play) => match self.device.resume(play, deadline)? {
-                    Playing::Yielded => return Ok(Progress::Yielded),
-                    Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
-                    Playing::Finished(values) => values,
-                },
+            let playing = match coming {
+                Coming::Here(values) => Playing::Finished(std::mem::take(values)),
+                Coming::Playing(play) => self.device.resume(play, deadline)?,
+                Coming::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline)?,
+            };
+            let values = match playing {
+                Playing::Finished(values) => values,
+                waiting => return Ok(of_waiting(waiting)),
             };
             saving.sections.push(part.section(self.device.precision(), &values));
             saving.coming.pop_front();
@@ -121,7 +137,7 @@ impl Session {
         let owner = problems.get_mut(problem as usize).and_then(Option::as_mut).ok_or(Error::Disposed("problem"))?;
         let (of, method) = (&mut owner.problem, &mut entry.solver);
 
-        let (known, own) = (marks.text()?, precision_name(device.precision()));
+        let (known, own) = (marks.text()?, device.precision_name());
         if known != own {
             return Err(Error::Checkpoint(format!(
                 "it is in {known}, and this engine computes in {own}: init({{ precision: \"{known}\" }})"

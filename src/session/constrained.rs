@@ -162,6 +162,9 @@ impl Session {
         report.solve_ms = task.solve_ms;
         let empty = Lagrangian::new(Default::default(), false);
         std::mem::replace(&mut task.lagrangian, empty).conclude(&mut report);
+        if let Some(refusal) = self.refusal(task.problem, task.solver, &report)? {
+            report.refinement = refusal;
+        }
         Ok(Some(report))
     }
 

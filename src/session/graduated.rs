@@ -5,6 +5,7 @@
 //! are the user's again.
 
 use super::costs::Costs;
+use super::refined::Refining;
 use super::task::{Progress, SolveMode, Task};
 use super::{Session, SolverEntry};
 use crate::device::Play;
@@ -67,6 +68,8 @@ pub(super) struct GraduatedTask {
 enum Stage {
     Solving(Box<Task>),
     Looking(usize, Box<Costs>),
+    /// The last solve goes on in mixed precision.
+    Refining(Ending, Box<Refining>),
 }
 
 impl Suspect {
@@ -91,8 +94,12 @@ impl GraduatedTask {
                 Task::Solve { play, .. } => play.as_mut(),
                 _ => None,
             },
-            Stage::Looking(..) => None,
+            Stage::Looking(..) | Stage::Refining(..) => None,
         }
+    }
+
+    pub(super) fn refining(&mut self) -> Option<&mut Refining> {
+        if let Stage::Refining(_, refining) = &mut self.stage { Some(refining) } else { None }
     }
 }
 
@@ -186,15 +193,37 @@ impl Session {
                         // What comes next has no buffers of the costs any more.
                         task.stage = Stage::Solving(Box::new(Task::solve(task.problem, task.solver, SolveMode::Solve)));
                         if let Some(ending) = task.next_round() {
-                            return self.finish_graduated(task, ending);
+                            if !self.refine_last(task, ending)? {
+                                return self.finish_graduated(task, ending);
+                            }
+                            continue;
                         }
                         self.weigh(task, true)?;
                         self.reopen(task)?;
                     }
                     other => return Ok(other),
                 },
+                Stage::Refining(ending, refining) => match (*ending, self.resume_refining(refining, deadline)?) {
+                    (ending, Progress::Report(report)) => {
+                        let known = task.report.take().map_or(0, |report| report.iterations.len());
+                        task.steps += (report.iterations.len() - known) as u32;
+                        task.report = Some(report);
+                        return self.finish_graduated(task, ending);
+                    }
+                    (_, other) => return Ok(other),
+                },
             }
         }
+    }
+
+    /// Whether the last solve goes on in mixed precision, with its weights.
+    fn refine_last(&mut self, task: &mut GraduatedTask, ending: Ending) -> Result<bool, Error> {
+        self.weigh(task, true)?;
+        let Some(report) = &mut task.report else { return Err(Error::Disposed("task")) };
+        let refining = self.refinement(task.problem, task.solver, report)?;
+        let is_refined = refining.is_some();
+        refining.into_iter().for_each(|refining| task.stage = Stage::Refining(ending, refining));
+        Ok(is_refined)
     }
 
     /// A solve that looks for what is not finite.
@@ -250,6 +279,7 @@ impl Session {
                 }
             }
             Stage::Looking(_, costs) => costs.buffers().into_iter().for_each(|buffer| self.device.free(buffer)),
+            Stage::Refining(_, refining) => self.end_refining(*refining),
         }
         self.free_solver(task.solver);
         if let Some(Some(entry)) = self.problems.get_mut(task.problem as usize) {

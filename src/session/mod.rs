@@ -18,6 +18,7 @@ mod hessians;
 mod indices;
 mod inspect;
 mod measure;
+mod mirrors;
 mod refined;
 mod searches;
 mod solvers;
@@ -320,6 +321,11 @@ impl Session {
 
     /// A task that reads a table's accepted values. Several may be under way: they are played in turn.
     pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
+        let part = self.entry(problem)?.0.problem.table(table)?;
+        let part = part.arena..part.arena + part.elements();
+        if let Some(glimpse) = self.glimpse(problem, part)? {
+            return Ok(self.add_task(Task::Glimpse(Box::new(glimpse))));
+        }
         let running = self.entry(problem)?.0.running;
         let aside = running.and_then(|task| self.tasks.get(&task)).is_some_and(Task::is_between_steps);
         if running.is_some() && !aside {

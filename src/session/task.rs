@@ -12,7 +12,8 @@ use super::graduated::{Graduated, GraduatedTask};
 use super::indices::{Answer, IndexTask};
 use super::inspect::Inspection;
 use super::measure::Measure;
-use super::refined::Refining;
+use super::mirrors::Glimpse;
+use super::refined::{Refining, of_waiting};
 use super::tensors::TensorTask;
 use super::tune::Tune;
 use super::{Entry, Session, SolverEntry};
@@ -73,6 +74,8 @@ pub(super) enum Task {
     },
     /// What was read between the steps of a solve that goes on.
     Values(Vec<f64>),
+    /// The same where it goes on in mixed precision.
+    Glimpse(Box<Glimpse>),
     Costs(Costs),
     Inspect(Box<Inspection>),
     Measure(Measure),
@@ -115,7 +118,17 @@ impl Task {
         match self {
             Self::Solve { play, compiling, .. } => play.is_none() && compiling.is_none(),
             Self::Constrained(task) => task.is_between_steps(),
+            Self::Refining(task) => task.idle_mirror().is_some(),
             _ => false,
+        }
+    }
+
+    /// What goes on in mixed precision, if that is what it does.
+    pub(super) fn refining(&mut self) -> Option<&mut Refining> {
+        match self {
+            Self::Refining(task) => Some(task),
+            Self::Graduated(task) => task.refining(),
+            _ => None,
         }
     }
 
@@ -124,7 +137,7 @@ impl Task {
             Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
             Self::Constrained(task) => Some(task.problem),
             Self::Refining(task) => Some(task.problem),
-            Self::Values(_) => None,
+            Self::Values(_) | Self::Glimpse(_) => None,
             Self::Costs(costs) => Some(costs.problem),
             Self::Inspect(inspection) => Some(inspection.problem),
             Self::Measure(measure) => measure.problem,
@@ -160,11 +173,14 @@ impl Session {
         let mut running = self.tasks.remove(&task).ok_or(Error::Disposed("problem or solver"))?;
         let progress = match &mut running {
             Task::Read { play, .. } => self.device.resume(play, deadline).map_err(Error::from).map(|playing| match playing {
-                Playing::Yielded => Progress::Yielded,
-                Playing::Waiting(signal) => Progress::Waiting(signal),
                 Playing::Finished(values) => Progress::Values(values),
+                waiting => of_waiting(waiting),
             }),
             Task::Values(values) => Ok(Progress::Values(std::mem::take(values))),
+            Task::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline).map(|playing| match playing {
+                Playing::Finished(values) => Progress::Values(values),
+                waiting => of_waiting(waiting),
+            }),
             Task::Costs(costs) => self.resume_costs(costs, deadline),
             Task::Inspect(inspection) => self.resume_inspection(inspection, deadline),
             Task::Measure(measure) => self.resume_measure(measure, deadline),
@@ -215,14 +231,15 @@ impl Session {
     }
 
     /// Goes on in more precision where that is what ended a solve.
-    fn refined(&mut self, task: &mut Task, progress: Progress) -> Result<Progress, Error> {
-        let (Progress::Report(report), &mut Task::Solve { problem, solver, mode: SolveMode::Solve, .. }) = (&progress, &mut *task) else {
+    fn refined(&mut self, task: &mut Task, mut progress: Progress) -> Result<Progress, Error> {
+        let (Progress::Report(report), &mut Task::Solve { problem, solver, mode: SolveMode::Solve, .. }) = (&mut progress, &mut *task)
+        else {
             return Ok(progress);
         };
         match self.refinement(problem, solver, report)? {
             None => Ok(progress),
             Some(refining) => {
-                *task = refining;
+                *task = Task::Refining(refining);
                 Ok(Progress::Yielded)
             }
         }
@@ -340,7 +357,13 @@ impl Session {
             Task::Refining(task) => self.end_refining(*task),
             Task::Tensors(task) => self.end_tensors(number, *task),
             Task::Calibration(task) => self.end_calibration(number, *task),
-            Task::Failed(_) | Task::Solve { .. } | Task::Read { .. } | Task::Values(_) | Task::Blocks(_) | Task::Save(_) => {}
+            Task::Failed(_)
+            | Task::Solve { .. }
+            | Task::Read { .. }
+            | Task::Values(_)
+            | Task::Glimpse(_)
+            | Task::Blocks(_)
+            | Task::Save(_) => {}
         }
     }
 }

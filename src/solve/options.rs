@@ -58,7 +58,7 @@ pub struct Settings {
     pub forcing: [f64; 2],
     pub time_limit_ms: f64,
     pub outer: OuterSettings,
-    max_iterations: Option<u32>,
+    pub max_iterations: Option<u32>,
     cost_tolerance: Option<f64>,
     gradient_tolerance: Option<f64>,
     step_tolerance: Option<f64>,
@@ -76,11 +76,16 @@ pub struct Tolerances {
 impl Tolerances {
     /// Ceres'.
     const USUAL: Self = Self { max_iterations: 50, cost: 1e-6, gradient: 1e-10, step: 1e-8 };
-    /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has.
-    const OF_FEW_UNKNOWNS: [Self; 2] = [
-        Self { max_iterations: 2000, cost: 1e-15, gradient: 1e-20, step: 1e-15 },
-        Self { max_iterations: 2000, cost: 1e-9, gradient: 1e-20, step: 1e-9 },
-    ];
+    /// Where a step costs next to nothing, it is not saved: parameters are found to the digits that the arithmetic has. A change of
+    /// the cost is a sum of differences, which is known to a small part of what the cost itself is.
+    fn of_few_unknowns(precision: Precision) -> Self {
+        let (cost, step) = match precision {
+            Precision::F64 => (1e-15, 1e-15),
+            Precision::F32x2 => (precision.epsilon() / 32.0, precision.epsilon()),
+            Precision::F32 => (1e-9, 1e-9),
+        };
+        Self { max_iterations: 2000, cost, gradient: 1e-20, step }
+    }
     /// Steps by the gradient alone are many and short, and a small one says less of what is left.
     const OF_DESCENTS: [Self; 2] = [
         Self { max_iterations: 1000, cost: 1e-12, gradient: 1e-10, step: 1e-12 },
@@ -95,7 +100,7 @@ impl Settings {
     pub fn tolerances(&self, linear: Linear, precision: Precision) -> Tolerances {
         let single = usize::from(precision == Precision::F32);
         let usual = match linear {
-            Linear::Dense => Tolerances::OF_FEW_UNKNOWNS[single],
+            Linear::Dense => Tolerances::of_few_unknowns(precision),
             Linear::None => match self.method.descent() {
                 Some(Rule::GradientDescent | Rule::Adam(_)) => {
                     Tolerances { max_iterations: Tolerances::MOST_ITERATIONS, ..Tolerances::OF_DESCENTS[single] }
@@ -110,16 +115,6 @@ impl Settings {
             gradient: self.gradient_tolerance.unwrap_or(usual.gradient),
             step: self.step_tolerance.unwrap_or(usual.step),
         }
-    }
-}
-
-impl Settings {
-    /// What is left of them after so many iterations and so long; where no number was given, there are as many again. None
-    /// where nothing is left.
-    pub fn after(&self, iterations: u32, ms: f64) -> Option<Self> {
-        let max_iterations = self.max_iterations.map(|most| most.saturating_sub(iterations));
-        let time_limit_ms = self.time_limit_ms - ms;
-        (max_iterations != Some(0) && time_limit_ms > 0.0).then(|| Self { max_iterations, time_limit_ms, ..self.clone() })
     }
 }
 

@@ -58,6 +58,61 @@ impl Termination {
         [Self::Converged, Self::MaxIterations, Self::TimeLimit, Self::Stopped, Self::NoProgress, Self::Precision, Self::Singular];
 }
 
+impl Termination {
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::MaxIterations => "max-iterations",
+            Self::TimeLimit => "time-limit",
+            Self::Stopped => "stopped",
+            Self::NoProgress => "no-progress",
+            Self::Precision => "precision",
+            Self::Singular => "singular",
+            Self::Infeasible => "infeasible",
+        }
+    }
+}
+
+/// What became of going on in more precision.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefinementState {
+    /// f32 is not what ended the solve, or it was not in f32.
+    NotNeeded,
+    /// It went on, and came to an end of its own.
+    Done,
+    /// There was more to be had, but not here.
+    Refused,
+    /// It was to go on, and that went wrong: what f32 came to stands.
+    Failed,
+    /// It was ended from outside, by a limit or a stop.
+    Ended,
+}
+
+/// Whether a solve went on in more precision than f32, and why not.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Refinement {
+    pub state: RefinementState,
+    /// For programs, of what was refused, failed or ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    pub reason: String,
+}
+
+impl Refinement {
+    pub fn new(state: RefinementState, code: Option<&'static str>, reason: impl Into<String>) -> Self {
+        Self { state, code, reason: reason.into() }
+    }
+
+    /// Of a solve in this precision that asked for no more.
+    pub fn not_needed(precision: &str) -> Self {
+        let reason = if precision == "f32" { "f32 is not what ended it".into() } else { format!("it was solved in {precision}") };
+        Self::new(RefinementState::NotNeeded, None, reason)
+    }
+}
+
 /// How the products JᵀWJ·p of the instances of one structure are computed.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -142,6 +197,7 @@ pub struct Report {
     pub solve_ms: f64,
     pub backend: &'static str,
     pub precision: &'static str,
+    pub refinement: Refinement,
     pub method: &'static str,
     pub linear: &'static str,
     /// Why it is this linear solver.

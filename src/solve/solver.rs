@@ -11,9 +11,11 @@ mod checkpoint;
 mod descending;
 mod ending;
 mod reporting;
+mod succession;
 mod upkeep;
 
 pub use checkpoint::{Part, Saved};
+pub use succession::Spent;
 
 use super::descent::Descent;
 use super::linear::host::{Host, Knobs};
@@ -260,7 +262,7 @@ impl Solver {
             }
             Phase::Ready => {
                 if self.ending.is_none() {
-                    self.ending = self.limit(started);
+                    self.ending = self.limit(started, self.tried);
                 }
                 if let Some(ending) = self.ending.clone() {
                     return self.end(problem, ending);
@@ -437,7 +439,7 @@ impl Solver {
         let initial_cost = self.initial_cost.unwrap_or(before);
         let is_cut = matches!(method, Method::Dogleg(_)) && at(state::SCALED_NORM) > 0.99 * at(state::RADIUS_BEFORE);
         let (model, point_norm) = (at(state::MODEL), at(state::POINT_NORM));
-        let scale = Scale { model, point_norm, initial_cost, epsilon: self.epsilon(), is_cut };
+        let scale = Scale { model, point_norm, initial_cost, epsilon: self.precision.epsilon(), is_cut };
         let iteration = Iteration {
             index: self.iterations.len() as u32,
             cost,

@@ -25,7 +25,8 @@ pub struct Scale {
 pub struct Tests {
     /// Rejections in a row.
     rejections: u32,
-    /// Whether the first of them was of a step that was hardly damped, and yet promised next to nothing.
+    /// Whether the first of them was of a step that was hardly damped, and yet promised next to nothing; or not much, and promised no
+    /// more than roundings.
     spent: bool,
     /// Whether one of them was for a loss that was more than rounding: then it was the model that was wrong.
     misjudged: bool,
@@ -35,6 +36,8 @@ pub struct Tests {
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
 pub(super) const SLIGHT_DAMPING: f64 = 1e-2;
+/// A λ up to which a short step says that it is not far to go.
+const MODERATE_DAMPING: f64 = 1.0;
 /// Roundings that a change of the cost is made of.
 const ROUNDINGS: f64 = 16.0;
 /// The part of a cost that nobody misses, and the part of the first cost that is as good as none.
@@ -76,9 +79,10 @@ impl Tests {
             let rounding = (epsilon.sqrt() * cost).max(ROUNDINGS * epsilon * (cost * initial_cost).sqrt());
             self.misjudged |= !found.is_finite() || found > rounding;
             // What f32 does not resolve may be more than anyone would call nothing, and is told.
-            let unasked = if epsilon < LITTLE { LITTLE } else { 0.0 };
+            let [unasked, roundings] = if epsilon < LITTLE { [LITTLE, ROUNDINGS * epsilon] } else { [0.0; 2] };
             let little = tolerances.cost.max(unasked) * cost;
-            self.spent |= self.rejections == 1 && is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
+            let is_little = is_slight && promised <= little.max(NEXT_TO_NOTHING * initial_cost);
+            self.spent |= self.rejections == 1 && (is_little || step.damping <= MODERATE_DAMPING && promised <= roundings * cost);
         }
         // A decrease that this precision cannot tell from 0 is not progress, whatever the damping.
         let is_noise = promised <= epsilon * cost;
@@ -94,7 +98,11 @@ impl Tests {
         } else if step.accepted && !is_cut && found <= tolerances.cost * cost {
             let relative = found / cost;
             converged(format!("cost: |Δcost| / cost = {relative:.3e} ≤ costTolerance = {:e}", tolerances.cost))
-        } else if step.accepted && !is_cut && step.damping <= 1.0 && step.step_norm <= tolerances.step * (point_norm + tolerances.step) {
+        } else if step.accepted
+            && !is_cut
+            && step.damping <= MODERATE_DAMPING
+            && step.step_norm <= tolerances.step * (point_norm + tolerances.step)
+        {
             let relative = step.step_norm / point_norm;
             converged(format!("step: ‖s‖ / ‖x‖ = {relative:.3e} ≤ stepTolerance = {:e}", tolerances.step))
         } else if self.rejections == 1 && !is_cut && promised.max(found) <= tolerances.cost * cost {

@@ -286,7 +286,8 @@ impl Model {
 
     /// The same, by the device; and the schedules that ran.
     pub fn product(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3]) -> Found {
-        let mut registry = Registry::tuned(tuning);
+        let mut registry = Registry::default();
+        registry.tuning = tuning;
         let mut problem = Problem::new();
         for (name, width, values, moving) in self.tables() {
             problem.add_table(device, &mut registry, name, vec![Shape::Euclidean(width)], Reals::F64(values), moving).unwrap();

@@ -198,6 +198,11 @@ pub fn gpu(limits: Option<Limits>) -> Session {
     Session::new(Device::Wgpu(Box::new(WgpuDevice::open_blocking(limits).expect("a WebGPU adapter"))))
 }
 
+/// A GPU in f32 whose solves go on in mixed precision.
+pub fn refining_gpu(limits: Option<Limits>) -> Session {
+    gpu_in(leastwise::device::Reals::Single, limits)
+}
+
 /// A GPU in double-floats, or in mixed precision.
 pub fn gpu_in(reals: leastwise::device::Reals, limits: Option<Limits>) -> Session {
     let mut device = WgpuDevice::open_blocking(limits).expect("a WebGPU adapter");

@@ -28,7 +28,7 @@ export { manifold, quaternion, se2, se3, sim3, so2, so3, sphere, subset, type Re
 export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Points } from "./points.js";
 export type { Problem, Residual } from "./problem.js";
-export type { Counters, Feasibility, Freedom, Iteration, Offender, EvaluatorReport, ProductReport, Report, Termination } from "./report.js";
+export type { Counters, Feasibility, Freedom, Iteration, Offender, EvaluatorReport, ProductReport, Refinement, Report, Termination } from "./report.js";
 export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";

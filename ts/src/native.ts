@@ -35,10 +35,13 @@ export interface NativeReport {
   readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
   readonly feasibility?: NativeFeasibility; readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
   readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly evaluators: readonly NativeEvaluator[]; readonly idleDispatches: number;
-  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly method: string; readonly linear: string; readonly linearReason: string;
+  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly refinement: NativeRefinement; readonly method: string; readonly linear: string; readonly linearReason: string;
   readonly preconditioner?: string; readonly preconditionerReason?: string; readonly factorizations?: number;
   readonly counters: NativeCounters;
 }
+
+/** What became of going on in mixed precision. */
+export interface NativeRefinement { readonly state: string; readonly code?: string; readonly reason: string }
 
 /** The first instance that was not finite at a trial point. */
 export interface NativeOffender { readonly iteration: number; readonly term: string; readonly instance: number }

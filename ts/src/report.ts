@@ -1,4 +1,5 @@
 /** Reports: what a solve says of itself, in Ceres' words. */
+import type { ErrorCode } from "./errors.js";
 import type { NativeCounters, NativeFreedom, NativeIteration, NativeOffender, NativeReport } from "./native.js";
 import type { Evaluator, Schedule } from "./tuning.js";
 
@@ -45,6 +46,29 @@ export interface Offender extends NativeOffender {}
  * Other freedoms, such as turning everything, are not looked for here: `problem.marginals` finds them.
  */
 export type Freedom = NativeFreedom;
+
+/**
+ * Whether a solve in f32 went on in mixed precision (docs/PRECISION.md):
+ *
+ * - `"not-needed"`: f32 is not what ended it, or it was not solved in f32
+ * - `"done"`: it went on, and came to an end of its own
+ * - `"refused"`: f32 is what ended it, and there is no more precision to be had for it
+ * - `"failed"`: it was to go on, and that went wrong; what f32 came to stands
+ * - `"ended"`: it was ended on the way, by a limit or from outside
+ *
+ * Of the last three, `code` says why:
+ *
+ * - refused: `"off"` (`precision: "f32"` was asked for), `"no-doubles"` (`lw.doubles` says why), `"constrained"`, `"limits"` (its
+ *   variables and constants would not fit in a buffer binding), `"max-iterations"`, `"time-limit"`, `"stopped"`
+ * - failed: the code of the error
+ * - ended: `"stopped"`, `"max-iterations"`, `"time-limit"`
+ */
+export interface Refinement {
+  readonly state: "not-needed" | "done" | "refused" | "failed" | "ended";
+  readonly code?: "off" | "no-doubles" | "constrained" | "max-iterations" | "time-limit" | ErrorCode;
+  /** The same in a sentence. */
+  readonly reason: string;
+}
 
 /** How the products JᵀWJ·p of the instances of one structure are computed by `"pcg"`. */
 export interface ProductReport {
@@ -117,6 +141,8 @@ export interface Report {
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
+  /** Whether it went on in mixed precision where f32 stopped it, and why not. */
+  readonly refinement: Refinement;
   readonly method: string;
   /** The linear solver, and why it is that one. */
   readonly linear: string;
@@ -157,6 +183,7 @@ export class SolveReport implements Report {
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
+  readonly refinement: Refinement;
   readonly method: string;
   readonly linear: string;
   readonly linearReason: string;
@@ -184,6 +211,7 @@ export class SolveReport implements Report {
     this.time = { traceMs, compileMs: native.compileMs, solveMs: native.solveMs };
     this.backend = native.backend;
     this.precision = native.precision;
+    this.refinement = native.refinement as Refinement;
     this.method = native.method;
     this.linear = native.linear;
     this.linearReason = native.linearReason;
@@ -236,8 +264,10 @@ export class SolveReport implements Report {
       ? `Gauge: no residual touches ${free.instances} instances of "${free.variable}" (the first is ${free.first}); they stay where they are`
       : `Gauge: no residual changes when all of "${free.variable}" moves along ${free.components.map((k) => `component ${k}`).join(", ")}; damping holds it`));
     const preconditioner = this.preconditioner !== undefined ? [`Preconditioner: ${this.preconditioner} (${this.preconditionerReason}${this.factorizations !== undefined ? `; ${this.factorizations} factors were made` : ""})`] : [];
+    const { state, code, reason } = this.refinement;
+    const refinement = code !== undefined ? [`Mixed precision: ${state}, ${code} (${reason})`] : [];
     const products = this.products.map(({ term, schedule, reason }) => `Products: "${term}" ${schedule} (${reason})`);
-    return [...undefinedAt, ...gauge, ...preconditioner, ...products.slice(0, MOST_PRODUCTS), ...this.#programs()];
+    return [...undefinedAt, ...gauge, ...refinement, ...preconditioner, ...products.slice(0, MOST_PRODUCTS), ...this.#programs()];
   }
 
   /** How many programs each evaluator runs, and why some can't be compiled. */

@@ -93,12 +93,13 @@ export interface SolveOptions {
   penalty?: number;
   /** Minimisations at most, one for each choice of multipliers; 50 unless told. `maxIterations` counts for each of them. */
   maxOuterIterations?: number;
+  /** Milliseconds of solving; where f32 goes on in mixed precision, of both, the compiling for the latter included. */
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
+  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, about 1e-15 (f64, double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
   costTolerance?: number;
   /** Converged when max |gᵢ| is at most this; 1e-10 unless told, 1e-20 where the linear solver is `"dense"`. */
   gradientTolerance?: number;
-  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
+  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
   /** Ends the solve after the current iteration; the report says `"stopped"`. */
   signal?: AbortSignal;

@@ -65,7 +65,7 @@ impl Solver {
         let shows_offender = !is_defined && self.offenders.count(self.iterations.len() as u32);
         if !accepted && !failed && !shows_offender {
             let started = self.started_ms.unwrap_or(started_ms);
-            return match self.limit(started) {
+            return match self.limit(started, self.tried) {
                 Some(ending) => self.end(problem, ending),
                 None => self.try_point(problem, started_ms),
             };
@@ -92,7 +92,7 @@ impl Solver {
         let arrival = Arrival {
             gradient_norm: at(state::NEXT_GRADIENT_MAX),
             point_norm: at(state::POINT_NORM),
-            epsilon: self.epsilon(),
+            epsilon: self.precision.epsilon(),
             failed,
             slope: at(state::SLOPE),
         };

@@ -2,9 +2,9 @@
 
 use super::super::lagrangian::OuterSettings;
 use super::super::linear::Linear;
-use super::super::options::{Settings, Tolerances};
+use super::super::options::Tolerances;
 use super::super::termination::{SLIGHT_DAMPING, Tests};
-use super::super::{Iteration, Method, Report, Termination, state};
+use super::super::{Iteration, Method, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
 use crate::device::{Command, Device, Precision, Recording};
@@ -44,19 +44,14 @@ impl Solver {
         self.slack = 0.0;
     }
 
-    /// Whether it is to find few unknowns to all digits that arithmetic has, and its tolerances are looser than they would be in f64
-    /// because of this precision alone.
-    pub fn is_loosened_by(&self, precision: Precision) -> bool {
+    /// Whether it is to find few unknowns to all digits that arithmetic has, and its tolerances are looser than they would be in
+    /// another precision.
+    pub fn is_loosened_by(&self, finer: Precision) -> bool {
         if self.choice.linear != Linear::Dense {
             return false;
         }
-        let [own, finer] = [precision, Precision::F64].map(|precision| self.settings.tolerances(self.choice.linear, precision));
+        let [own, finer] = [self.precision, finer].map(|precision| self.settings.tolerances(self.choice.linear, precision));
         own != finer
-    }
-
-    /// The settings for a solve that goes on where this one ended with a report, unless it has made all steps that it may.
-    pub fn settings_after(&self, report: &Report) -> Option<Settings> {
-        self.settings.after(report.iterations.len() as u32, report.solve_ms)
     }
 
     pub fn outer_settings(&self) -> OuterSettings {
@@ -94,18 +89,13 @@ impl Solver {
         if is_whole { tolerances } else { asked }
     }
 
-    /// What the arithmetic resolves of 1.
-    pub(super) fn epsilon(&self) -> f64 {
-        self.precision.epsilon()
-    }
-
     /// Limits that end a solve between steps.
-    pub(super) fn limit(&self, started: f64) -> Option<(Termination, String)> {
+    pub(super) fn limit(&self, started: f64, tried: u32) -> Option<(Termination, String)> {
         if let Some(reason) = &self.stop {
             return Some((Termination::Stopped, reason.clone()));
         }
         let most = self.tolerances().max_iterations;
-        if self.tried >= most {
+        if tried >= most {
             return Some((Termination::MaxIterations, format!("maxIterations = {most} steps were tried")));
         }
         let elapsed = now_ms() - started;

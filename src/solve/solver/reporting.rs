@@ -3,7 +3,7 @@
 use super::super::linear::Linear;
 use super::super::linear::host::Host;
 use super::super::offender::Offenders;
-use super::super::{EvaluatorReport, ProductReport, Report, Termination, state};
+use super::super::{EvaluatorReport, ProductReport, Refinement, Report, Termination, state};
 use super::{Phase, Solver};
 use crate::clock::now_ms;
 use crate::device::{Command, Counters, Device, Recording};
@@ -68,6 +68,7 @@ impl Solver {
             idle_dispatches: self.waste.dispatches,
             backend: self.backend,
             precision: device.precision_name(),
+            refinement: Refinement::not_needed(device.precision_name()),
             method: self.settings.method.name(),
             linear: self.choice.linear.name(),
             linear_reason: self.choice.why.clone(),

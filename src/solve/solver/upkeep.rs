@@ -106,8 +106,8 @@ impl Solver {
             let [least, most] = self.settings.forcing;
             values.extend(self.settings.method.start(self.precision));
             values.extend([(state::FORCING, most), (state::FORCING_LEAST, least), (state::FORCING_MOST, most)]);
-            values.extend([(state::EPSILON, self.epsilon()), (state::INNER_EPSILON, self.inner_precision.epsilon())]);
-            values.extend([(state::WINDOW, self.settings.nonmonotone.into())]);
+            values.extend([(state::EPSILON, self.precision.epsilon()), (state::INNER_EPSILON, self.inner_precision.epsilon())]);
+            values.push((state::WINDOW, self.settings.nonmonotone.into()));
         }
         let upload =
             |(element, value): (u32, f64)| Command::UploadReals { buffer: self.work.state.buffer, offset: element, data: vec![value] };
