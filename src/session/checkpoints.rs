@@ -8,7 +8,7 @@ use super::{Session, SolverEntry};
 use crate::anneal::file::container::{self, Section};
 use crate::checkpoint::bytes::{Reader, Writer};
 use crate::checkpoint::{FORMAT, malformed, section};
-use crate::device::{Command, Device, Play, Playing, Precision, Recording};
+use crate::device::{Command, Device, Play, Playing, Recording};
 use crate::error::Error;
 use crate::problem::{Edits, Marks};
 use crate::solve::Part;

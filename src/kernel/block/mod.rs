@@ -41,6 +41,7 @@ pub(super) use trig::sin_cos;
 pub(super) use {interpreter::Inputs, parts::Part};
 
 use super::{Address, Program, Store};
+use crate::device::Precision;
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Evaluator, Work};
 #[cfg(target_arch = "wasm32")]
@@ -57,6 +58,10 @@ use {interpreter::Inputs, parts::Part};
 type Compiled = Arc<Ready>;
 #[cfg(not(target_arch = "wasm32"))]
 type Compiled = std::convert::Infallible;
+
+fn precision<R: Real>() -> Precision {
+    if size_of::<R>() == size_of::<f64>() { Precision::F64 } else { Precision::F32 }
+}
 
 /// How many steps a module does while the interpreter does one, about (benches/results).
 const BY_MODULES: usize = 3;
@@ -127,7 +132,7 @@ impl BlockProgram {
         let index = bindings.index();
         let inputs = self.inputs(&mut bindings, index, jacobian_in, count);
         let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
-        let compiled = self.compiled::<R>(evaluator);
+        let compiled = self.compiled(evaluator, precision::<R>());
         let parts = parts::parts(columns, items, self.steps(&compiled));
         parts::run(parts, |part| self.compute(&inputs, part, &compiled));
     }
@@ -139,12 +144,12 @@ impl BlockProgram {
     }
 
     #[cfg(target_arch = "wasm32")]
-    fn compiled<R: Real>(&self, evaluator: Evaluator) -> Option<Compiled> {
-        if evaluator == Evaluator::Compiled { self.linked.ready::<R>() } else { None }
+    fn compiled(&self, evaluator: Evaluator, precision: Precision) -> Option<Compiled> {
+        if evaluator == Evaluator::Compiled { self.linked.ready(precision) } else { None }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    fn compiled<R: Real>(&self, _: Evaluator) -> Option<Compiled> {
+    fn compiled(&self, _: Evaluator, _: Precision) -> Option<Compiled> {
         None
     }
 

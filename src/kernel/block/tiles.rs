@@ -1,8 +1,8 @@
 //! Products by owners, on the CPU: the programs of several tiles at a time, whose columns stay in the cache until the rows
 //! are added up.
 
-use super::BlockProgram;
 use super::parts::{self, Part};
+use super::{BlockProgram, precision};
 use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Evaluator, Pieces, Work};
 use crate::kernel::{NEGATIVE, OwnSlot, OwnerProgram, Store};
@@ -78,7 +78,7 @@ impl TileProgram {
             tasks.push(Rows { crossing, owned: owned.collect(), items: first..end });
             first = end;
         }
-        let compiled = self.block.compiled::<R>(evaluator);
+        let compiled = self.block.compiled(evaluator, precision::<R>());
         parts::each(tasks, items.len() * self.block.steps(&compiled), |rows| {
             let mut rows = rows;
             let length = rows.items.len();

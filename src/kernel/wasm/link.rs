@@ -143,8 +143,7 @@ impl Linked {
     }
 
     /// The module, or none as long as there is none; the first time, it is begun to be compiled. For the engine's thread alone.
-    pub fn ready<R: Real>(&self) -> Option<Arc<Ready>> {
-        let precision = if size_of::<R>() == size_of::<f64>() { Precision::F64 } else { Precision::F32 };
+    pub fn ready(&self, precision: Precision) -> Option<Arc<Ready>> {
         let state = lock(self.state(precision)).clone();
         match state {
             State::Ready(ready) => Some(ready),
