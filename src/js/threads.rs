@@ -45,6 +45,7 @@ pub extern "C" fn thread_serve(crew: u32) -> u32 {
         }
     }
     modules::leave();
+    crate::kernel::block::forget_tile();
     0
 }
 

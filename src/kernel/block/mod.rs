@@ -36,6 +36,8 @@ pub use lanes::{LANES, Lanes};
 pub(super) use operations::{binary, unary};
 pub use parts::threads;
 pub use tiles::TileProgram;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub(crate) use tiles::forget_tile;
 pub(super) use trig::sin_cos;
 #[cfg(target_arch = "wasm32")]
 pub(super) use {interpreter::Inputs, parts::Part};

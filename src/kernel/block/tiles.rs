@@ -7,10 +7,22 @@ use crate::device::binding::*;
 use crate::device::cpu::{Bindings, Evaluator, Pieces, Work};
 use crate::kernel::{NEGATIVE, OwnSlot, OwnerProgram, Store};
 use crate::real::Real;
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Instances of a part, about: their tiles fit the second-level cache.
 const PART: usize = 2048;
+
+thread_local! {
+    /// The columns of the rows that a thread is at. Kept, since clearing new ones takes as long as a fifth of the product.
+    static TILE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Gives back what the calling thread keeps, for one whose end nothing else notices.
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub(crate) fn forget_tile() {
+    TILE.take();
+}
 
 pub struct TileProgram {
     block: BlockProgram,
@@ -80,23 +92,31 @@ impl TileProgram {
         }
         let compiled = self.block.compiled(evaluator, precision::<R>());
         parts::each(tasks, items.len() * self.block.steps(&compiled), |rows| {
-            let mut rows = rows;
-            let length = rows.items.len();
-            let mut tile = vec![R::ZERO; self.tile * length];
-            let mut columns: Vec<Option<&mut [R]>> = tile.chunks_mut(length).map(Some).collect();
-            let target = |target: &Store| match *target {
-                Store::Tile(column) => columns[column as usize].take(),
-                Store::Column(_) | Store::Jacobian(_) => None,
-            };
-            let targets = self.block.allocation.targets.iter().map(target);
-            let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
-            let part = Part { items: rows.items.clone(), targets };
-            self.block.compute(&inputs, part, &compiled);
-            for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing.max(1)).enumerate() {
-                values.iter_mut().enumerate().for_each(|(column, value)| *value = tile[column * length + instance]);
-            }
-            self.add_rows(&tile, &owners[rows.items], &mut rows.owned);
+            TILE.with_borrow_mut(|words| {
+                let len = self.tile * rows.items.len();
+                words.resize(words.len().max((len * size_of::<R>()).div_ceil(8)), 0);
+                self.run_rows(rows, &mut bytemuck::cast_slice_mut(words)[..len], owners, |part| {
+                    self.block.compute(&inputs, part, &compiled)
+                });
+            });
         });
+    }
+
+    /// Computes some rows, whose columns are written to `tile` before they are read there.
+    fn run_rows<R: Real>(&self, mut rows: Rows<R>, tile: &mut [R], owners: &[u32], compute: impl FnOnce(Part<R>)) {
+        let length = rows.items.len();
+        let mut columns: Vec<Option<&mut [R]>> = tile.chunks_mut(length).map(Some).collect();
+        let target = |target: &Store| match *target {
+            Store::Tile(column) => columns[column as usize].take(),
+            Store::Column(_) | Store::Jacobian(_) => None,
+        };
+        let targets = self.block.allocation.targets.iter().map(target);
+        let targets = targets.map(|target| target.expect("a column is written by one target")).collect();
+        compute(Part { items: rows.items.clone(), targets });
+        for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing.max(1)).enumerate() {
+            values.iter_mut().enumerate().for_each(|(column, value)| *value = tile[column * length + instance]);
+        }
+        self.add_rows(tile, &owners[rows.items], &mut rows.owned);
     }
 
     /// For every slot, the owners' stretch of q, beginning with the first owner.
