@@ -22,7 +22,7 @@ impl Cut {
     pub const fn most(self) -> usize {
         match self {
             Self::Coarse => 1024,
-            Self::Fine => 96,
+            Self::Fine => 192,
         }
     }
 }
