@@ -3,7 +3,7 @@
 mod support;
 
 use leastwise::device::wgpu::WgpuDevice;
-use leastwise::device::{Command, Device, DeviceError, Kind, Precision, Reals, Recording, Slice};
+use leastwise::device::{Command, Device, DeviceError, Kind, Limits, Precision, Reals, Recording, Slice};
 use leastwise::session::Session;
 use leastwise::solve::Options;
 use support::{Mesh, Random, arap, cpu, gpu_in, read, solve};
@@ -78,6 +78,16 @@ fn an_adapter_that_was_not_checked_has_none() {
     let mut device = WgpuDevice::open_blocking(None).expect("a WebGPU adapter");
     assert!(matches!(device.set_reals(Reals::Double), Err(DeviceError::NoDoubles(_))));
     assert_eq!(device.precision(), Precision::F32);
+}
+
+/// Elements of columns that do not begin in the same bank lie behind one another; WebGPU promises 16,384 bytes.
+#[test]
+fn tiles_of_double_floats_are_half_as_many_columns() {
+    for (reals, most) in [(Reals::Double, 7), (Reals::Mixed, 15), (Reals::Single, 15)] {
+        let session = gpu_in(reals, Some(Limits::WEBGPU));
+        let held = (1..=20).filter(|columns| session.device().holds_tile(*columns)).count();
+        assert_eq!((held, session.device().limits().group_size), (most, 256), "{reals:?}");
+    }
 }
 
 /// The cost, what was read, and the report's precision.

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { init } from "leastwise";
-import { open, rejects } from "./support.mjs";
+import { deviceThatReads, open, rejects } from "./support.mjs";
 
 /** (x − 2)², (y + 3)² and (z − 1)² within limits, of which none is a number of f32. */
 function bounded(lw) {
@@ -25,21 +25,8 @@ for (const precision of ["f32x2", "mixed"]) {
   });
 }
 
-/** A device that has no luck with one kernel. */
-async function refusingDevice(refused) {
-  const { create, globals } = await import("webgpu");
-  Object.assign(globalThis, globals);
-  const gpu = create([]);
-  const adapter = await gpu.requestAdapter();
-  const device = await adapter.requestDevice({ requiredLimits: Object.fromEntries(["maxStorageBuffersPerShaderStage", "maxBufferSize", "maxStorageBufferBindingSize"].map((name) => [name, adapter.limits[name]])) });
-  const createShaderModule = device.createShaderModule.bind(device);
-  device.createShaderModule = (descriptor) => createShaderModule({ ...descriptor, code: refused(descriptor.code) ? "fn main() { this is no shader; }" : descriptor.code });
-  return { device, gpu };
-}
-
 test("an adapter whose compiler refuses the self-check stays in f32, and says why", async (t) => {
-  const { device, gpu } = await refusingDevice((code) => code.includes("fn two_sum") || /\bd_\d+\b/.test(code));
-  // Where nobody holds it, nothing is heard of the device any more.
+  const { device, gpu } = await deviceThatReads((code) => (/\bd_\d+\b/.test(code) ? "fn main() { this is no shader; }" : code));
   t.after(() => { device.destroy(); void gpu; });
   const lw = await init({ backend: "webgpu", device });
   t.after(() => lw.dispose());

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { init } from "leastwise";
-import { inFreshProcess, open, rejects } from "./support.mjs";
+import { deviceThatReads, inFreshProcess, open, rejects } from "./support.mjs";
 import { digits, nist, readNist } from "../problems/nist.mjs";
 
 /** Fits on which f32 stops short: exponentials that nearly cancel, a valley, a hyperbola. `npm run bench -- nist` has all. */
@@ -147,21 +147,13 @@ test("f64 has no need of double-floats", async (t) => {
 
 /** A device whose compiler "simplifies" sums: what was lost to rounding is found to be nothing, as algebra says. */
 async function brokenDevice() {
-  const { create, globals } = await import("webgpu");
-  Object.assign(globalThis, globals);
-  const gpu = create([]);
-  const adapter = await gpu.requestAdapter();
-  const device = await adapter.requestDevice({ requiredLimits: Object.fromEntries(["maxStorageBuffersPerShaderStage", "maxBufferSize", "maxStorageBufferBindingSize"].map((name) => [name, adapter.limits[name]])) });
-  const createShaderModule = device.createShaderModule.bind(device);
   const broken = { modules: 0 };
-  device.createShaderModule = (descriptor) => {
-    // s − a is b to whoever believes in associativity.
-    const code = descriptor.code.replace(/(let (d_\d+) = bitcast<f32>\(bitcast<u32>\(([\w.]+) \+ ([\w.]+)\) \^ params\.zero\);\s*let d_\d+ = )bitcast<f32>\(bitcast<u32>\(\2 - \3\) \^ params\.zero\)/g, (_, before, sum, a, b) => {
-      broken.modules += 1;
-      return `${before}${b}`;
-    });
-    return createShaderModule({ ...descriptor, code });
-  };
+  // s − a is b to whoever believes in associativity.
+  const simplified = (code) => code.replace(/(let (d_\d+) = bitcast<f32>\(bitcast<u32>\(([\w.]+) \+ ([\w.]+)\) \^ params\.zero\);\s*let d_\d+ = )bitcast<f32>\(bitcast<u32>\(\2 - \3\) \^ params\.zero\)/g, (_, before, sum, a, b) => {
+    broken.modules += 1;
+    return `${before}${b}`;
+  });
+  const { device, gpu } = await deviceThatReads(simplified);
   return { device, broken, gpu };
 }
 

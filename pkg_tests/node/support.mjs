@@ -62,3 +62,18 @@ export async function inFreshProcess(name, args = [], { seconds = 120, cwd, flag
   assert.equal(status, 0, `${name} ${args.join(" ")} ended with ${signal ?? status}${signal === "SIGKILL" ? ` (it did not exit within ${seconds} s)` : ""}\n${said.stderr}${said.stdout}`);
   return said.stdout.trim();
 }
+
+/**
+ * A device of Dawn's whose compiler gets other text than it was given. Whoever uses it holds the GPU as well: where nobody does, nothing is
+ * heard of the device any more.
+ */
+export async function deviceThatReads(rewritten) {
+  const { create, globals } = await import("webgpu");
+  Object.assign(globalThis, globals);
+  const gpu = create([]);
+  const adapter = await gpu.requestAdapter();
+  const device = await adapter.requestDevice({ requiredLimits: Object.fromEntries(["maxStorageBuffersPerShaderStage", "maxBufferSize", "maxStorageBufferBindingSize"].map((name) => [name, adapter.limits[name]])) });
+  const createShaderModule = device.createShaderModule.bind(device);
+  device.createShaderModule = (descriptor) => createShaderModule({ ...descriptor, code: rewritten(descriptor.code) });
+  return { device, gpu };
+}
