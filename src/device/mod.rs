@@ -10,16 +10,16 @@ pub mod cuda;
 mod multiply;
 mod pace;
 mod recording;
+mod signal;
+mod source;
 pub mod wgpu;
 
 pub use multiply::{After, Form, Multiply, Strided};
 pub use recording::*;
+pub use signal::Signal;
+pub use source::{Grade, KernelSource, KernelText};
 
 use crate::kernel::wgsl::Cut;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
 
 /// The arithmetic of a device's reals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -130,104 +130,6 @@ impl Limits {
     }
 }
 
-/// One module: the text *after* the prelude that the device puts in front (`alias real`, `group_size`, `Params`, helpers:
-/// `shaders/prelude.wgsl`), with the entry point `main`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct KernelText {
-    pub wgsl: std::sync::Arc<str>,
-    pub access: [Access; binding::COUNT],
-    /// Whether its reals are double-floats, whatever the device's are.
-    pub doubles: bool,
-}
-
-/// One kernel for every device: WGSL text for those that compile, a CPU body for the one that does not.
-#[derive(Clone)]
-pub struct KernelSource {
-    /// For messages, labels and statistics.
-    pub name: String,
-    /// Modules to run one after the other, with the same bindings; one, unless that would be too large.
-    pub texts: Vec<KernelText>,
-    pub cpu: cpu::Body,
-    pub grade: Grade,
-    /// The program that it was written of, if it was, for who wants smaller pieces of it.
-    pub program: Option<std::sync::Arc<crate::kernel::Program>>,
-}
-
-/// In what precision a kernel is, where reals are not `f32`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Grade {
-    #[default]
-    Outer,
-    /// Of inner iterations, which [in mixed precision](Reals::Mixed) are in `f32`.
-    Inner,
-    /// In `f32` on WebGPU, whatever else is in.
-    Single,
-}
-
-impl KernelSource {
-    /// A kernel of one module.
-    pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT], cpu: cpu::Body) -> Self {
-        Self {
-            name: name.into(),
-            texts: vec![KernelText { wgsl: wgsl.into(), access, doubles: false }],
-            cpu,
-            grade: Grade::Outer,
-            program: None,
-        }
-    }
-
-    /// The kernel of a program.
-    pub fn of(program: &crate::kernel::Program) -> Self {
-        let body = crate::kernel::block::BlockProgram::new(program);
-        Self {
-            name: program.name.clone(),
-            texts: crate::kernel::wgsl::modules(program, Cut::Coarse),
-            cpu: cpu::Body::Program(std::sync::Arc::new(body)),
-            grade: Grade::Outer,
-            program: Some(std::sync::Arc::new(program.clone())),
-        }
-    }
-
-    /// The kernel of a product by owners.
-    pub fn of_owner(owner: &crate::kernel::OwnerProgram) -> Self {
-        Self {
-            name: owner.program.name.clone(),
-            texts: vec![crate::kernel::wgsl::owner_module(owner)],
-            cpu: cpu::Body::Tiles(std::sync::Arc::new(crate::kernel::block::TileProgram::new(owner))),
-            grade: Grade::Outer,
-            program: None,
-        }
-    }
-
-    /// The same kernel where reals are double-floats ([`crate::kernel::wgsl::double`]). It may be bound to buffers of either
-    /// kind: what it reads of [`Kind::Real`] has no low part, what it writes there is rounded. In pieces that are no larger to compilers.
-    pub fn in_doubles(mut self) -> Self {
-        if let Some(program) = &self.program {
-            self.texts = crate::kernel::wgsl::modules(program, Cut::Fine);
-        }
-        self.texts.iter_mut().for_each(|text| text.doubles = true);
-        self
-    }
-
-    /// The same kernel as one of inner iterations. What it writes must be of [`Kind::Inner`].
-    pub fn of_inner(self) -> Self {
-        Self { grade: Grade::Inner, ..self }
-    }
-
-    /// What the whole kernel does with each slot.
-    pub fn access(&self) -> [Access; binding::COUNT] {
-        std::array::from_fn(|slot| {
-            let used = self.texts.iter().map(|text| text.access[slot]);
-            used.reduce(|a, b| match (a, b) {
-                (Access::ReadWrite, _) | (_, Access::ReadWrite) => Access::ReadWrite,
-                (Access::Read, _) | (_, Access::Read) => Access::Read,
-                _ => Access::Unused,
-            })
-            .unwrap_or(Access::Unused)
-        })
-    }
-}
-
 /// What went wrong on a device.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
 pub enum DeviceError {
@@ -252,65 +154,6 @@ pub enum DeviceError {
     UnknownBuffer(u32),
     #[error("invalid recording: {0}")]
     Invalid(String),
-}
-
-/// Wakes whoever waits for the GPU. Cheap to clone; independent of any borrow of the device.
-#[derive(Clone, Default)]
-pub struct Signal(Arc<SignalState>);
-
-#[derive(Default)]
-struct SignalState {
-    set: AtomicBool,
-    wakers: Mutex<Vec<Waker>>,
-}
-
-impl Signal {
-    pub fn set(&self) {
-        self.0.set.store(true, Ordering::Release);
-        let wakers = std::mem::take(&mut *self.wakers());
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    pub fn is_set(&self) -> bool {
-        self.0.set.load(Ordering::Acquire)
-    }
-
-    /// Has another be set with this one, which may be set before it.
-    pub fn sets(&self, other: &Self) {
-        let mut wakers = self.wakers();
-        // Once it is set nobody takes wakers out any more.
-        if self.is_set() {
-            drop(wakers);
-            return other.set();
-        }
-        wakers.push(Waker::from(other.0.clone()));
-    }
-
-    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
-        self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Wake for SignalState {
-    fn wake(self: Arc<Self>) {
-        Signal(self).set();
-    }
-}
-
-/// Any number may wait for the same: kernels are shared between problems.
-impl Future for Signal {
-    type Output = ();
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut wakers = self.wakers();
-        // Once it is set nobody takes wakers out any more.
-        if self.is_set() {
-            return Poll::Ready(());
-        }
-        if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-            wakers.push(context.waker().clone());
-        }
-        Poll::Pending
-    }
 }
 
 /// What became of a recording after one [`Device::resume`].
