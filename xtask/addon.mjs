@@ -31,7 +31,7 @@ function glibcOf(path) {
 async function compile() {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
   // Panic messages carry file names: the builder's folders are nobody's business.
-  const flags = [`--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`, `--remap-path-prefix=${sysroot()}=rust`];
+  const flags = [`--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${sysroot()}=rust`];
   await run("cargo build (addon)", "cargo",
     ["build", "--profile", "addon", "-p", "leastwise-cuda", "--target", target, "--target-dir", join(root, "target")],
     { env: { CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });

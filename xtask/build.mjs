@@ -1,11 +1,12 @@
 // `npm run build`: Rust → wasm (one module, and one with threads) → glue → façade → the packed npm tarball.
+// `-- --without-threads` leaves the module with threads out, which takes as long again and only `leastwise/threads` loads.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
 import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
-import { hashOf, stage } from "./lib/stamps.mjs";
+import { hashOf, stage, upToDate } from "./lib/stamps.mjs";
 import { setup } from "./setup.mjs";
 
 const glue = "target/wasm-bindgen";
@@ -30,14 +31,16 @@ async function buildWasm(name, { threads = false } = {}) {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
   const env = threads ? libraryEnvironment() : wasmEnvironment();
   const features = ["+simd128", ...(threads ? ["+atomics", "+bulk-memory", "+mutable-globals"] : [])];
-  // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ.
+  // Panic messages carry file names: the builder's folders are nobody's business and would make builds differ. Our own sources are named
+  // relative to the workspace by cargo.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
   // What the engine compiles while it runs gets places in its table of functions.
-  const flags = ["-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${root}=leastwise`,
+  const flags = ["-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`,
     `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
   await run("cargo build (wasm32)", "cargo",
-    ["build", "--release", "--lib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],
+    // Not the crate's rlib as well, which nothing here links.
+    ["rustc", "--release", "--lib", "--crate-type", "cdylib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],
     { env: { ...env, CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
 
   const bindgen = wasmBindgen();
@@ -83,16 +86,19 @@ async function pack() {
   return `${tarball()}, ${kilobytes(statSync(tarball()).size)}`;
 }
 
-/** Builds what is not up to date, and returns the path of the tarball. */
-export async function build() {
+/** Builds what is not up to date, and returns the path of the tarball. Without `threads` the package lacks what `leastwise/threads` loads. */
+export async function build({ threads = true } = {}) {
   const started = performance.now();
   const self = ["xtask/build.mjs", "package-lock.json"];
   const sources = ["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self];
   const compiler = (env) => hashOf(sources, capture("rustc", ["--version"], { env }));
+  const threaded = ["build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }];
+  // A module of older sources beside a newer one would be worse than none.
+  if (!threads && !upToDate(...threaded)) for (const path of shippedFiles("threaded")) rmSync(join(root, path), { force: true });
   // At once: each is one piece for the compiler, which one core works on.
   const modules = await Promise.allSettled([
     stage("build: wasm", { key: compiler(wasmEnvironment()), outputs: shippedFiles("leastwise") }, () => buildWasm("leastwise")),
-    stage("build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }, () => buildWasm("threaded", { threads: true })),
+    threads && stage(...threaded, () => buildWasm("threaded", { threads: true })),
   ]);
   for (const { reason } of modules) if (reason) throw reason;
   await stage("build: façade", {
@@ -109,5 +115,5 @@ export async function build() {
 
 await entry(import.meta, async () => {
   await setup({ forTests: false });
-  await build();
+  await build({ threads: !process.argv.includes("--without-threads") });
 });

@@ -21,5 +21,5 @@ export async function demo(tarball, name = "solve", args = []) {
 await entry(import.meta, async () => {
   await setup({ forTests: false });
   const [name, ...args] = process.argv.slice(2);
-  await demo(await build(), name, args);
+  await demo(await build({ threads: false }), name, args);
 });

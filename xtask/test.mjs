@@ -1,6 +1,6 @@
 // `npm test`: sets the machine up, then runs every check, stopping at the first that fails.
 import { existsSync, readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
@@ -8,6 +8,7 @@ import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
+import { timesFile, timesOf, timesOfCargo } from "./lib/times.mjs";
 import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
 import { setup } from "./setup.mjs";
 
@@ -19,6 +20,9 @@ const lintWasm = () => (hasClippyForWasm()
   ? cargo("clippy (wasm32)", ["clippy", ...wasm, "--", "-D", "warnings"])
   : cargo("check (wasm32)", ["check", ...wasm, "--target-dir", "target/check"], { ...wasmEnvironment(), RUSTFLAGS: "-D warnings" }));
 
+/** Seconds by test file: ["package in Node: node/scenes.test.mjs", 12.3]. */
+const times = [];
+
 const testsIn = (path) => (existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : []);
 
 /** node's test runner over the files of one folder, or those given, and of their tests those whose names match; no file is a failure, not a success. */
@@ -26,8 +30,11 @@ async function nodeTests(project, folder, env, { files = testsIn(join(project, f
   const path = join(project, folder);
   if (!files.length) throw new StepError(`No *.test.mjs in pkg_tests/${folder}: nothing would be tested.`);
   // One file at a time: two solves at once would only take each other's cores, and time limits would mean nothing.
+  const kept = timesFile(basename(dirname(project)) + folder);
   await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
-    ["--expose-gc", "--test", "--test-reporter=spec", "--test-concurrency=1", ...(only ? [`--test-name-pattern=${only}`] : []), ...files.map((name) => join(path, name))], { cwd: dirname(project), env });
+    ["--expose-gc", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout", `--test-reporter=${join(root, "xtask/lib/times.mjs")}`, "--test-reporter-destination=stderr",
+      "--test-concurrency=1", ...(only ? [`--test-name-pattern=${only}`] : []), ...files.map((name) => join(path, name))], { cwd: dirname(project), env: { ...env, LEASTWISE_TIMES: kept } });
+  times.push(...timesOf(kept).map(([name, taken]) => [`${basename(dirname(project))}: ${name}`, taken]));
 }
 
 /** Every TypeScript project that the build itself does not compile. */
@@ -62,7 +69,10 @@ const stages = [
     await cargo("clippy (tests on CUDA)", ["clippy", "--features", "cuda", "--test", "cuda", "--", "-D", "warnings"]);
   }],
   ["clippy for wasm32", lintWasm],
-  ["Rust tests", () => cargo("cargo test", ["test", "--workspace", "--features", "cuda"], gpuEnvironment())],
+  ["Rust tests", async () => {
+    await cargo("cargo test", ["test", "--workspace", "--features", "cuda", "--no-run"]);
+    times.push(...timesOfCargo(await cargo("cargo test", ["test", "--workspace", "--features", "cuda"], gpuEnvironment())));
+  }],
   ["build", async () => { tarball = await build(); }],
   ["TypeScript, strict", typeCheck],
   ["install the tarball", async () => {
@@ -89,5 +99,7 @@ await entry(import.meta, async () => {
     }
     console.log(`━━ ${name}: passed [${seconds(stageStarted)}]`);
   }
+  console.log("\nThe slowest test files:");
+  for (const [name, taken] of times.sort(([, a], [, b]) => b - a).slice(0, 20)) console.log(`${taken.toFixed(1).padStart(7)} s  ${name}`);
   console.log(`\nAll ${stages.length} stages passed in ${seconds(started)}.`);
 });

@@ -76,14 +76,19 @@ export async function run(label, command, args, { cwd = root, env = {}, timeoutM
   return lines.join("\n");
 }
 
-/** Runs a command whose own output is what the reader wants to see. */
+/** Runs a command whose own output is what the reader wants to see; resolves to it. */
 export async function passThrough(label, command, args, { cwd = root, env = {} } = {}) {
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "inherit", "inherit"] });
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const parts = [];
+  for (const stream of ["stdout", "stderr"]) {
+    child[stream].setEncoding("utf8").on("data", (text) => { parts.push(text); process[stream].write(text); });
+  }
   const code = await new Promise((resolve) => {
     child.on("error", (error) => { console.error(error.message); resolve(127); });
     child.on("close", (status, signal) => { if (signal) console.error(`ended by ${signal}`); resolve(status ?? 1); });
   });
   if (code !== 0) throw new StepError(`${label}: \`${[command, ...args].join(" ")}\` failed (exit code ${code})`);
+  return parts.join("");
 }
 
 /** One announced step. `work` returns what it found or did. */

@@ -1,7 +1,7 @@
 // The Rust side of the set-up: compiler, wasm32 target, wasm-bindgen.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { aptInstall, asRoot, hasApt } from "./apt.mjs";
 import { capture, missing, root, run, StepError } from "./run.mjs";
 
@@ -187,21 +187,22 @@ function bindgenWanted() {
   return version;
 }
 
-const tools = join(root, "target/tools");
+// The user's, not the checkout's: building it takes minutes, and every clone wants the same.
+const tools = () => join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), `leastwise/wasm-bindgen-${bindgenWanted()}`);
 
 /** The wasm-bindgen program to call, or undefined when none of the right version is there. */
 export function wasmBindgen() {
   const wanted = `wasm-bindgen ${bindgenWanted()}`;
-  return [join(tools, "bin/wasm-bindgen"), "wasm-bindgen"].find((program) => capture(program, ["--version"]) === wanted);
+  return [join(tools(), "bin/wasm-bindgen"), "wasm-bindgen"].find((program) => capture(program, ["--version"]) === wanted);
 }
 
 export async function bindgenTool() {
   const version = bindgenWanted();
   if (wasmBindgen()) return `${version}, already there`;
-  const build = join(tools, "build");       // kept until it is done, so that an interrupted build goes on where it stopped
+  const build = join(tools(), "build");       // kept until it is done, so that an interrupted build goes on where it stopped
   // Not --locked: the published lock file names a version that was since withdrawn.
   await run(`building wasm-bindgen ${version}, about 5 minutes`, "cargo",
-    ["install", "wasm-bindgen-cli", "--version", version, "--root", tools, "--force"], { env: { CARGO_TARGET_DIR: build, RUSTFLAGS: "" } });
+    ["install", "wasm-bindgen-cli", "--version", version, "--root", tools(), "--force"], { env: { CARGO_TARGET_DIR: build, RUSTFLAGS: "" } });
   rmSync(build, { recursive: true, force: true });
   if (!wasmBindgen()) throw missing(`wasm-bindgen ${version} was built but does not run.`, `cargo install wasm-bindgen-cli --version ${version}`);
   return `${version}, built`;

@@ -23,15 +23,18 @@ export function hashOf(paths, extra = "") {
   return hash.digest("hex");
 }
 
-/** Announces and runs `work`, unless `outputs` exist and `key` is that of the last success. */
+const stampOf = (name) => join(root, "target/stamps", name.replaceAll(/\W+/g, "-"));
+
+/** Whether a stage's `outputs` exist and `key` is that of its last success. */
+export const upToDate = (name, { key, outputs }) => existsSync(stampOf(name)) && readFileSync(stampOf(name), "utf8") === key && outputs.every((path) => existsSync(join(root, path)));
+
+/** Announces and runs `work`, unless the stage is up to date. */
 export async function stage(name, { key, outputs }, work) {
-  const stamp = join(root, "target/stamps", name.replaceAll(/\W+/g, "-"));
-  const upToDate = () => existsSync(stamp) && readFileSync(stamp, "utf8") === key && outputs.every((path) => existsSync(join(root, path)));
   await step(name, async () => {
-    if (upToDate()) return "up to date";
+    if (upToDate(name, { key, outputs })) return "up to date";
     const result = await work();
     mkdirSync(join(root, "target/stamps"), { recursive: true });
-    writeFileSync(stamp, key);
+    writeFileSync(stampOf(name), key);
     return result;
   });
 }
