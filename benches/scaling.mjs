@@ -24,7 +24,7 @@ function shared(lw, count) {
   const problem = lw.problem();
   const s = problem.variables("s", { shape: 1, values: [0.5] });
   const [a, b] = [1, 2].map((k) => Float64Array.from({ length: count }, (_, i) => 1 + Math.sin(k * i)));
-  problem.residuals("lines", { over: new Uint32Array(count), of: [s], data: { a: column(a, 1), b: column(b, 1) } },
+  problem.residuals("lines", { of: [s], data: { a: column(a, 1), b: column(b, 1) } },
     ([s], { a, b }) => s.mul(a).sub(b).mul(s.square().add(1)));
   return problem;
 }

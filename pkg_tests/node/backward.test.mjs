@@ -29,8 +29,7 @@ for (const backend of BACKENDS) {
     const c = problem.constants("shift", { shape: 1, values: [0.25] });
     const off = problem.residuals("unused", { of: [m], data: { y: 3 } }, ([m], { y }) => m.sub(y));
     off.enabled = false;
-    const zeros = new Uint32Array(4);
-    const term = problem.residuals("mean", { of: [m.at(zeros), c.at(zeros)], data: { y }, weight: w }, ([m, c], { y }) => m.sub(c).sub(y));
+    const term = problem.residuals("mean", { of: [m, c], data: { y }, weight: w }, ([m, c], { y }) => m.sub(c).sub(y));
     await problem.solve(tight);
     const gradients = await problem.backward([[m, [2]]]);           // L = 2 m
     const total = w.reduce((sum, w) => sum + w), mean = y.reduce((sum, y, k) => sum + y * w[k], 0) / total;
@@ -49,7 +48,7 @@ for (const backend of BACKENDS) {
     const make = (engine) => {
       const problem = engine.problem();
       const p = problem.variables("p", { shape: 3, values: [1.5, 0.8, 0] });
-      const term = problem.residuals("decay", { of: [p.at(new Uint32Array(30))], data: { t: times, y: seen, gain: 1 }, weight: new Float64Array(30).fill(1), loss: cauchy(0.1) },
+      const term = problem.residuals("decay", { of: [p], data: { t: times, y: seen, gain: 1 }, weight: new Float64Array(30).fill(1), loss: cauchy(0.1) },
         ([p], { t, y, gain }) => exp(t.mul(p.y).neg()).mul(p.x).mul(gain).add(p.z).sub(y));
       return { problem, p, term };
     };

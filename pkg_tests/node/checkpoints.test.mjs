@@ -75,7 +75,7 @@ function turning(lw, { count = 6, loss = huber(0.2) } = {}) {
   const offset = problem.variables("offset", { shape: 3, values: [0.5, -0.25, 1] });
   const from = Float64Array.from({ length: 3 * count }, (_, k) => Math.sin(k + 1));
   const to = Float64Array.from({ length: 3 * count }, (_, k) => Math.cos(2 * k));
-  const term = problem.residuals("turned", { of: [q.at(new Uint32Array(count)), offset.at(new Uint32Array(count))], data: { from: column(from, 3), to: column(to, 3) }, weight: new Float64Array(count).fill(1), loss },
+  const term = problem.residuals("turned", { of: [q, offset], data: { from: column(from, 3), to: column(to, 3) }, weight: new Float64Array(count).fill(1), loss },
     ([turn, move], data) => turn.rotate(data.from).add(move).sub(data.to));
   return { problem, q, offset, term, count };
 }

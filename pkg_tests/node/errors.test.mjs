@@ -320,6 +320,33 @@ test("options of another kind, for callers without types", async (t) => {
   await stillSolves(it);
 });
 
+test("shared tables: lengths that do not go together, and index tables that may be read in two ways", async (t) => {
+  const it = await four(t);
+  const { problem, x } = it;
+  const s = problem.variables("s", { shape: 1, values: [1] }), two = problem.variables("two", { shape: 1, values: [1, 2] });
+  const product = ([a, b]) => a.mul(b);
+  refuses(() => problem.residuals("t", { of: [s], data: { t: new Float64Array(5), seen: new Float64Array(4) } }, ([a], { t, seen }) => a.mul(t).sub(seen)), "data-length",
+    'term "t": data column "seen" has 4 values, but 5 (5 instances of 1) are needed', { term: "t" });
+  refuses(() => problem.residuals("t", { of: [two, s], data: { t: new Float64Array(5) } }, ([a, b], { t }) => a.mul(b).sub(t)), "data-length",
+    'term "t": data column "t" has 5 values, but 2 (2 instances of 1) are needed', { term: "t" });
+  refuses(() => problem.residuals("t", { of: [two, x] }, ([a, b]) => b.mul(a)), "data-length",
+    'term "t": slot 1 ("x") has 4 instances, but the term has 2: slots without indices take instance i for instance i', { term: "t", slot: 1 });
+  refuses(() => problem.residuals("t", { over: 5, of: [two, s] }, product), "index-out-of-range",
+    'term "t": slot 0 of instance 2 has index 2, but "two" has 2 instances (0 to 1)', { term: "t", slot: 0, instance: 2 });
+  refuses(() => problem.residuals("t", { of: [s.at(0)], data: { t: new Float64Array(5) } }, ([a]) => a), "invalid-option",
+    'term "t": slot 0 takes column 0 of `over`, but the term has no index table: give `over`, or an index column of the slot\'s own', { term: "t", slot: 0 });
+  refuses(() => problem.residuals("t", { over: [0, 0, 1, 0], of: [two, s] }, product), "invalid-option",
+    'term "t": `over` has 4 indices, which may be 4 instances of 1 or 2 instances of 2, as slot 1 ("s") is a table of one instance, which needs no column: say .at(1) if `over` has one for it, or give data or weights of one value an instance',
+    { term: "t", slot: 1 });
+  refuses(() => problem.residuals("t", { over: [0, 1, 1, 0], of: [s, two] }, product), "index-out-of-range",
+    'term "t": slot 0 of instance 1 has index 1, but "s" has one instance. It is shared if `over` has no column for it: put it behind the slots that have one', { term: "t", slot: 0, instance: 1 });
+  refuses(() => problem.residuals("t", { over: [0, 1, 1], of: [two, two, s] }, product), "data-length",
+    'term "t": `over` has 3 indices, which is not a multiple of its 2 columns (the highest column that a slot takes is 1)', { term: "t" });
+  refuses(() => problem.residuals("t", { over: [0, 1, 1], of: [two, s], data: { t: new Float64Array(5) } }, ([a, b], { t }) => a.mul(b).sub(t)), "data-length",
+    'term "t": data column "t" has 5 values, but 3 (3 instances of 1) are needed', { term: "t" });
+  await stillSolves(it);
+});
+
 test("a count of instances is held against the tables before anything of that length is made", async (t) => {
   const it = await four(t);
   const { problem, x } = it;

@@ -129,7 +129,7 @@ everywhere("registration: sim3 finds how one cloud of points lies in another", a
   const to = from.map((p) => plain.rotate(q, p).map((value, k) => s * value + t[k]));
   const problem = lw.problem();
   const map = problem.variables("map", { shape: sim3, values: [0, 0, 0, 1, 0, 0, 0, 1] });
-  problem.residuals("pairs", { over: 40, of: [map.at(new Uint32Array(40))], data: { a: column(from.flat(), 3), b: column(to.flat(), 3) } }, ([x], { a, b }) => x.transform(a).sub(b));
+  problem.residuals("pairs", { of: [map], data: { a: column(from.flat(), 3), b: column(to.flat(), 3) } }, ([x], { a, b }) => x.transform(a).sub(b));
   await problem.solve(TIGHT);
   const found = Array.from(await map.read(new Float64Array(8)));
   near(sided(found.slice(0, 4), q), q, 30 * resolved, "rotation");

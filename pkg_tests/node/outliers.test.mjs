@@ -20,10 +20,10 @@ function scan(seed, count, wrong) {
   return { truth, from: Float64Array.from(from.flat()), to: Float64Array.from(to.flat()), count };
 }
 
-function registration(lw, { from, to, count }, options = {}) {
-  const problem = lw.problem(), only = new Uint32Array(count);
+function registration(lw, { from, to }, options = {}) {
+  const problem = lw.problem();
   const pose = problem.variables("pose", { shape: { q: quaternion, t: 3 }, values: [0, 0, 0, 1, 0, 0, 0] });
-  const pairs = problem.residuals("pairs", { of: [pose.at(only)], data: { from: column(from, 3), to: column(to, 3) }, ...options }, ([{ q, t }], { from, to }) => q.rotate(from).add(t).sub(to));
+  const pairs = problem.residuals("pairs", { of: [pose], data: { from: column(from, 3), to: column(to, 3) }, ...options }, ([{ q, t }], { from, to }) => q.rotate(from).add(t).sub(to));
   return { problem, pose, pairs };
 }
 

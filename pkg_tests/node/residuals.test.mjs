@@ -1,7 +1,7 @@
 // Other residuals than the main job's: springs, an edge Laplacian, and every operation against plain JavaScript.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { column, cos, mat3, rotateXYZ, select, sin, sqrt, sum, vec } from "leastwise";
+import { column, cos, exp, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
 import { edges } from "leastwise/mesh";
 import { BACKENDS, closeTo, icosphere, open } from "./support.mjs";
 
@@ -172,4 +172,80 @@ test("slots: columns of an index table, own index columns, instance counts, thre
   assert.equal(await cost({ of: [u.at([2]), k.at(Int32Array.of(3))] }, ([a, b]) => a.add(b)), 104, "own index columns");
   assert.equal(await cost({ of: [u, k] }, ([a, b]) => a.mul(b)), Math.hypot(1, 20, 300, 4000), "instance i itself");
   assert.equal(await cost({ of: [u, u.at([0, 0, 0, 0])] }, ([a, b]) => a.sub(b)), Math.hypot(0, 9, 99, 999), "both");
+});
+
+for (const backend of BACKENDS) {
+  test(`shared parameters on ${backend}: the first fit that everybody writes`, async (t) => {
+    const lw = await open(t, { backend });
+    const problem = lw.problem();
+    const a = problem.variables("a", { shape: 1, values: [1] }), tau = problem.variables("tau", { shape: 1, values: [1] });
+    const time = Float64Array.from({ length: 50 }, (_, k) => k / 10), seen = time.map((t) => 3 * Math.exp(-t / 1.7));
+    const term = problem.residuals("decay", { of: [a, tau], data: { t: time, seen } }, ([a, tau], { t, seen }) => a.mul(exp(t.neg().div(tau))).sub(seen));
+    assert.equal(term.count, 50);
+    const report = await problem.solve({ costTolerance: 1e-10 });
+    assert.ok(report.cost < 1e-8, String(report));
+    closeTo((await a.read())[0], 3, 1e-4, "a");
+    closeTo((await tau.read())[0], 1.7, 1e-4, "tau");
+    problem.dispose();
+  });
+}
+
+test("shared tables: residuals, derivatives and gradients are those of an index array of zeros, to the bit", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [1, 2, 3, 4, 5, 6] });
+  const s = problem.variables("s", { shape: 1, values: [0.5] }), k = problem.constants("k", { shape: 2, values: [7, 8] });
+  const zeros = (count) => Array(count).fill(0);
+  const weight = Float64Array.of(1, 2, 3), y = Float64Array.of(4, 5, 6);
+  const scaled = ([p, s, k]) => p.mul(s).sub(k);
+  const data = ([s], { y }) => s.mul(s).sub(y);
+  const pairs = Uint32Array.of(0, 1, 1, 2, 0, 2, 2, 1), difference = ([p, q, s]) => p.sub(q).mul(s);
+  const ring = { offsets: [0, 2, 3, 3], indices: [1, 2, 0] }, entries = perEntry(Float64Array.of(1, 2, 3));
+  const rows = ([s, around]) => sum([s, ...around.map((q) => q.x.mul(s))]), each = ([s, around], { w }) => sumOver(around, { w }, (q, { w }) => q.y.mul(s).mul(w)).add(s);
+  const forms = {
+    "the count is that of the other slots": [{ of: [x, s, k] }, { of: [x, s.at(zeros(3)), k.at(zeros(3))] }, scaled],
+    "of a slot's own column": [{ of: [x.at([2, 0]), s, k] }, { of: [x.at([2, 0]), s.at(zeros(2)), k.at(zeros(2))] }, scaled],
+    "of data": [{ of: [s], data: { y } }, { of: [s.at(zeros(3))], data: { y } }, data],
+    "of a weight": [{ of: [s], data: { y: 2 }, weight }, { of: [s.at(zeros(3))], data: { y: 2 }, weight }, data],
+    "of `over`, a number": [{ over: 2, of: [x, s, k] }, { over: 2, of: [x, s.at(zeros(2)), k.at(zeros(2))] }, scaled],
+    "of `over`, a table": [{ over: pairs, of: [x, x, s] }, { over: pairs, of: [x, x, s.at(zeros(4))] }, difference],
+    "of named slots": [{ over: pairs, of: { p: x, q: x, s } }, { over: pairs, of: { p: x, q: x, s: s.at(zeros(4)) } }, ({ p, q, s }) => difference([p, q, s])],
+    "of rows": [{ of: [s, x.rows(ring)] }, { of: [s.at(zeros(3)), x.rows(ring)] }, rows],
+    "of rows that are summed over": [{ of: [s, x.each(ring)], data: { w: entries } }, { of: [s.at(zeros(3)), x.each(ring)], data: { w: entries } }, each],
+    "of nothing else: 1": [{ of: [s, k] }, { of: [s.at([0]), k.at([0])] }, ([s, k]) => k.mul(s)],
+    "1 in data of one value": [{ of: [s], data: { y: Float64Array.of(3) } }, { of: [s.at([0])], data: { y: Float64Array.of(3) } }, data],
+  };
+  for (const [name, [shared, given, residual]] of Object.entries(forms)) {
+    for (const kind of ["residuals", "energy", "constrain"]) {
+      if (kind !== "residuals" && /rows/.test(name)) continue;
+      const one = (...args) => (kind === "residuals" ? residual(...args) : [residual(...args)].map((r) => (r.x ?? r).square())[0]);
+      const [a, b] = [shared, given].map((options, j) => problem[kind](`t${j}`, { ...options, ...(kind === "constrain" && { to: "=0" }) }, one));
+      assert.equal(a.count, b.count, `${name}, ${kind}`);
+      assert.deepEqual(await a.evaluate(), await b.evaluate(), `${name}, ${kind}`);
+      a.dispose();
+      b.dispose();
+    }
+  }
+});
+
+test("shared tables and index tables: a column for a table of one instance, or none", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [1, 10, 100] }), s = problem.variables("s", { shape: 1, values: [2] }), f = problem.variables("f", { shape: 1, values: [3] });
+  const found = async (options, residual = ([p, s]) => p.mul(s)) => {
+    const term = problem.residuals("t", options, residual);
+    const { residuals } = await term.evaluate();
+    term.dispose();
+    return [...residuals];
+  };
+  // A program for many cameras that happens to have one keeps its meaning: the data say how many rows the table has.
+  const table = [1, 0, 2, 0], y = Float64Array.of(0, 0);
+  assert.deepEqual(await found({ over: table, of: [x, s], data: { y } }), [20, 200], "column 1 is that of s");
+  assert.deepEqual(await found({ over: table, of: [x, s], data: { y: new Float64Array(4) } }), [20, 2, 200, 2], "s has no column");
+  assert.deepEqual(await found({ over: table, of: [x, s.at(1)] }), [20, 200], "said so");
+  assert.deepEqual(await found({ over: [1, 2, 2], of: [x, s] }), [20, 200, 200], "no multiple of 2");
+  assert.deepEqual(await found({ over: [1, 2, 2, 1], of: [x, s] }), [20, 200, 200, 20], "no zeros for it");
+  assert.deepEqual(await found({ over: [0, 1, 0, 2], of: [s, x] }), [20, 200], "in front of others, it has a column");
+  assert.deepEqual(await found({ over: [1, 0, 2, 0], of: [x, s, f], data: { y } }, ([p, s, f]) => p.mul(s).add(f)), [23, 203], "one with a column, one without");
+  assert.deepEqual(await found({ over: [1, 0, 2, 0], of: [x, f, s.at(1)] }, ([p, f, s]) => p.mul(s).add(f)), [23, 203], "in front of a column that was named");
 });

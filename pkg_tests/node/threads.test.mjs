@@ -67,7 +67,7 @@ const WORK = {
     const problem = lw.problem(), count = 40_000;
     const p = problem.variables("p", { shape: 3, values: [1, 1, 0] });
     const t = Float64Array.from({ length: count }, (_, k) => k / count), y = t.map((t, k) => 2.5 * Math.exp(-1.3 * t) + 0.5 + 0.01 * Math.sin(7 * k));
-    problem.residuals("fit", { over: new Uint32Array(count), of: [p], data: { t: plain.column(t, 1), y: plain.column(y, 1) } },
+    problem.residuals("fit", { of: [p], data: { t: plain.column(t, 1), y: plain.column(y, 1) } },
       ([p], { t, y }) => p.x.mul(plain.exp(p.y.mul(t).neg())).add(p.z).sub(y));
     const report = await problem.solve({ maxIterations: 20 });
     const found = hashed(await p.read(), String(report.cost), report.termination);

@@ -10,7 +10,7 @@ export function dampedWave(lw, seed, points = 200) {
   const y = x.map((t) => truth[0] * Math.exp(-truth[1] * t) * Math.cos(truth[2] * t) + truth[3] + 0.05 * random.normal());
   const problem = lw.problem();
   const b = problem.variables("parameters", { shape: 4, values: truth.map((value) => value * random.between(0.8, 1.2)) });
-  problem.residuals("wave", { of: [b.at(new Uint32Array(points))], data: { x, y } }, ([p], data) =>
+  problem.residuals("wave", { of: [b], data: { x, y } }, ([p], data) =>
     p.x.mul(exp(p.y.mul(data.x).neg())).mul(cos(p.z.mul(data.x))).add(p.w).sub(data.y));
   return { problem, tables: [b], truth };
 }

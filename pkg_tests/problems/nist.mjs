@@ -72,7 +72,7 @@ export function readNist(name) {
 export function nist(lw, name, file, start) {
   const problem = lw.problem();
   const b = problem.variables("b", { shape: file.certified.length, values: file.starts[start] });
-  problem.residuals("fit", { of: [b.at(new Uint32Array(file.y.length))], data: { x: column(file.x, file.predictors), y: file.y } },
+  problem.residuals("fit", { of: [b], data: { x: column(file.x, file.predictors), y: file.y } },
     ([parameters], { x, y }) => y.sub(MODELS[name](Array.from({ length: file.certified.length }, (_, k) => parameters.at(k)), x)));
   return { problem, b };
 }

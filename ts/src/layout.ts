@@ -10,63 +10,103 @@ const MOST_INSTANCES = 4294967295;
 /** The columns of a term's plain slots, and how many instances it has. @internal */
 export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly slots: readonly NativeSlot[] }
 
+/** Numbers of instances that a term's other parts give: its ragged slots' rows, and the first column or weight with a value an instance. @internal */
+export interface Counts { readonly rows: number | undefined; readonly data: number | undefined }
+
+/** Column of a slot whose table has one instance, which all instances of the term share. */
+const SHARED = Symbol("shared");
+
+/** Column of a slot: one of `over`, one of its own, `undefined` for instance i itself, or {@link SHARED}. */
+type Column = number | IndexTable | undefined | typeof SHARED;
+
 /**
- * Every slot's index column; equal ones are one. `positions` are the slots' places among all of the term's, `rows` is
- * the number of instances that ragged slots say.
+ * Index columns of all slots; equal ones are one. `positions` are the slots' places among all of the term's.
+ *
+ * A bare slot at position k takes column k of an index table `over`, and without one instance i for instance i. A bare slot of a
+ * table with one instance is shared: without a table always, with one if that has no column k.
  *
  * @internal
  */
-export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], positions: readonly number[], over: number | IndexTable | undefined, rows: number | undefined): Layout {
+export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], positions: readonly number[], over: number | IndexTable | undefined, counts: Counts): Layout {
   const table = typeof over === "object" ? over : undefined;
-  // A bare slot at position k takes column k of a table; without one it is instance i itself.
-  const columnOf: (number | IndexTable | undefined)[] = [];
-  let widest = 0;
-  for (let k = 0; k < slots.length; k++) {
-    const column = slots[k]!.column ?? (table ? positions[k] : undefined);
-    if (typeof column === "number") {
-      if (!table) throw new LeastwiseError("invalid-option", `term "${name}": slot ${positions[k]} takes column ${column} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: positions[k] });
-      widest = Math.max(widest, column + 1);
-    }
-    columnOf.push(column);
-  }
-  if (table && widest > 0 && table.length % widest !== 0) {
-    throw new LeastwiseError("data-length", `term "${name}": \`over\` has ${table.length} indices, which is not a multiple of its ${widest} columns (the highest column that a slot takes is ${widest - 1})`, { term: name });
-  }
-  if (table && widest === 0) {
-    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is given, but every slot has an index column of its own: leave it out`, { term: name });
-  }
-  const count = typeof over === "number" ? over : table ? table.length / widest : rows ?? ownCount(slots, columnOf);
+  const widest = table ? columnsOf(name, table, slots, positions, counts.rows ?? ownCount(slots) ?? counts.data) : 0;
+  const columnOf = slots.map(({ column, table: { count } }, k): Column => {
+    if (typeof column === "number" && !table) throw new LeastwiseError("invalid-option", `term "${name}": slot ${positions[k]} takes column ${column} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: positions[k]! });
+    if (column !== undefined) return column;
+    return count === 1 && positions[k]! >= widest ? SHARED : table && positions[k];
+  });
+  const count = typeof over === "number" ? over : table ? table.length / widest : counts.rows ?? ownCount(slots) ?? tableCount(slots) ?? (slots.length ? counts.data ?? 1 : 0);
   if (!Number.isInteger(count) || count < 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is ${count}, but a number of instances is 0, 1, 2, …`, { term: name });
   }
   if (count > MOST_INSTANCES) {
     throw new LeastwiseError("limits", `term "${name}": ${count} instances are more than a term can have (${MOST_INSTANCES})`, { term: name });
   }
-  if (rows !== undefined && count !== rows) {
-    throw new LeastwiseError("data-length", `term "${name}": its ragged slots have ${rows} rows, but \`over\` gives ${count} instances`, { term: name });
+  if (counts.rows !== undefined && count !== counts.rows) {
+    throw new LeastwiseError("data-length", `term "${name}": its ragged slots have ${counts.rows} rows, but \`over\` gives ${count} instances`, { term: name });
   }
   // Before anything of that length is made.
   for (let k = 0; k < slots.length; k++) if (columnOf[k] === undefined) checkIdentity(name, slots[k]!, positions[k]!, count, typeof over === "number");
-  const [indices, keys, placed]: [IndexTable[], unknown[], NativeSlot[]] = [[], [], []];
+  const [indices, keys, placed]: [IndexTable[], Column[], NativeSlot[]] = [[], [], []];
   for (let k = 0; k < slots.length; k++) {
     const column = columnOf[k];
     let number = keys.indexOf(column);
     if (number < 0) {
       number = keys.push(column) - 1;
       indices.push(
-        typeof column === "object" ? ownColumn(name, column, slots[k]!, positions[k]!, count)
+        column === SHARED ? new Uint32Array(count)
         : column === undefined ? Uint32Array.from({ length: count }, (_, i) => i)
-        : tableColumn(name, table!, column, widest, positions[k]!, count));
+        : typeof column === "object" ? ownColumn(name, column, slots[k]!, positions[k]!, count)
+        : tableColumn(name, table!, column, widest, slots[k]!, positions[k]!, count));
     }
     placed.push({ table: slots[k]!.table.handle, column: number });
   }
   return { count, indices, slots: placed };
 }
 
-/** The instances of a term that neither a table nor rows count: those of its slots' own columns, else of a table. */
-function ownCount(slots: readonly SlotOf<unknown>[], columnOf: readonly (number | IndexTable | undefined)[]): number {
-  for (const column of columnOf) if (typeof column === "object") return column.length;
-  return slots[0]?.table.count ?? 0;
+/**
+ * Columns of an index table: as many as slots take. A shared slot takes none, so there may be several numbers of columns; the term's
+ * number of instances decides, if something else gives it, otherwise the entries: an index of a table with one instance is 0.
+ */
+function columnsOf(name: string, table: IndexTable, slots: readonly SlotOf<unknown>[], positions: readonly number[], instances: number | undefined): number {
+  let least = 0;
+  const singles: number[] = [];
+  slots.forEach(({ column, table: { count } }, k) => {
+    if (typeof column === "number") least = Math.max(least, column + 1);
+    else if (column === undefined && count !== 1) least = Math.max(least, positions[k]! + 1);
+    else if (column === undefined) singles.push(positions[k]!);
+  });
+  const optional = singles.filter((position) => position >= least);
+  const possible = [...(least ? [least] : []), ...optional.map((position) => position + 1)];
+  if (possible.length === 0) {
+    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is given, but every slot has an index column of its own: leave it out`, { term: name });
+  }
+  const divides = (columns: number) => table.length % columns === 0;
+  const isZero = (columns: number) => optional.every((position) => {
+    for (let i = position; position < columns && i < table.length; i += columns) if (table[i] !== 0) return false;
+    return true;
+  });
+  const fitting = instances === undefined ? possible.filter((columns) => divides(columns) && isZero(columns)) : possible.filter((columns) => columns * instances === table.length);
+  const columns = fitting[0] ?? possible[0]!;
+  if (fitting.length > 1 && table.length > 0) {
+    const position = optional.find((position) => position >= columns)!;
+    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` has ${table.length} indices, which may be ${fitting.map((columns) => `${table.length / columns} instances of ${columns}`).join(" or ")}, as slot ${position} ("${slots[positions.indexOf(position)]!.table.name}") is a table of one instance, which needs no column: say .at(${position}) if \`over\` has one for it, or give data or weights of one value an instance`, { term: name, slot: position });
+  }
+  if (!divides(columns)) {
+    throw new LeastwiseError("data-length", `term "${name}": \`over\` has ${table.length} indices, which is not a multiple of its ${columns} columns (the highest column that a slot takes is ${columns - 1})`, { term: name });
+  }
+  return columns;
+}
+
+/** Length of the first index column that is a slot's own. */
+function ownCount(slots: readonly SlotOf<unknown>[]): number | undefined {
+  for (const { column } of slots) if (typeof column === "object") return column.length;
+  return undefined;
+}
+
+/** Instances of the first bare slot that isn't shared. */
+function tableCount(slots: readonly SlotOf<unknown>[]): number | undefined {
+  return slots.find(({ column, table }) => column === undefined && table.count !== 1)?.table.count;
 }
 
 /** A slot that takes instance i for instance i needs as many as the term has, or more if that number was given. */
@@ -90,11 +130,14 @@ function ownColumn(name: string, column: IndexTable, { table }: SlotOf<unknown>,
 }
 
 /** A column of the term's table. */
-function tableColumn(name: string, table: IndexTable, column: number, widest: number, slot: number, count: number): IndexTable {
+function tableColumn(name: string, table: IndexTable, column: number, widest: number, { column: asked, table: of }: SlotOf<unknown>, slot: number, count: number): IndexTable {
   const taken = new Uint32Array(count);
   for (let i = 0; i < count; i++) {
     const value = table[i * widest + column]!;
     if (!(Number.isInteger(value) && value >= 0 && value < 4294967296)) throw noIndex(name, slot, i, value);
+    if (value > 0 && of.count === 1 && asked === undefined) {
+      throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${slot} of instance ${i} has index ${value}, but "${of.name}" has one instance. It is shared if \`over\` has no column for it: put it behind the slots that have one`, { term: name, slot, instance: i });
+    }
     taken[i] = value;
   }
   return taken;

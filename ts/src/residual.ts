@@ -65,8 +65,8 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
     throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
   }
   const rows = ragged && sameRows(name, ragged);
-  const layout = indexColumns(name, bare, positions, over, rows && rows.offsets.length - 1);
   const [columns, entries] = data === undefined ? [NONE, NONE] : dataColumns(name, data);
+  const layout = indexColumns(name, bare, positions, over, { rows: rows && rows.offsets.length - 1, data: valuesCount(columns, weight) });
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
@@ -141,6 +141,13 @@ function dataColumns(name: string, data: Columns): readonly [readonly NamedColum
     else columns.push({ name: column, plain: plain(values, name, column) });
   }
   return [columns, entries];
+}
+
+/** Instances that data give: those of the first column with a value an instance, otherwise of the weights. */
+function valuesCount(columns: readonly NamedColumn[], weight: number | Floats | undefined): number | undefined {
+  const each = columns.find(({ plain }) => !plain.shared)?.plain;
+  if (!each) return typeof weight === "object" ? weight.length : undefined;
+  return Math.ceil(each.values.length / each.form.width);
 }
 
 /** The offsets of the ragged slots, which must be the same for all. */

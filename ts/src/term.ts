@@ -83,7 +83,11 @@ export interface HessianEvaluation {
 
 /** What a term is made of. */
 export interface TermOptions<O, D> {
-  /** A flat index table (a row an instance), or a number of instances. */
+  /**
+   * A flat index table (a row an instance), or a number of instances. Without it that number is, the first that there is: the rows of
+   * ragged slots, the length of a slot's own index column, the instances of a bare slot's table, unless it has one only, the values of a
+   * data column or the weights of one value an instance, 1.
+   */
   over?: number | IndexTable;
   of: O;
   data?: D;
