@@ -1,7 +1,7 @@
 // Working with a problem that lives: edits, stops, steps, frame loops.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open, ON_CUDA } from "./support.mjs";
+import { arap, arapCost, arapMesh, BACKENDS, closeTo, icosphere, open, ON_CUDA, rejects } from "./support.mjs";
 
 const mesh = arapMesh(icosphere(2));
 
@@ -46,6 +46,26 @@ for (const backend of BACKENDS) {
     assert.equal(lw.counters().kernelsCreated, kernels, "no edit compiles anything");
     assert.equal(lw.memory().objects, objects, "no edit leaves a buffer behind");
     assert.equal(rigid.enabled, true);
+  });
+
+  test(`read on ${backend}: in the engine's precision, or as asked`, async (t) => {
+    for (const precision of [undefined, "f32"]) {
+      const lw = await open(t, { backend, ...(precision && { precision }) });
+      const problem = lw.problem();
+      const x = problem.variables("x", { shape: 1, values: [1 / 3, 2] }), k = problem.constants("k", { shape: 2, values: [0.1, 1] });
+      problem.residuals("t", { of: [x, k] }, ([a, b]) => b.mul(a));
+      const third = lw.precision === "f64" ? 1 / 3 : Math.fround(1 / 3);
+      assert.deepEqual(await x.read(), (lw.precision === "f64" ? Float64Array : Float32Array).of(third, 2), lw.precision);
+      assert.equal((await k.read()).constructor, lw.precision === "f64" ? Float64Array : Float32Array);
+      assert.deepEqual(await x.read({ as: "f32" }), Float32Array.of(third, 2));
+      assert.deepEqual(await x.read({ as: "f64" }), Float64Array.of(third, 2));
+      assert.deepEqual(await x.read({}), await x.read());
+      assert.deepEqual(await x.read(new Float32Array(2)), Float32Array.of(third, 2));
+      await rejects(x.read({ as: "f16" }), "invalid-option", '"x".read({ as }): as must be "f32" or "f64", not a string');
+      await rejects(x.read({ to: "f32" }), "invalid-option", '"x".read(…): options have no "to" (they have: as)');
+      await rejects(x.read([0, 0]), "shape", '"x".read(out): out must be a Float32Array or a Float64Array, not an array');
+      await rejects(x.read(null), "invalid-option", '"x".read(options): options must be an object, not null');
+    }
   });
 
   test(`write on ${backend}: all instances and some, before and after a solve`, async (t) => {

@@ -1,6 +1,6 @@
 // Compiled, never run: what the types must accept, infer and refuse. `run.mjs` says with which compilers.
-import { column, cos, huber, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
-import type { Bool, Constants, Marginals, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
+import { column, cos, exp, huber, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
+import type { Bool, Constants, Marginals, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Values, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
@@ -42,13 +42,43 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   await problem.solve({ linear: "schur", eliminate: [x] });
   await problem.solve({ onIteration: (it) => console.log(it.index, it.gainRatio) });
   is<Same<typeof report, Report>>();
-  const f32 = await x.read(), f64 = await x.read(new Float64Array(3));
-  is<Same<typeof f32, F32>>();
+  const f64 = await x.read(new Float64Array(3));
   const upload: ArrayBufferView = f64;
   is<Same<typeof x.buffer, DeviceView | undefined>>();
   term.enabled = false;
   const [first] = await term.worst(1);
   return `${report} ${upload.byteLength} ${first?.instance} ${await term.cost()} ${report.time.traceMs} ${report.costByTerm.t}`;
+}
+
+export async function reads(lw: Engine, as: "f32" | "f64") {
+  const x = lw.problem().variables("x", { shape: 1, values: [1, 2, 3] });
+  const values = await x.read(), f32 = await x.read({ as: "f32" }), f64 = await x.read({ as: "f64" }), either = await x.read({ as }), single = await x.read(new Float32Array(3));
+  is<Same<typeof values, Values>>(); is<Same<typeof either, Values>>();
+  is<Same<typeof f32, F32>>(); is<Same<typeof f64, F64>>(); const kept: ArrayLike<number> & Float32Array = single;
+  // What arrays are used for goes without knowing which one it is.
+  const [first] = values, total: number = values.reduce((sum, value) => sum + value, 0), largest: number = values.reduce((most, value) => Math.max(most, value));
+  const list: number[] = values.reduce<number[]>((list, value) => [...list, value], []), twice = values.map((value) => 2 * value), ok: boolean = values.every(Number.isFinite);
+  const upload: ArrayBufferView = values, copy = Float32Array.from(values), part = values.slice(1).subarray(1), spread: number[] = [...values, ...twice];
+  for (const value of values) void value.toFixed(1);
+  x.write(values);
+  if (values instanceof Float32Array) { const exactly: F32 = values; void exactly; }
+  // @ts-expect-error the engine says which
+  const wrong: F32 = await x.read();
+  // @ts-expect-error no such precision
+  await x.read({ as: "f16" });
+  // @ts-expect-error no such option
+  await x.read({ at: [0] });
+  // @ts-expect-error arrays of numbers are not written to
+  await x.read([0, 0, 0]);
+  return [first, total, largest, list, ok, upload, copy, part, spread, wrong, kept];
+}
+
+export async function sharedParameters(lw: Engine, t: F64, seen: F64, pairs: Uint32Array) {
+  const problem = lw.problem();
+  const a = problem.variables("a", { shape: 1, values: [1] }), tau = problem.variables("tau", { shape: 1, values: [1] }), x = problem.variables("x", { shape: 3, values: t });
+  const term = problem.residuals("decay", { of: [a, tau], data: { t, seen } }, ([a, tau], { t, seen }) => { is<Same<typeof a, Scalar>>(); return a.mul(exp(t.neg().div(tau))).sub(seen); });
+  problem.energy("pairs", { over: pairs, of: { p: x, q: x, tau } }, ({ p, q, tau }) => { is<Same<typeof tau, Scalar>>(); return p.sub(q).normSq().mul(tau); });
+  return term.count;
 }
 
 export async function checkpoints(lw: Engine, file: Uint8Array) {

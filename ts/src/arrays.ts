@@ -17,6 +17,16 @@ export type F64 = InstanceType<Float64ArrayConstructor>;
 /** `Uint8Array`, likewise. */
 export type U8 = InstanceType<Uint8ArrayConstructor>;
 export type Floats = Float32Array | Float64Array;
+
+/** `reduce` of both, with signatures of its own: TypeScript can't call that of a union. */
+interface Reducible {
+  reduce(step: (sum: number, value: number, index: number) => number, start?: number): number;
+  reduce<U>(step: (sum: U, value: number, index: number) => U, start: U): U;
+  reduceRight(step: (sum: number, value: number, index: number) => number, start?: number): number;
+  reduceRight<U>(step: (sum: U, value: number, index: number) => U, start: U): U;
+}
+/** Values in the engine's precision: a `Float32Array` of an engine in f32, a `Float64Array` of any other. */
+export type Values = (F32 | F64) & Reducible;
 /** A list of instances. */
 export type Indices = Uint32Array | Uint16Array | Int32Array | readonly number[];
 /** Which instances: one byte for each, not 0 where it is one of them. (Any other array is a list of instances.) */
@@ -26,7 +36,12 @@ export type IndexTable = ArrayLike<number>;
 
 /** Numbers as the engine takes them: typed floats as they are, anything else as f64. @internal */
 export function floats(values: ArrayLike<number>): Floats {
-  return values instanceof Float32Array || values instanceof Float64Array ? values : Float64Array.from(values);
+  return isFloats(values) ? values : Float64Array.from(values);
+}
+
+/** True of the typed arrays of floats. @internal */
+export function isFloats(value: unknown): value is Floats {
+  return value instanceof Float32Array || value instanceof Float64Array;
 }
 
 /** Whether it is an object with a length: an array, a typed array, anything like them. @internal */

@@ -165,7 +165,7 @@ export class EngineOf implements Engine {
     this.doubles = doublesOf(native.doubles);
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
-    this.#tasks = new Tasks(native, panic, this.device);
+    this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64");
     this.#tensors = new TensorContext(this.#tasks, origin.backend);
     this.#maker = new TensorMaker(this.#tensors);
     this.#routing = new Routing(this.#tensors, this.adapter);

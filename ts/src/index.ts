@@ -4,7 +4,7 @@
  * Begin with {@link init}; make a {@link Problem}; give it variables and residuals; solve.
  * @packageDocumentation
  */
-export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask } from "./arrays.js";
+export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask, Values } from "./arrays.js";
 export type { AnnealOptions, ClusterBase, ClusterIteration, Clustering, ClusterOptions, LloydOptions, Mean, VlcOptions } from "./cluster.js";
 export type { CodeOptions, CompressOptions, PublishedFiles } from "./compress.js";
 export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, Unseen } from "./covariance.js";

@@ -1,5 +1,5 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { firstNonIndex, floats, isArrayLike, type Device, type DeviceView, type F32, type Floats, type IndexTable, type Indices, type Mask } from "./arrays.js";
+import { firstNonIndex, floats, isArrayLike, isFloats, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Values } from "./arrays.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Form } from "./shape.js";
@@ -8,8 +8,9 @@ import type { Each } from "./sums.js";
 import type { Tasks } from "./tasks.js";
 
 /**
- * Many instances of one variable or constant. As a slot it stands for "column k of `over`", k being its position among
- * the term's slots; without `over`, for instance i itself.
+ * Instances of one variable or constant. As a slot it stands for column k of an index table `over`, k being its position among
+ * the term's slots; without one, for instance i of the term's instance i. A table of one instance is shared by all instances of the
+ * term; with an index table, if that has no column k.
  */
 export interface Table<V> extends Slot<V>, Disposable {
   readonly name: string;
@@ -29,8 +30,14 @@ export interface Table<V> extends Slot<V>, Disposable {
   each(ragged: Ragged): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
   write(values: ArrayLike<number>, options?: { at?: Indices }): void;
-  /** The accepted values, flat: `count` × all scalars of an instance. */
-  read(): Promise<F32>;
+  /**
+   * Accepted values, flat: `count` × all scalars of an instance, as a `Float32Array` where the engine's precision is `"f32"`, else as a
+   * `Float64Array`, which has all of their digits; or as asked; or in an array of the caller's, of exactly that length.
+   */
+  read(): Promise<Values>;
+  read(options: { as: "f32" }): Promise<F32>;
+  read(options: { as: "f64" }): Promise<F64>;
+  read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
   /** The GPU buffer that holds the accepted values, tightly packed; stable for the variable's life. Undefined on the CPU. */
   readonly buffer: DeviceView | undefined;
@@ -168,9 +175,13 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     return Uint32Array.from(which);
   }
 
-  read(): Promise<F32>;
+  read(): Promise<Values>;
+  read(options: { as: "f32" }): Promise<F32>;
+  read(options: { as: "f64" }): Promise<F64>;
+  read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
-  async read(out: Floats = new Float32Array(this.count * this.width)): Promise<Floats> {
+  async read(given: Floats | { as?: "f32" | "f64" | undefined } = {}): Promise<Floats> {
+    const out = isFloats(given) ? given : this.#madeAs(given);
     if (out.length !== this.count * this.width) {
       throw new LeastwiseError("data-length", `"${this.name}".read(out): out has ${out.length} values, but ${this.count * this.width} are needed (${this.count} instances of ${this.width})`);
     }
@@ -178,6 +189,17 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     const { values } = await this.tasks.run(task);
     if (values) out.set(values);
     return out;
+  }
+
+  /** An array for all values, of the type that is asked for, or of the engine's. */
+  #madeAs(options: { as?: "f32" | "f64" | undefined }): Floats {
+    if (ArrayBuffer.isView(options) || Array.isArray(options)) throw new LeastwiseError("shape", `"${this.name}".read(out): out must be a Float32Array or a Float64Array, not ${describe(options)}`);
+    mustBeObject(options, `"${this.name}".read(options): options`);
+    const unknown = Object.keys(options).find((key) => key !== "as");
+    if (unknown) throw new LeastwiseError("invalid-option", `"${this.name}".read(…): options have no "${unknown}" (they have: as)`);
+    const { as = this.tasks.valuesAs } = options;
+    if (as !== "f32" && as !== "f64") throw new LeastwiseError("invalid-option", `"${this.name}".read({ as }): as must be "f32" or "f64", not ${describe(as)}`);
+    return new (as === "f32" ? Float32Array : Float64Array)(this.count * this.width);
   }
 
   get buffer(): DeviceView | undefined {

@@ -16,13 +16,13 @@ export interface Watch {
   onAbort?: "stop" | "reject";
 }
 
-/** An engine with its errors made ours. @internal */
+/** Engine with its errors made ours; `valuesAs` is the type of typed arrays that hold its values without loss. @internal */
 export class Tasks {
   #dead: LeastwiseError | undefined;
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
 
-  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined) {}
+  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64") {}
 
   /** Calls into the engine. */
   call<T>(work: (native: NativeEngine) => T): T {
