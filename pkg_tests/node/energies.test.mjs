@@ -1,7 +1,7 @@
 // Energies: scalars that are minimised as they are, beside residuals, on every backend.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { angleBetween, column, eigenSymmetric, exp, log, mat3, sum } from "leastwise";
+import { angleBetween, column, eigenSymmetric, exp, log, mat3, reciprocal, select, sum } from "leastwise";
 import { BACKENDS, closeTo, icosphere, open, refuses, rejects } from "./support.mjs";
 
 const SIDE = 15;
@@ -84,6 +84,42 @@ for (const backend of BACKENDS) {
     for (let frame = 0; frame < 100; frame++) solver.advance({ iterations: 1 });
     const live = await solver.report();
     assert.ok(live.cost < 1e-2, `${live.cost}`);
+  });
+}
+
+/** The symmetric Dirichlet energy as in docs/SOLVERS.md: with the domain of ln det, or as it stands in papers. */
+const dirichlet = (held) => ([p, q, r], { inverse }) => {
+  const [e, f] = [q.sub(p), r.sub(p)];
+  const [u, v] = [e.mul(inverse.x).add(f.mul(inverse.z)), e.mul(inverse.y).add(f.mul(inverse.w))];
+  const det = u.cross(v), squared = u.normSq().add(v.normSq());
+  const value = squared.mul(reciprocal(det.square()).add(1));
+  return held ? select(det.gt(0), value, log(det)) : value;
+};
+
+for (const backend of BACKENDS) {
+  test(`${backend}: 1/det² turns triangles over, select(det > 0, …, log(det)) turns none`, async (t) => {
+    const lw = await open(t, { backend });
+    const { points, triangles, inverses, areas } = patch();
+    const flipped = async (held, method) => {
+      const problem = lw.problem();
+      const uv = problem.variables("uv", { shape: 2, values: points.flatMap(([u, v]) => [u, v]) });
+      problem.energy("Dirichlet", { over: triangles, of: [uv, uv, uv], data: { inverse: column(inverses, 4) }, weight: areas }, dirichlet(held));
+      // The far corner is wanted on the other side of the near one.
+      problem.residuals("pulled", { of: [uv.at([0, SIDE * SIDE - 1])], data: { to: column([0, 0, -1.5, -1.5], 2) }, weight: 300 }, ([p], { to }) => p.sub(to));
+      await problem.solve({ method, maxIterations: 40 });
+      const flat = await uv.read();
+      problem.dispose();
+      let count = 0;
+      for (let k = 0; k < triangles.length; k += 3) {
+        const [a, b, c] = [0, 1, 2].map((i) => flat.subarray(2 * triangles[k + i]));
+        if (!((b[0] - a[0]) * (c[1] - a[1]) > (b[1] - a[1]) * (c[0] - a[0]))) count++;
+      }
+      return count;
+    };
+    for (const method of ["newton", "lm"]) {
+      assert.equal(await flipped(true, method), 0, method);
+      assert.notEqual(await flipped(false, method), 0, `${method}: this problem is none that tells the two apart`);
+    }
   });
 }
 
