@@ -1,11 +1,12 @@
 // Compiles the type tests against the installed package as different consumers would: TypeScript 5.9 and 7, with and
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
-// Nothing is skipped: `strict`, and `skipLibCheck: false`.
+// Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and README's are run.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { programsOf } from "./documents.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -29,33 +30,57 @@ const hosts = {
   "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
 };
 
+const common = { target: "ES2022", strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
 const folder = mkdtempSync(join(here, "config-"));
 let failures = 0;
+
+/** Compiles files; the lines of what the compiler has against them, but for those that are not ours. */
+function compile(name, { tsc }, compilerOptions, files, notOurs) {
+  const config = join(folder, "tsconfig.json");
+  writeFileSync(config, JSON.stringify({ compilerOptions: { ...common, ...compilerOptions }, files }));
+  const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "-p", config, "--pretty", "false"], { encoding: "utf8", cwd: folder });
+  const said = `${stdout}${stderr}`.trim().split("\n").filter(Boolean);
+  const ours = said.filter((line) => !notOurs?.test(line));
+  // A compiler that fails must have said why in a line that we know.
+  report(name, status === 0 || (ours.length === 0 && said.length > 0), ours.join("\n"));
+}
+
+function report(name, passed, said) {
+  console.log(`${passed ? "✔" : "✖"} ${name}`);
+  if (passed) return;
+  failures++;
+  console.log(said);
+}
+
+/** The programs of the documents, each a module of its own, whose lines are those of the document. */
+function documents() {
+  const programs = programsOf(join(here, "../..")).map((program) => ({ ...program, name: `${program.document.replace("/", "-")}.${program.line}.ts` }));
+  for (const { name, text } of programs) writeFileSync(join(folder, name), text);
+  // `fetch`, `console` and the like are in both of a browser and Node.
+  compile(`${programs.length} programs of the documents`, compilers[0], { ...resolutions.bundler, lib: ["ESNext", "DOM"], types: [] }, programs.map(({ name }) => join(folder, name)));
+  const { transpileModule } = require("typescript-5.9");
+  for (const { document, line, name, text } of programs.filter(({ document }) => document === "README.md")) {
+    const file = join(folder, name.replace(/ts$/, "mjs"));
+    writeFileSync(file, transpileModule(text, { compilerOptions: { target: "ES2022", module: "ESNext" } }).outputText);
+    const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 120_000 });
+    report(`${document}:${line} runs`, status === 0, `it ended with ${signal ?? status}\n${stdout}${stderr}`);
+  }
+}
+
 try {
   for (const compiler of compilers) {
     for (const [resolution, modules] of Object.entries(resolutions)) {
       for (const [host, { lib, types, files, notOurs }] of Object.entries(hosts)) {
         const name = `TypeScript ${compiler.version}, ${host}, ${resolution}`;
-        const config = join(folder, "tsconfig.json");
-        const compilerOptions = { target: "ES2022", ...modules, lib, types, strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
-        writeFileSync(config, JSON.stringify({ compilerOptions, files: files(compiler).map((file) => join(here, file)) }));
-        const { status, stdout, stderr } = spawnSync(process.execPath, [compiler.tsc, "-p", config, "--pretty", "false"], { encoding: "utf8" });
-        const said = `${stdout}${stderr}`.trim().split("\n").filter(Boolean);
-        const ours = said.filter((line) => !notOurs?.test(line));
-        // A compiler that fails must have said why in a line that we know.
-        const passed = status === 0 || (ours.length === 0 && said.length > 0);
-        console.log(`${passed ? "✔" : "✖"} ${name}`);
-        if (!passed) {
-          failures++;
-          console.log(ours.join("\n"));
-        }
+        compile(name, compiler, { ...modules, lib, types }, files(compiler).map((file) => join(here, file)), notOurs);
       }
     }
   }
+  documents();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 if (failures) {
-  console.error(`${failures} of the consumers cannot compile.`);
+  console.error(`${failures} of the consumers or of the documents' programs fail.`);
   process.exit(1);
 }

@@ -8,7 +8,7 @@ const versions = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).de
 
 /**
  * Makes `target/<name>`: a fresh package.json with the tarball, the addon's where there is one, and `packages` (in the versions of the
- * root's package.json), installed, with copies of the folder `sources` and of examples/, which several of them share. Returns the path of the first.
+ * root's package.json), installed, with copies of the folder `sources`, and of what several of them share: examples/ and the documents. Returns the path of the first.
  */
 export async function scratchProject(name, { tarball, addon, packages, sources }) {
   const folder = join(root, "target", name);
@@ -29,7 +29,7 @@ export async function scratchProject(name, { tarball, addon, packages, sources }
     return `${basename(tarball)} installed`;
   });
   // Afresh every time: a file that was deleted since must not go on being run.
-  const copies = [sources, "examples"].map((name) => {
+  const copies = [sources, "examples", "docs", "README.md"].map((name) => {
     const copy = join(folder, basename(name));
     rmSync(copy, { recursive: true, force: true });
     cpSync(join(root, name), copy, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
