@@ -4,6 +4,7 @@ mod codes;
 mod data;
 mod device;
 mod files;
+mod heavy_tails;
 mod hostile;
 mod memory;
 mod published;

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 pub const MOST_BITS: u32 = 12;
 
 /// Mean squared error of a standard normal value by its bits: measured of the trellis, Panter and Dite's of scalar levels.
-fn distortion(bits: u32) -> f64 {
+pub(super) fn distortion(bits: u32) -> f64 {
     const TRELLIS: [f64; trellis::MOST_BITS as usize + 1] = [1.0, 0.283, 0.0745, 0.0193, 0.00506, 0.00135, 0.00036];
     TRELLIS.get(bits as usize).copied().unwrap_or_else(|| 2.72 * 0.25_f64.powi(bits as i32))
 }

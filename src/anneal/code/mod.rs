@@ -12,6 +12,7 @@ pub(crate) mod columns;
 mod eigen;
 mod fields;
 mod normal;
+mod overload;
 pub mod product;
 mod reach;
 pub mod rotation;

@@ -1,6 +1,7 @@
 //! The code `bits`: rotated residuals, bits where the variance is, a trellis, and one scale a vector.
 //!
-//! A residual r is turned into its principal axes, y = R·r, and divided by its length s₀ = ‖y‖/√d. Coordinates of much
+//! A residual r is turned into its principal axes, y = R·r, and divided by its length s₀ = ‖y‖/√d, or by a larger unit where some of its
+//! coordinates lie beyond all levels ([`Overload`]). Coordinates of much
 //! variance λ get more bits than others ([`allocate`]; an error in coordinate i counts √λᵢ, since what is searched for differs
 //! from a vector mostly along the axes in which vectors differ); up to 6 bits a coordinate is coded by a [`Trellis`],
 //! beyond by scalar levels. What is stored of a vector is its bits, which decode to z, and the scale s = ‖y‖²/⟨y, z⟩: products with
@@ -10,9 +11,10 @@
 //! A row: s as f16, then bits from the lowest of the first byte on: scalar coordinates, then those of the trellis, the last
 //! one lowest, above the first maybe the rest of the state it started from, and zeros: one word read at a value's place holds the older bits above the newest.
 
-use super::allocation::{MOST_BITS, allocate};
+use super::allocation::{MOST_BITS, allocate, distortion};
 use super::columns::dot;
 use super::normal;
+use super::overload::Overload;
 use super::rotation::{self, Rotation, WIDEST};
 use super::trellis::{self, Step, Trellis, Workspace};
 use super::words;
@@ -30,7 +32,7 @@ const WIDE_NUMBERS: usize = 1 << 24;
 /// Vectors of which κ is the mean.
 const SHRINK_SAMPLE: usize = 512;
 
-/// The scale may be this many times the length by which a residual was divided: more means that the code says nothing.
+/// The scale may be this many times the unit by which a residual was divided: more means that the code says nothing.
 const MOST_STRETCH: f32 = 8.0;
 
 /// Bytes of the scale.
@@ -63,6 +65,7 @@ pub struct Transform {
     /// Coordinates of the trellis, in its order, and those of scalar levels.
     steps: Vec<(usize, Step)>,
     scalars: Vec<usize>,
+    overload: Overload,
     code_bytes: usize,
 }
 
@@ -74,6 +77,8 @@ pub struct Scratch {
     states: Vec<u32>,
     padded: Vec<u8>,
     decoded: Vec<f32>,
+    /// A code beside which another is tried.
+    kept: Vec<u8>,
 }
 
 /// What a model is chosen for.
@@ -129,9 +134,10 @@ impl Transform {
     pub fn new(rotation: Rotation, window: u32, bits: Vec<u8>, spread: Vec<f32>, shrink: f32) -> Self {
         let trellis = Trellis::new(window);
         let mut tables = vec![0.0];
-        let starts: Vec<u32> = (0..=MOST_BITS)
+        // By width: where levels begin, and how far they reach.
+        let (starts, reaches): (Vec<u32>, Vec<f32>) = (0..=MOST_BITS)
             .map(|width| {
-                let start = tables.len() as u32;
+                let start = tables.len();
                 if width > 0 && bits.contains(&(width as u8)) {
                     if width <= trellis::MOST_BITS {
                         tables.extend_from_slice(trellis.levels(width));
@@ -139,9 +145,9 @@ impl Transform {
                         tables.extend(normal::levels(width));
                     }
                 }
-                start
+                (start as u32, Overload::reach_of(&tables[start..], width))
             })
-            .collect();
+            .unzip();
         let mut fields = vec![Field::default(); bits.len()];
         let mut bit = 0;
         let width = |coordinate: usize| u32::from(bits[coordinate]);
@@ -164,6 +170,12 @@ impl Transform {
             .iter()
             .map(|&coordinate| (coordinate, Step { bits: width(coordinate), weight: spread[coordinate] * importance(spread[coordinate]) }))
             .collect();
+        let reach =
+            |coordinate: usize| if bits[coordinate] > 0 { spread[coordinate] * reaches[width(coordinate) as usize] } else { f32::INFINITY };
+        // An error counts √λ, and those of coordinates without bits are the same in any unit.
+        let granular = |coordinate: usize| f64::from(spread[coordinate]).powi(3) * distortion(width(coordinate));
+        let granular: f64 = (0..bits.len()).filter(|&coordinate| bits[coordinate] > 0).map(granular).sum();
+        let overload = Overload::new((0..bits.len()).map(reach).collect(), spread.clone(), granular as f32);
         Self {
             rotation,
             window,
@@ -176,6 +188,7 @@ impl Transform {
             tables,
             steps,
             scalars,
+            overload,
             code_bytes: bit.div_ceil(8) as usize,
         }
     }
@@ -208,12 +221,37 @@ impl Transform {
         if !length.is_finite() {
             return false;
         }
-        let Scratch { trellis, values, states, padded, decoded } = scratch;
+        let code = &mut row[SCALE..];
+        let mut unit = length;
+        self.code(turned, unit, code, scratch);
+        if let Some(wider) = self.overload.wider(turned, length) {
+            let error = self.overload.error(turned, unit, &scratch.decoded);
+            scratch.kept.clear();
+            scratch.kept.extend_from_slice(code);
+            self.code(turned, wider, code, scratch);
+            if self.overload.error(turned, wider, &scratch.decoded) < error {
+                unit = wider;
+            } else {
+                code.copy_from_slice(&scratch.kept);
+                self.look_up_code(code, scratch);
+            }
+        }
+        let along = dot(turned, &scratch.decoded);
+        let scale = if along > 0.0 { (squares / along).min(MOST_STRETCH * unit) } else { 0.0 };
+        let scale = f16::from_f32(scale);
+        row[..SCALE].copy_from_slice(&scale.to_le_bytes());
+        scale.is_finite()
+    }
+
+    /// The bits of a residual that is divided by a unit, and what they decode to, in `scratch`.
+    #[inline(always)]
+    fn code(&self, turned: &[f32], unit: f32, code: &mut [u8], scratch: &mut Scratch) {
+        let Scratch { trellis, values, states, .. } = scratch;
+        code.fill(0);
         values.clear();
-        values.extend(self.steps.iter().map(|&(coordinate, _)| turned[coordinate] / length * importance(self.spread[coordinate])));
+        values.extend(self.steps.iter().map(|&(coordinate, _)| turned[coordinate] / unit * importance(self.spread[coordinate])));
         states.resize(self.steps.len(), 0);
         self.trellis.encode(self.steps.iter().map(|step| step.1), values, self.start_bits > 0, trellis, states);
-        let code = &mut row[SCALE..];
         for (number, (&(coordinate, step), &state)) in self.steps.iter().zip(&*states).enumerate() {
             words::put(
                 code,
@@ -224,20 +262,22 @@ impl Transform {
         }
         for &coordinate in &self.scalars {
             let Field { bit, table, mask } = self.fields[coordinate];
-            let level =
-                nearest_level(&self.tables[table as usize..][..=mask as usize], turned[coordinate] / length / self.spread[coordinate]);
+            let value = turned[coordinate] / unit / self.spread[coordinate];
+            let level = nearest_level(&self.tables[table as usize..][..=mask as usize], value);
             words::put(code, bit as usize, level, u32::from(self.bits[coordinate]));
         }
-        decoded.resize(turned.len(), 0.0);
+        self.look_up_code(code, scratch);
+    }
+
+    /// z of the bits of one row, in `scratch`.
+    #[inline(always)]
+    fn look_up_code(&self, code: &[u8], scratch: &mut Scratch) {
+        let Scratch { padded, decoded, .. } = scratch;
+        decoded.resize(self.bits.len(), 0.0);
         padded.clear();
-        padded.extend_from_slice(&row[SCALE..]);
+        padded.extend_from_slice(code);
         padded.extend_from_slice(&[0; PADDING]);
         self.look_up(padded, 0, decoded);
-        let along = dot(turned, decoded);
-        let scale = if along > 0.0 { (squares / along).min(MOST_STRETCH * length) } else { 0.0 };
-        let scale = f16::from_f32(scale);
-        row[..SCALE].copy_from_slice(&scale.to_le_bytes());
-        scale.is_finite()
     }
 
     /// s·z of padded rows, by coordinates.
