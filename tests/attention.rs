@@ -2,12 +2,10 @@
 //!
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test attention`
 
-mod support;
-
+use crate::support::{SharedDevice, shared_device};
 use leastwise::device::binding::*;
 use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
 use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows};
-use support::{SharedDevice, shared_device};
 
 const GROUP_SIZES: [u32; 5] = [16, 32, 64, 128, 256];
 

@@ -1,8 +1,7 @@
 //! Terms of one structure are one batch: kernels, costs, edits, removal and blame of a hundred small terms that the
 //! device sees as one.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
 use leastwise::kernel::Fixed;
@@ -10,7 +9,6 @@ use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session};
 use leastwise::solve::Options;
 use leastwise::{Error, device::Limits};
-use support::*;
 
 fn sessions() -> Vec<(&'static str, Session)> {
     vec![

@@ -1,12 +1,10 @@
 //! Double-floats on WebGPU: how they are stored, and solves in them and in mixed precision against f64.
 
-mod support;
-
+use crate::support::{Mesh, Random, arap, cpu, gpu_in, read, solve};
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Command, Device, DeviceError, Kind, Limits, Precision, Reals, Recording, Slice};
 use leastwise::session::Session;
 use leastwise::solve::Options;
-use support::{Mesh, Random, arap, cpu, gpu_in, read, solve};
 
 fn device(reals: Reals) -> Device {
     let mut device = WgpuDevice::open_blocking(None).expect("a WebGPU adapter");

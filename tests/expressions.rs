@@ -1,12 +1,10 @@
 //! Tapes, expressions and symbolic derivatives, against a plain evaluator and finite differences.
 
-mod support;
-
+use crate::support::{Random, Tape};
 use leastwise::expr::Opcode;
 use leastwise::expr::tape::{self, Source, TapeError};
 use leastwise::expr::{Expr, Graph, Leaf, Node};
 use std::fmt::Write;
-use support::{Random, Tape};
 
 const WIDTHS: [u32; 4] = [3, 3, 1, 9];
 

@@ -3,15 +3,13 @@
 //!
 //! `LEASTWISE_BLESS=1 cargo test --test generated` writes the golden files anew.
 
-mod support;
-
+use crate::support::Tape;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
 use leastwise::kernel::{Binary, Instruction, Load, OwnerProgram, Program, Store, Unary, wgsl};
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use support::Tape;
 
 /// A term of two vertices: its programs by name, and the module of its product by the owners of column 0.
 fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> (Vec<(&'static str, Program)>, String) {

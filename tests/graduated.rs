@@ -1,7 +1,6 @@
 //! Graduated non-convexity: registrations and chains of poses most of whose measurements are wrong.
 
-mod support;
-
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
@@ -9,7 +8,6 @@ use leastwise::problem::{Column, Loss, Reals, Shape, Slot, TermSpec, Weight};
 use leastwise::session::{Graduated, Progress, Session, Suspect};
 use leastwise::solve::Options;
 use leastwise::solve::graduated::{Ending, Schedule, Surrogate};
-use support::*;
 
 const NOISE: f64 = 0.01;
 /// Of χ² with three degrees of freedom, 99.9 % are within 4.03².

@@ -1,14 +1,12 @@
 //! Programs larger than one shader: the same numbers from their pieces, and chains of a million operations.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::{Access, Limits, Precision, binding};
 use leastwise::expr::Opcode::*;
 use leastwise::kernel::{ResidualPrograms, wgsl};
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session};
 use leastwise::solve::Options;
-use support::*;
 
 /// A residual of `links` links over three scalars: each link uses what came long before, too, so that many values
 /// cross every cut.

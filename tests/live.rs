@@ -1,14 +1,12 @@
 //! Edits between steps, and stops at any moment: nothing is compiled, analysed or allocated anew, and the best accepted
 //! values stay.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::{Counters, Precision};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Loss, Reals, Slot, Stats, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};
-use support::*;
 
 fn sessions() -> [(&'static str, Session); 3] {
     [("cpu f64", cpu(Precision::F64)), ("cpu f32", cpu(Precision::F32)), ("webgpu", gpu(None))]

@@ -1,12 +1,10 @@
 //! Measuring: it counts the bytes that a person counts, and leaves a solver as it was.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::problem::{Schedule, Tuning};
 use leastwise::session::{Measured, Progress, Session, SolveMode};
 use leastwise::solve::Options;
-use support::*;
 
 fn every_session() -> [(&'static str, Session); 2] {
     [("cpu f64", cpu(Precision::F64)), ("webgpu", gpu(None))]

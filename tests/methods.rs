@@ -1,14 +1,12 @@
 //! Every method on the classics, on every backend; and what a solve counts and leaves.
 
-mod support;
-
+use crate::support::classics::{CLASSICS, Classic, Writer};
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
-use support::classics::{CLASSICS, Classic, Writer};
-use support::*;
 
 /// The methods with their names for messages.
 fn methods() -> [(&'static str, Options); 4] {

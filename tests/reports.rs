@@ -1,14 +1,12 @@
 //! What reports say: what was dispatched in vain, what was not finite, what nothing holds; and tuning tables.
 
-mod support;
-
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Freedom, Reals, Schedule, Slot, TermSpec, Tuning, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Offender, Options, Report};
-use support::*;
 
 fn sessions() -> [(&'static str, Session); 3] {
     [("cpu f64", cpu(Precision::F64)), ("cpu f32", cpu(Precision::F32)), ("webgpu", gpu(None))]

@@ -1,13 +1,11 @@
 //! The table of operations: every kink, tie and edge in it, on every backend; and the page that is made of it.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::expr::rules::{Edge, Outcome, RULES, Rule, markdown};
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session};
-use support::*;
 
 /// Values at edges of a rule, and their slopes, edge after edge.
 fn evaluate(session: &mut Session, rule: &Rule, edges: &[Edge]) -> (Vec<f64>, Vec<f64>) {

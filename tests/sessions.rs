@@ -1,7 +1,6 @@
 //! What a session answers for: several solvers on one problem, problems that change, refusals that leave nothing behind.
 
-mod support;
-
+use crate::support::*;
 use leastwise::Error;
 use leastwise::anneal::index::Index;
 use leastwise::device::Precision;
@@ -10,7 +9,6 @@ use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Answer, CompressOptions, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};
 use serde_json::{Value, json};
-use support::*;
 
 fn backends() -> [(&'static str, Session); 2] {
     [("cpu", cpu(Precision::F64)), ("webgpu", gpu(None))]

@@ -1,10 +1,8 @@
 //! Whole solves through the session, on every backend.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::solve::{Options, Termination};
-use support::*;
 
 fn tight() -> Options {
     Options { cost_tolerance: Some(1e-7), max_iterations: Some(200.0), ..Options::default() }

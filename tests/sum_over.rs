@@ -1,15 +1,13 @@
 //! Sums over rows of any length: against the same term traced entry by entry, against derivatives by differences, in
 //! small chunks, and everything that can be done with a term.
 
-mod support;
-
+use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, EntryColumn, RaggedSlot, RaggedSpec, Reals, Slot, SummedSpec, TermSpec, Trace, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::Options;
 use leastwise::{Error, expr::tape::TapeError};
-use support::*;
 
 /// Entries of a row span several chunks.
 const TINY: Limits = Limits { binding_bytes: 1 << 17, buffer_bytes: 1 << 17, ..Limits::SMALL };

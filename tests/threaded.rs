@@ -1,7 +1,6 @@
 //! A session with a thread of its own: what it computes, and what it does when it is stopped, abandoned or broken.
 
-mod support;
-
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::problem::Reals;
@@ -9,7 +8,6 @@ use leastwise::session::{Failure, Outcome, Progress, SolveMode, Threaded};
 use leastwise::solve::{Options, Report, Termination};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use support::*;
 
 const SLICE_MS: f64 = 8.0;
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,8 +1,7 @@
 //! The two-level preconditioner: far fewer inner iterations than block Jacobi's, hardly more of them on finer meshes, and the same
 //! solutions, on every backend, under every constraint.
 
-mod support;
-
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::{self, *};
@@ -11,7 +10,6 @@ use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::linear::two_level::aggregate::{Graph, NONE};
 use leastwise::solve::linear::two_level::hierarchy::{Hierarchy, Lower};
 use leastwise::solve::{Options, Report};
-use support::*;
 
 const BOTH: [&str; 2] = ["block-jacobi", "two-level"];
 

@@ -1,15 +1,14 @@
 //! Gradients through a solve: against central differences of whole solves, on every backend.
 
+use crate::support;
 mod differences;
 mod gauges;
 mod rows;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::session::{BackwardOptions, Gradients, Progress, Session};
 use leastwise::solve::Options;
-use support::*;
 
 /// Names, sessions, and how far values may be from those in f64.
 fn sessions() -> Vec<(&'static str, Shared, f64)> {

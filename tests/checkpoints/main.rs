@@ -1,13 +1,12 @@
 //! Checkpoints: a solve that was saved, and goes on in another engine, makes the same steps to the bit.
 
+use crate::support;
 mod hostile;
 mod resumed;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::*;
 use leastwise::session::{Answer, Progress, Session};
 use leastwise::solve::{Iteration, Options};
-use support::*;
 
 fn save(session: &mut Session, solver: u32) -> Vec<u8> {
     let task = session.save(solver).unwrap();

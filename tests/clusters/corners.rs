@@ -1,6 +1,6 @@
 //! Points that are few, alike, enormous or not finite; devices with little room.
 
-use crate::support::{Gaussian, cluster, cpu, gpu};
+use crate::clusters::support::{Gaussian, cluster, cpu, gpu};
 use leastwise::Error;
 use leastwise::anneal::cluster::{Clustering, Mean, Method, Options, Outcome, Start};
 use leastwise::device::cpu::CpuDevice;

@@ -3,8 +3,6 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test clusters`
 
 mod corners;
-#[path = "../support/mod.rs"]
-mod devices;
 mod methods;
 mod published;
 mod start;

@@ -1,7 +1,7 @@
 //! Energies that methods come to, against restarts of k-means++; and what must not change them.
 
-use crate::published::rows;
-use crate::support::{Gaussian, cluster, cpu, gpu};
+use crate::clusters::published::rows;
+use crate::clusters::support::{Gaussian, cluster, cpu, gpu};
 use leastwise::Error;
 use leastwise::anneal::cluster::{Clustering, Mean, Method, Next, Options, Outcome, Start, Termination};
 use leastwise::device::Limits;
@@ -114,7 +114,7 @@ fn neither_threads_nor_time_slices_change_a_bit() {
         };
         let bits = |outcome: &Outcome| outcome.centroids.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let one = on(1);
-        for other in [on(2), on(3), crate::support::cluster_in_slices(&mut cpu(), &points, &options)] {
+        for other in [on(2), on(3), crate::clusters::support::cluster_in_slices(&mut cpu(), &points, &options)] {
             assert!(bits(&one) == bits(&other) && one.labels == other.labels, "{method:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! The published compressor's synthetic rows: its own energies and anchors.
 
-use crate::support::{cluster, cpu, gpu, hash_of_halves, to_half};
+use crate::clusters::support::{cluster, cpu, gpu, hash_of_halves, to_half};
 use leastwise::anneal::cluster::{Mean, Method, Options, Start};
 use leastwise::device::{Device, Limits};
 

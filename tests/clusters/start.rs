@@ -1,6 +1,6 @@
 //! Where anchors start at random.
 
-use crate::support::{Gaussian, cluster, cpu, gpu};
+use crate::clusters::support::{Gaussian, cluster, cpu, gpu};
 use leastwise::anneal::cluster::{Method, Options, Outcome};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Limits, Precision};

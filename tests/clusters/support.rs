@@ -1,6 +1,6 @@
 //! Data, and clusterings played to their end.
 
-use crate::devices::{SharedDevice, shared_device};
+use crate::support::{SharedDevice, shared_device};
 use leastwise::anneal::cluster::{Clustering, Next, Options, Outcome};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Limits, Playing, Precision};

@@ -1,6 +1,6 @@
 //! Bounds: solutions are checked by the conditions of Karush, Kuhn and Tucker, with a gradient that the tests work out.
 
-use crate::net::*;
+use crate::constraints::net::*;
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::problem::Reals;

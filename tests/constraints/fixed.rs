@@ -1,6 +1,6 @@
 //! Fixed variables and components: they keep their bits, and the rest is at a minimum of what is left.
 
-use crate::net::*;
+use crate::constraints::net::*;
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};

@@ -3,5 +3,3 @@
 mod bounds;
 mod fixed;
 mod net;
-#[path = "../support/mod.rs"]
-mod support;

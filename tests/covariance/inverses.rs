@@ -1,8 +1,8 @@
 //! Where all is held: (JᵀWJ)⁻¹ by either method.
 
-use crate::net::{Net, inverse};
+use crate::covariance::net::{Net, inverse};
+use crate::covariance::{all, blocks, close, covariance, known, sessions};
 use crate::support::*;
-use crate::{all, blocks, close, covariance, known, sessions};
 use leastwise::device::Precision;
 use leastwise::problem::Reals;
 use leastwise::session::Session;

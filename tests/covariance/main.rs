@@ -4,13 +4,11 @@ mod inverses;
 mod net;
 mod ranks;
 mod refusals;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::session::{Covaried, Progress, Session};
 use leastwise::solve::covariance::CovarianceOptions;
-use support::*;
 
 /// Names, sessions, and how far values may be from those in f64.
 fn sessions() -> Vec<(&'static str, Session, f64)> {

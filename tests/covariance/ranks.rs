@@ -1,7 +1,7 @@
 //! What residuals leave free: named, refused, or left out by the pseudo-inverse.
 
+use crate::covariance::{all, blocks, close, covariance, known, pseudo_inverse, sessions};
 use crate::support::*;
-use crate::{all, blocks, close, covariance, known, pseudo_inverse, sessions};
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, EntryColumn, RaggedSlot, Reals, Shape, Slot, SummedSpec, TermSpec, Weight};
@@ -288,11 +288,11 @@ fn sums_over_rows_have_a_covariance() {
         }
         let made = covariance(&mut session, problem, &known()).unwrap();
         let joint = blocks(&mut session, &made, &all(&[(x, 6)]), None, "joint");
-        close(name, &joint, &crate::net::inverse(&matrix, &[true; 12]).concat(), 100.0 * tolerance);
+        close(name, &joint, &crate::covariance::net::inverse(&matrix, &[true; 12]).concat(), 100.0 * tolerance);
         session.fix_table(problem, x, Some(&[2]), None).unwrap();
         let kept: Vec<bool> = (0..12).map(|k| k / 2 != 2).collect();
         let made = covariance(&mut session, problem, &known()).unwrap();
         let joint = blocks(&mut session, &made, &all(&[(x, 6)]), None, "joint");
-        close(name, &joint, &crate::net::inverse(&matrix, &kept).concat(), 100.0 * tolerance);
+        close(name, &joint, &crate::covariance::net::inverse(&matrix, &kept).concat(), 100.0 * tolerance);
     }
 }

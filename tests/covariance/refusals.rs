@@ -1,8 +1,8 @@
 //! What has no covariance, or none yet.
 
-use crate::net::Net;
+use crate::covariance::net::Net;
+use crate::covariance::{covariance, ended, known};
 use crate::support::*;
-use crate::{covariance, ended, known};
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;

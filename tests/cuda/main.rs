@@ -2,22 +2,20 @@
 //!
 //! `cargo test --features cuda --test cuda` on a machine with an NVIDIA GPU; without one these tests fail.
 
-#[path = "../twins/cases/mod.rs"]
-mod cases;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
-#[allow(dead_code)]
-#[path = "../twins/harness.rs"]
-mod harness;
 #[path = "../support/mod.rs"]
 mod support;
 mod tensors;
-#[path = "../twins/value.rs"]
-mod value;
+#[path = "../twins"]
+#[allow(dead_code)]
+mod twins {
+    pub mod cases;
+    pub mod harness;
+    pub mod value;
+}
 
-use cases::cases;
 use fuzz::run::{Campaign, Stop};
-use harness::{Bench, judge};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::cuda::CudaDevice;
@@ -27,7 +25,9 @@ use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
 use support::{Mesh, arap, fresh_seed, read, solve, step, stop_at};
-use value::Random;
+use twins::cases::cases;
+use twins::harness::{Bench, judge};
+use twins::value::Random;
 
 const SIZES: [usize; 9] = [0, 1, 63, 65, 255, 256, 257, 5003, 70_001];
 

@@ -1,8 +1,7 @@
 //! Methods by the gradient alone, on every backend.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support::classics::{CLASSICS, Classic};
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
@@ -10,8 +9,6 @@ use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session};
 use leastwise::solve::{Options, Report, Termination};
-use support::classics::{CLASSICS, Classic};
-use support::*;
 
 /// With how exact they are.
 fn sessions() -> Vec<(&'static str, Precision, Session)> {

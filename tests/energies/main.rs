@@ -1,12 +1,11 @@
 //! Energies: scalars that are minimised as they are, by projected Newton steps, on every backend.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod nets;
 mod parametrisation;
 mod patch;
 
+use crate::support::classics::{CLASSICS, Writer};
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
@@ -14,8 +13,6 @@ use leastwise::kernel::Objective;
 use leastwise::problem::{Loss, RaggedSlot, Reals, Slot, SummedSpec, TermSpec, Weight};
 use leastwise::session::Session;
 use leastwise::solve::{Options, Termination};
-use support::classics::{CLASSICS, Writer};
-use support::*;
 
 /// With how exact they are.
 fn sessions() -> Vec<(&'static str, f64, Session)> {

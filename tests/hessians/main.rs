@@ -2,6 +2,4 @@
 
 mod programs;
 mod samples;
-#[path = "../support/mod.rs"]
-mod support;
 mod terms;

@@ -1,6 +1,6 @@
 //! The programs of an energy, played alone, against differences of gradients.
 
-use crate::samples::{COUNT, Plain, Sample, close, samples};
+use crate::hessians::samples::{COUNT, Plain, Sample, close, samples};
 use crate::support::Random;
 use leastwise::device::binding::{ARENA, DATA, INDEX, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::cpu::CpuDevice;

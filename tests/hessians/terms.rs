@@ -1,6 +1,6 @@
 //! Hessians of a term as a session gives them: of every residual, of batches, ragged terms and many windows.
 
-use crate::samples::{COUNT, Plain, Sample, close, samples};
+use crate::hessians::samples::{COUNT, Plain, Sample, close, samples};
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;

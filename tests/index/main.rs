@@ -1,5 +1,6 @@
 //! Compressed vectors: codes, search, and files.
 
+use crate::support;
 mod codes;
 mod data;
 mod device;
@@ -12,8 +13,6 @@ mod routes;
 mod search;
 mod sketches;
 mod slices;
-#[path = "../support/mod.rs"]
-mod support;
 
 use data::{kmeans, mixture};
 use leastwise::anneal::code::Code;

@@ -1,8 +1,7 @@
 //! Constraints by the augmented Lagrangian, on every backend.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support::classics::Writer;
+use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
@@ -11,8 +10,6 @@ use leastwise::problem::{Column, Loss, Reals, Relation, Slot, TermSpec, Weight};
 use leastwise::session::{Answer, Progress, Session, SolveMode, Suspect};
 use leastwise::solve::graduated::Schedule;
 use leastwise::solve::{Options, Report, Termination};
-use support::classics::Writer;
-use support::*;
 
 /// With how exact they are.
 fn sessions() -> Vec<(&'static str, f64, Session)> {

@@ -1,6 +1,6 @@
 //! Factorisations, against the systems that they solve.
 
-use crate::random::{Sampled, sample};
+use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_columns, by_products};

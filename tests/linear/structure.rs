@@ -1,6 +1,6 @@
 //! Which blocks there are, and what is added to which.
 
-use crate::random::{Sampled, sample};
+use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::solve::linear::sparse::Ordering;
 

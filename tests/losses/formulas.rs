@@ -1,6 +1,6 @@
 //! ρ, ρ′, ρ″ and ρ(s₁) − ρ(s₀), evaluated node by node in f64 and with every operation rounded to f32.
 
-use crate::samples::{Sample, built_in, traced, user_traced};
+use crate::losses::samples::{Sample, built_in, traced, user_traced};
 use crate::support::Random;
 use leastwise::expr::{Expr, Graph, Leaf, Node, Opcode::*, Scope, Symbol};
 use leastwise::kernel::{LossKind, Step};

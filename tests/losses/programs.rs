@@ -1,6 +1,6 @@
 //! The programs of a robust residual, played on every backend, against r, J, ρ and W in plain f64.
 
-use crate::samples::{Sample, built_in, user_traced};
+use crate::losses::samples::{Sample, built_in, user_traced};
 use crate::support::{Random, Tape};
 use leastwise::device::binding::*;
 use leastwise::device::cpu::CpuDevice;

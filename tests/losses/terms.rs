@@ -1,6 +1,6 @@
 //! Robust terms through a session: outliers, live parameters, batches, ragged and summed terms.
 
-use crate::samples::traced;
+use crate::losses::samples::traced;
 use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;

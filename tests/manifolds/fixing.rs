@@ -1,6 +1,6 @@
 //! Parts of an instance that are held, on manifolds where scalars move together.
 
-use crate::reference::{moved, point, step};
+use crate::manifolds::reference::{moved, point, step};
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::Sub;

@@ -1,6 +1,6 @@
 //! J, its check and Hessians with respect to degrees of freedom, against differences of r(x ⊕ δ) worked out with matrices.
 
-use crate::reference::{moved, point, shapes, step};
+use crate::manifolds::reference::{moved, point, shapes, step};
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;

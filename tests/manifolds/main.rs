@@ -6,5 +6,3 @@ mod reference;
 mod refusals;
 mod retractions;
 mod solves;
-#[path = "../support/mod.rs"]
-mod support;

@@ -1,6 +1,6 @@
 //! x ⊕ δ on every device, and P in f64.
 
-use crate::reference::{moved, point, shapes, step};
+use crate::manifolds::reference::{moved, point, shapes, step};
 use crate::support::{Random, Tape};
 use leastwise::device::binding::{ARENA, INDEX, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::cpu::CpuDevice;
@@ -157,7 +157,7 @@ fn a_traced_retraction_is_the_function_that_was_traced() {
         points.extend(point(&Shape::Sphere(2), &mut random));
         steps.push(random.between(-2.0, 2.0));
     }
-    let expected = |x: &[f64], d: f64| crate::reference::unit(vec![x[0] - d * x[1], x[1] + d * x[0]]);
+    let expected = |x: &[f64], d: f64| crate::manifolds::reference::unit(vec![x[0] - d * x[1], x[1] + d * x[0]]);
     for (name, bound, mut device) in devices() {
         let found = retracted(&mut device, &manifold, &points, &steps);
         for (instance, (x, d)) in points.chunks(2).zip(&steps).enumerate() {

@@ -1,6 +1,6 @@
 //! Whole solves over manifolds, on every backend.
 
-use crate::reference::{element, generator, moved, point, step, unit};
+use crate::manifolds::reference::{element, generator, moved, point, step, unit};
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;

@@ -3,9 +3,9 @@
 mod edits;
 mod report;
 mod scenes;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::scene::{Numbers, Scene, With, scene};
+use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, Reals, Relation, Schedule, Slot, TermSpec, Tuning, Weight};
@@ -13,8 +13,6 @@ use leastwise::session::{Answer, Progress, Session, SolveMode, Suspect};
 use leastwise::solve::graduated::Schedule as Rounds;
 use leastwise::solve::{Iteration, Options, RefinementState, Report};
 use std::sync::{Mutex, PoisonError};
-use support::scene::{Numbers, Scene, With, scene};
-use support::*;
 
 /// Runs on the GPU that all these tests share, whose kernels take longest; nothing may be left on it.
 fn on_gpu(test: impl FnOnce(&mut Session)) {

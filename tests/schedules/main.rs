@@ -2,17 +2,15 @@
 //! ragged, and limits small.
 
 mod model;
-#[path = "../support/mod.rs"]
-mod support;
 mod twice;
 
+use crate::support::*;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::problem::{Loss, Schedule, Tuning};
 use leastwise::session::SolveMode;
 use leastwise::solve::Options;
 use model::*;
-use support::*;
 
 #[test]
 fn every_schedule_is_the_dense_product() {

@@ -1,6 +1,6 @@
 //! Instances that name one variable twice, and variables that every instance names.
 
-use crate::model::*;
+use crate::schedules::model::*;
 use crate::support::*;
 use leastwise::problem::Schedule;
 

@@ -2,6 +2,7 @@
 //!
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test tensors`
 
+use crate::support;
 mod bench;
 mod gradients;
 mod halves;
@@ -11,8 +12,6 @@ mod random;
 mod reference;
 mod runs;
 mod sessions;
-#[path = "../support/mod.rs"]
-mod support;
 
 use bench::{Bench, compare};
 use leastwise::device::cpu::CpuDevice;

@@ -1,6 +1,6 @@
 //! One call of a kernel: its input, what it must write, and how it is played and judged.
 
-use crate::value::{Random, Value};
+use crate::twins::value::{Random, Value};
 use leastwise::device::{
     Access, Command, Device, Dispatch, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
     binding::{COUNT, INDEX, STATE},

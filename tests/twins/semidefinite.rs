@@ -1,9 +1,9 @@
 //! What makes a projected matrix P the nearest semidefinite one to H: P and P − H have no negative eigenvalue and
 //! nothing in common (P(P − H) = 0). On matrices that are awkward: singular, with equal eigenvalues, tiny, huge.
 
-use crate::harness::Bench;
-use crate::seed;
-use crate::value::Random;
+use crate::twins::harness::Bench;
+use crate::twins::seed;
+use crate::twins::value::Random;
 use leastwise::device::binding::{ARENA, COUNT as SLOTS, INDEX, JACOBIAN, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};
 use leastwise::kernel::Fixed;

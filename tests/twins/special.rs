@@ -1,10 +1,10 @@
 //! What random input does not show: sums that cancel, values that are not finite, M⁻¹ as an inverse, and all numbers of half precision.
 
-use crate::cases::clusters::half::{halves, nearest_half};
-use crate::cases::{Items, Tables, blocks, entry};
-use crate::harness::{Bench, Case, judge, random_state, without_margins};
-use crate::seed;
-use crate::value::{Random, Value};
+use crate::twins::cases::clusters::half::{halves, nearest_half};
+use crate::twins::cases::{Items, Tables, blocks, entry};
+use crate::twins::harness::{Bench, Case, judge, random_state, without_margins};
+use crate::twins::seed;
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster;
 use leastwise::device::binding::{ARENA, COUNT as SLOTS, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};

@@ -1,5 +1,5 @@
-use crate::harness::Case;
-use crate::value::Random;
+use crate::twins::harness::Case;
+use crate::twins::value::Random;
 use leastwise::device::binding::{VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 

@@ -2,8 +2,8 @@
 
 use super::mask::free;
 use super::{Spread, total};
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::*;
@@ -185,7 +185,7 @@ pub fn descend(size: usize, random: &mut Random) -> Vec<Case> {
         let mut coefficients = random.vector(2 * pairs + 1);
         // A vector that is not used may hold anything.
         coefficients[0] = 0.0;
-        history[..stride].iter_mut().enumerate().for_each(|(i, value)| *value = crate::harness::poison(i));
+        history[..stride].iter_mut().enumerate().for_each(|(i, value)| *value = crate::twins::harness::poison(i));
         let (gradient, free) = (random.vector(size), free(size, random));
         let mut case = Case::new(Fixed::Descend, name);
         case.poisoned(VECTOR_OUT, size);
@@ -214,7 +214,7 @@ pub fn adam(size: usize, random: &mut Random) -> Vec<Case> {
         let (gradient, free) = (random.vector(size), free(size, random));
         let mut moments = random.positive(2 * stride);
         if starts {
-            moments.iter_mut().enumerate().for_each(|(i, value)| *value = crate::harness::poison(i));
+            moments.iter_mut().enumerate().for_each(|(i, value)| *value = crate::twins::harness::poison(i));
         }
         let [beta_1, beta_2, decay_1, decay_2, rate] = [0.75, 0.875, 0.5, 0.25, 0.125];
         let known = [

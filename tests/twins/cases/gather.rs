@@ -1,5 +1,5 @@
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::{Fixed, NEGATIVE};
 use leastwise::solve::state::{ALWAYS, SOLVED};

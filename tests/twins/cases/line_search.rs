@@ -1,7 +1,7 @@
 //! The rules of methods that solve no linear system: what becomes of the state.
 
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::*;

@@ -1,6 +1,6 @@
 use super::Tables;
-use crate::harness::{Case, random_state};
-use crate::value::Random;
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::Random;
 use leastwise::device::binding::{STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::SOLVED;

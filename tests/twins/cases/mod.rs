@@ -17,8 +17,8 @@ mod project;
 mod search;
 mod tensors;
 
-use crate::harness::Case;
-use crate::value::{Random, Value};
+use crate::twins::harness::Case;
+use crate::twins::value::{Random, Value};
 use leastwise::kernel::Fixed;
 
 /// Widths of variables, and above [`ALL_WIDTHS_UP_TO`] items only the usual one.

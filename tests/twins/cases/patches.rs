@@ -2,8 +2,8 @@
 
 use super::mask::free;
 use super::{Spread, entry};
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::{Fixed, NEGATIVE};
 use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};

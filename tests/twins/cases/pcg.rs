@@ -1,6 +1,6 @@
 use super::{Spread, Tables, entry, total};
-use crate::harness::{Case, poison, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, poison, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 use leastwise::solve::state::*;

@@ -1,5 +1,5 @@
-use crate::harness::Case;
-use crate::value::{Random, Value};
+use crate::twins::harness::Case;
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, JACOBIAN, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::{Fixed, NEGATIVE};
 

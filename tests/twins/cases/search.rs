@@ -1,8 +1,8 @@
 //! Kernels of searches among compressed vectors.
 
 use super::clusters::{bound_of_sum, row, squared_distance, tile, words};
-use crate::harness::{Case, POISONED_WORD, poison};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, POISONED_WORD, poison};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 

@@ -1,8 +1,8 @@
 //! Kernels of tensors: attention, windows, gathered rows.
 
 use super::clusters::bound_of_sum;
-use crate::harness::{Case, POISONED_WORD};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, POISONED_WORD};
+use crate::twins::value::{Random, Value};
 use leastwise::device::Limits;
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;

@@ -1,6 +1,6 @@
 use super::{Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, tile, words};
-use crate::harness::{Case, POISONED_WORD};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, POISONED_WORD};
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 

@@ -2,8 +2,8 @@
 
 use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, row, squared_distance, words};
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster::state::MERGED;
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;

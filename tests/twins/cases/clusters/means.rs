@@ -2,8 +2,8 @@
 
 use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, words};
-use crate::harness::{Case, poison};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, poison};
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster::state::*;
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;

@@ -17,8 +17,8 @@ pub use soft::{blend, converge, scores, soften};
 pub use sort::{keys, offsets, scatter, spread, tally};
 pub use start::{adopt, elect, farthest, pick, potentials, seed};
 
-use crate::harness::{Case, POISONED_WORD, poison, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, POISONED_WORD, poison, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster::state::{ALWAYS, DONE};
 use leastwise::device::binding::STATE;
 

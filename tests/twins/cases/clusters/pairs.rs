@@ -1,6 +1,6 @@
 use super::{DIMENSIONS, row};
-use crate::harness::{Case, POISONED_WORD, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, POISONED_WORD, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster::state::NUDGE;
 use leastwise::device::binding::{DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;

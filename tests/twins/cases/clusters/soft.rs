@@ -1,8 +1,8 @@
 //! Soft assignment, and the end of an iteration.
 
 use super::{Shape, bound_of_sum, only, row, tile, words};
-use crate::harness::{Case, random_state};
-use crate::value::{Random, Value};
+use crate::twins::harness::{Case, random_state};
+use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster::state::*;
 use leastwise::device::binding::{ARENA, DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;

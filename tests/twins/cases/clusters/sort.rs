@@ -1,8 +1,8 @@
 //! A stable counting sort.
 
 use super::{Members, Table, guard, words};
-use crate::harness::Case;
-use crate::value::Random;
+use crate::twins::harness::Case;
+use crate::twins::value::Random;
 use leastwise::device::binding::VECTOR_IN;
 use leastwise::kernel::Fixed;
 

@@ -1,8 +1,8 @@
 //! Where anchors start.
 
 use super::{DIMENSIONS, Members, Shape, Table, bound_of_sum, only, row, squared_distance, words};
-use crate::harness::Case;
-use crate::value::{Random, Value};
+use crate::twins::harness::Case;
+use crate::twins::value::{Random, Value};
 use leastwise::device::binding::{ARENA, DATA, PARTIALS, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
 

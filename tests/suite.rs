@@ -1,0 +1,64 @@
+//! The tests of the engine but for those on CUDA and the long fuzzing: one program, so that one link and one set of adapters serve all.
+//! `cargo test --test suite two_level::` runs those of one file.
+
+mod attention;
+#[path = "backward/main.rs"]
+mod backward;
+mod batches;
+#[path = "checkpoints/main.rs"]
+mod checkpoints;
+#[path = "clusters/main.rs"]
+mod clusters;
+#[path = "constraints/main.rs"]
+mod constraints;
+#[path = "covariance/main.rs"]
+mod covariance;
+#[cfg(feature = "cuda")]
+mod cuda_text;
+#[path = "descents/main.rs"]
+mod descents;
+mod doubles;
+#[path = "energies/main.rs"]
+mod energies;
+mod expressions;
+#[path = "functions/main.rs"]
+mod functions;
+mod generated;
+mod graduated;
+#[path = "hessians/main.rs"]
+mod hessians;
+#[path = "index/main.rs"]
+mod index;
+#[path = "kernels/main.rs"]
+mod kernels;
+#[path = "lagrangian/main.rs"]
+mod lagrangian;
+mod large;
+#[path = "linear/main.rs"]
+mod linear;
+mod live;
+#[path = "losses/main.rs"]
+mod losses;
+#[path = "manifolds/main.rs"]
+mod manifolds;
+mod measure;
+mod methods;
+mod products;
+#[path = "refined/main.rs"]
+mod refined;
+mod reports;
+mod rules;
+#[path = "schedules/main.rs"]
+mod schedules;
+mod sessions;
+mod shaders;
+mod solve;
+mod sum_over;
+mod support;
+#[path = "tensors/main.rs"]
+mod tensors;
+mod threaded;
+#[path = "twins/main.rs"]
+mod twins;
+mod two_level;
+mod wgpu_device;
