@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
+use leastwise::session::{Progress, SolveMode};
 use leastwise::solve::{Options, Termination};
 
 fn tight() -> Options {
@@ -30,4 +31,31 @@ fn arap_on_an_icosphere_agrees_between_backends_and_limits() {
     for cost in &costs {
         assert!((cost - costs[0]).abs() < 1e-6 * costs[0], "{costs:?}");
     }
+}
+
+/// Of the static kernels a solver may need, a plain solve by conjugate gradients compiles those that its recordings name: all at once, before
+/// its first step.
+#[test]
+fn a_solve_compiles_its_own_kernels_alone() {
+    let mesh = Mesh::icosphere(2).normalized();
+    let mut session = gpu(None);
+    let (problem, _) = arap(&mut session, &mesh);
+    let options = Options { linear: Some("pcg".into()), preconditioner: Some("block-jacobi".into()), ..tight() };
+    let solver = session.solver(problem, &options).unwrap();
+    assert_eq!(session.device().counters().kernels_created, 0);
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    let mut after_steps = Vec::new();
+    loop {
+        match session.resume(task, f64::INFINITY).unwrap() {
+            Progress::Iteration(_) => after_steps.push(session.device().counters().kernels_created),
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+            Progress::Report(_) => break,
+            _ => {}
+        }
+    }
+    let all = session.device().counters().kernels_created;
+    assert!(after_steps.iter().all(|count| *count == after_steps[0]), "{after_steps:?}");
+    // Two terms have five kernels each: r and J, the change, the gradient, the diagonal blocks, the product.
+    let fixed = after_steps[0] - 10;
+    assert!(fixed <= 22 && all - after_steps[0] <= 4, "{fixed} static kernels for steps, {} for the report", all - after_steps[0]);
 }

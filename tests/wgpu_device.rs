@@ -507,7 +507,22 @@ fn equal_kernels_are_one() {
         assert_eq!(ids[0], ids[1]);
         assert!(ids[2] != ids[0] && ids[3] != ids[0] && ids[3] != ids[2]);
         assert_eq!(device.kernels(&[gather()]).unwrap()[0], ids[2]);
-        assert_eq!(device.counters().kernels_created, 3);
+    }
+}
+
+/// A dispatch for `Device::compile`.
+fn naming(kernel: KernelId) -> Recording {
+    recording([Command::Dispatch(dispatch(kernel, 1, &[], 0))])
+}
+
+#[test]
+fn kernels_are_compiled_when_a_recording_names_them() {
+    let mut device = gpu(None);
+    let ids = device.kernels(&[twice(), gather()]).unwrap();
+    assert_eq!(device.counters().kernels_created, 0);
+    for _ in 0..2 {
+        assert!(device.compile(&naming(ids[1])).unwrap().is_none(), "natively they are compiled at once");
+        assert_eq!(device.counters().kernels_created, 1);
     }
 }
 
@@ -518,16 +533,21 @@ fn a_refused_kernel_says_why_and_harms_no_other() {
         name: "broken".into(),
         ..with(twice(), Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"), twice().access())
     };
-    let Err(DeviceError::Kernel { kernel, message }) = device.kernels(&[twice(), broken]) else { panic!("it was accepted") };
+    let compiled = |device: &mut Device, source: KernelSource| {
+        let id = device.kernels(&[source]).unwrap()[0];
+        device.compile(&naming(id)).map(|_| id)
+    };
+    let first = compiled(&mut device, twice()).unwrap();
+    let Err(DeviceError::Kernel { kernel, message }) = compiled(&mut device, broken) else { panic!("it was accepted") };
     assert_eq!(kernel, "broken");
     let (said, before) = message.split_once("(the kernel's own text begins after line ").expect("where the prelude ends");
     let before: u32 = before.trim_end_matches(')').parse().unwrap();
     assert!(said.contains("u32") && said.contains(&format!("wgsl:{}:", before + 1)), "{message}");
     // Writes what it said it would only read.
     let wrong = with(twice(), None, uses(&[(4, Access::Read), (5, Access::Read)]));
-    assert!(matches!(device.kernels(&[wrong]), Err(DeviceError::Kernel { .. })));
-    assert_eq!(device.kernels(&[twice()]).unwrap(), [KernelId(0)]);
-    assert_eq!(device.counters().kernels_created, 1);
+    assert!(matches!(compiled(&mut device, wrong), Err(DeviceError::Kernel { .. })));
+    assert_eq!(compiled(&mut device, twice()), Ok(first));
+    assert_eq!(device.counters().kernels_created, 3);
 }
 
 #[test]

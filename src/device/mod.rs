@@ -305,8 +305,8 @@ impl Device {
         }
     }
 
-    /// Makes kernels available; equal sources (by text and access) are one kernel. A GPU compiles them in the
-    /// background: see [`compiled`](Self::compiled).
+    /// Numbers of kernels; equal sources (by text and access) are one kernel. A GPU compiles a kernel when a recording that names it is
+    /// about to be played: see [`compile`](Self::compile).
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
         match self {
             Self::Cpu(device) => Ok(device.kernels(sources)),
@@ -334,14 +334,26 @@ impl Device {
         }
     }
 
-    /// `None` when every kernel is ready, else what to wait for before asking again.
-    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
+    /// Begins to compile what a recording names and is not there yet, in the background; what to wait for before the recording can be
+    /// [enqueued](Self::enqueue), if anything. A kernel that the compiler refused is an error.
+    pub fn compile(&mut self, recording: &Recording) -> Result<Option<Signal>, DeviceError> {
         match self {
             Self::Cpu(_) => Ok(None),
-            Self::Wgpu(device) => device.compiled(),
+            Self::Wgpu(device) => device.compile(recording),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.compiled(),
+            Self::Cuda(device) => device.compile(recording),
         }
+    }
+
+    /// The same of what is played, which [`resume`](Self::resume) waits for otherwise: nothing once it has begun.
+    pub fn compile_for(&mut self, play: &Play) -> Result<Option<Signal>, DeviceError> {
+        let unbegun = match play {
+            Play::Cpu(_) => None,
+            Play::Wgpu(play) => play.unbegun(),
+            #[cfg(feature = "cuda")]
+            Play::Cuda(play) => play.unbegun(),
+        };
+        unbegun.map_or(Ok(None), |recording| self.compile(recording))
     }
 
     /// Which evaluators programs are run by, on a CPU.
@@ -441,9 +453,6 @@ impl Device {
     /// Plays to the end, blocking. Native builds only: in a browser nothing may block.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&mut self, recording: Recording) -> Result<Vec<f64>, DeviceError> {
-        while let Some(signal) = self.compiled()? {
-            self.block_on(&signal)?;
-        }
         let mut play = self.start(recording);
         loop {
             match self.resume(&mut play, f64::INFINITY)? {

@@ -9,13 +9,14 @@
 
 use super::{DeviceError, Multiply};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A buffer of one device. Never reused after [`free`](super::Device::free), so a stale id is an error, not another buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct BufferId(pub u32);
 
-/// A compiled kernel of one device.
+/// A kernel of one device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KernelId(pub u32);
 
@@ -163,6 +164,20 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// The kernels that its commands name, each once.
+    pub fn kernels(&self) -> BTreeSet<KernelId> {
+        let mut named = BTreeSet::new();
+        let mut left: Vec<&Command> = self.commands.iter().collect();
+        while let Some(command) = left.pop() {
+            match command {
+                Command::Dispatch(dispatch) => drop(named.insert(dispatch.kernel)),
+                Command::Repeat { body, .. } => left.extend(body),
+                _ => {}
+            }
+        }
+        named
+    }
+
     pub fn new() -> Self {
         Self::default()
     }

@@ -61,9 +61,6 @@ impl Session {
     pub(super) fn resume_cluster(&mut self, task: &mut ClusterTask, deadline: f64) -> Result<Progress, Error> {
         loop {
             let device = self.single()?;
-            if let Some(signal) = device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
             task.clustering.check_stop()?;
             if let Some(play) = &mut task.play {
                 if task.clustering.is_urged() && !std::mem::replace(&mut task.hurried, true) {

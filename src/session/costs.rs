@@ -104,9 +104,6 @@ impl Session {
     pub(super) fn resume_costs(&mut self, costs: &mut Costs, deadline: f64) -> Result<Progress, Error> {
         let entry = self.problems[costs.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         loop {
-            if let Some(signal) = self.device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
             let mut play = match costs.play.take() {
                 Some(play) => play,
                 None => match costs.next(&mut entry.problem, &mut self.device)? {

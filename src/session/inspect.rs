@@ -351,9 +351,6 @@ impl Session {
         let precision = self.device.precision();
         let entry = self.problems[inspection.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         loop {
-            if let Some(signal) = self.device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
             let mut play = match inspection.play.take() {
                 Some(play) => play,
                 None => match inspection.next(&mut entry.problem, &mut self.device)? {

@@ -134,9 +134,6 @@ impl Session {
 
     pub(super) fn resume_measure(&mut self, measure: &mut Measure, deadline: f64) -> Result<Progress, Error> {
         loop {
-            if let Some(signal) = self.device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
             let play = match &mut measure.play {
                 Some(play) => play,
                 None => {
@@ -145,11 +142,17 @@ impl Session {
                         return Ok(Progress::Waiting(signal));
                     }
                     let Some(recording) = measure.recordings.pop_front() else { return Ok(Progress::Values(vec![measure.result()])) };
-                    // wgpu's clock starts with the submission, which `resume` makes.
-                    measure.started_ms = (!matches!(self.device, Device::Wgpu(_))).then(now_ms);
+                    measure.started_ms = None;
                     measure.play.insert(self.device.start(recording))
                 }
             };
+            if let Some(signal) = self.device.compile_for(play)? {
+                return Ok(Progress::Waiting(signal));
+            }
+            // wgpu's clock starts with the submission, which `resume` makes.
+            if !matches!(self.device, Device::Wgpu(_)) {
+                measure.started_ms.get_or_insert_with(now_ms);
+            }
             match self.device.resume(play, deadline)? {
                 Playing::Yielded => return Ok(Progress::Yielded),
                 Playing::Waiting(signal) => {

@@ -100,7 +100,8 @@ impl Session {
         loop {
             let may_give_up = !mirror.has_begun && task.is_first();
             let (device, _) = self.mixed()?;
-            if let Some(compiled) = device.compiled()? {
+            let unready = mirror.play.as_ref().map_or(Ok(None), |play| device.compile_for(play))?;
+            if let Some(compiled) = unready {
                 if let Some(reason) = task.stopped.clone().filter(|_| may_give_up) {
                     return Ok(Turn::Unbegun(Termination::Stopped, reason));
                 }
@@ -116,8 +117,8 @@ impl Session {
             if let Some((termination, reason)) = mirror.solver.limit_of(task.spent).filter(|_| may_give_up) {
                 return Ok(Turn::Unbegun(termination, reason));
             }
-            mirror.has_begun = true;
             if let Some(play) = &mut mirror.play {
+                mirror.has_begun = true;
                 if mirror.solver.is_urged() {
                     mirror.solver.hurry(device)?;
                 }

@@ -72,6 +72,10 @@ struct SolverEntry {
     problem: u32,
     solver: Solver,
     live: Option<crate::device::Play>,
+    /// Structure and selection of terms that the kernels of live steps are compiled for, on a GPU.
+    compiled: Option<(u64, u64)>,
+    /// Structure that the kernels of edits were compiled for.
+    edits_of: Option<u64>,
 }
 
 /// A device beside the session's own, and what is compiled for it.
@@ -401,7 +405,7 @@ impl Session {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
         let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None }));
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None }));
         Ok(self.solvers.len() as u32 - 1)
     }
 

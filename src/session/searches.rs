@@ -141,9 +141,6 @@ impl Session {
                 },
                 Stage::Device { searching, play, readback } => {
                     let device = Self::single_of(&mut self.device, &mut self.single)?;
-                    if let Some(signal) = device.compiled()? {
-                        return Ok(Progress::Waiting(signal));
-                    }
                     if let Some(current) = play {
                         match device.resume(current, deadline)? {
                             Playing::Yielded => return Ok(Progress::Yielded),

@@ -3,7 +3,7 @@
 use super::task::{SolveMode, Task};
 use super::{Session, SolverEntry};
 use crate::clock::now_ms;
-use crate::device::Playing;
+use crate::device::{Playing, Signal};
 use crate::error::Error;
 
 impl Session {
@@ -65,7 +65,8 @@ impl Session {
         if !self.solver_entry(solver)?.solver.is_of(structure) || !self.entry(problem)?.0.problem.has_enabled_terms() {
             self.prepare(solver)?;
         }
-        if self.device.compiled()?.is_some() {
+        // Before a step is recorded: what it takes from the problem is uploaded once.
+        if self.compile_live(solver)?.is_some() {
             return Ok(());
         }
         let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
@@ -92,6 +93,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Begins to compile what live steps of a prepared solver need on a GPU; the signal to wait for until all of it is there, if anything.
+    pub fn compile_live(&mut self, solver: u32) -> Result<Option<Signal>, Error> {
+        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        let Some(Some(owner)) = self.problems.get_mut(entry.problem as usize) else { return Err(Error::Disposed("problem")) };
+        let version = (owner.problem.structure, owner.problem.selection);
+        if !self.device.is_queue() || entry.compiled == Some(version) {
+            return Ok(None);
+        }
+        let unready = self.device.compile(&entry.solver.live_kernels(&owner.problem)?)?;
+        if unready.is_none() {
+            entry.compiled = Some(version);
+        }
+        Ok(unready)
     }
 
     /// Finishes a step that `advance` left unfinished: dropped within its commit, it would leave half a step.

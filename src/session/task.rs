@@ -252,21 +252,21 @@ impl Session {
         if *mode == SolveMode::Step && *stepped {
             return Ok(Progress::Stepped);
         }
-        let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(*solver as usize) else {
+        let Some(Some(SolverEntry { solver: method, edits_of, .. })) = self.solvers.get_mut(*solver as usize) else {
             return Err(Error::Disposed("solver"));
         };
         let Some(Some(Entry { problem: unknowns, .. })) = self.problems.get_mut(*problem as usize) else {
             return Err(Error::Disposed("problem"));
         };
         loop {
-            if let Some(signal) = self.device.compiled()? {
-                compiling.get_or_insert_with(now_ms);
-                return Ok(Progress::Waiting(signal));
-            }
-            if let Some(since) = compiling.take() {
-                method.compile_ms += now_ms() - since;
-            }
             if let Some(current) = play {
+                if let Some(signal) = self.device.compile_for(current)? {
+                    compiling.get_or_insert_with(now_ms);
+                    return Ok(Progress::Waiting(signal));
+                }
+                if let Some(since) = compiling.take() {
+                    method.compile_ms += now_ms() - since;
+                }
                 if method.is_urged() {
                     method.hurry(&mut self.device)?;
                 }
@@ -278,7 +278,14 @@ impl Session {
                 *play = None;
             }
             match method.advance(unknowns, &self.device, readback)? {
-                Next::Run(recording) => *play = Some(self.device.start(recording)),
+                Next::Run(recording) => {
+                    // Along with the first step's, so that edits compile nothing.
+                    if *edits_of != Some(unknowns.structure) {
+                        *edits_of = Some(unknowns.structure);
+                        self.device.compile(&method.edit_kernels(unknowns)?)?;
+                    }
+                    *play = Some(self.device.start(recording));
+                }
                 Next::Iteration(iteration) => {
                     *stepped = true;
                     return Ok(Progress::Iteration(iteration));

@@ -361,11 +361,6 @@ impl Session {
         let (tensors, mut devices, active) = self.world(task.double)?;
         *active = Some(number);
         loop {
-            for place in Place::ALL {
-                if let Some(signal) = devices.at(place).compiled()? {
-                    return Ok(Progress::Waiting(signal));
-                }
-            }
             if let Some((place, play)) = &mut task.play {
                 match devices.at(*place).resume(play, deadline)? {
                     Playing::Yielded => return Ok(Progress::Yielded),
@@ -375,7 +370,6 @@ impl Session {
                 task.play = None;
             }
             let Some(evaluation) = &mut task.evaluation else {
-                // Kernels are compiled before anything is recorded.
                 task.evaluation = Some(tensors.evaluate(&mut devices, &task.outputs, &task.read)?);
                 continue;
             };

@@ -116,9 +116,6 @@ impl Session {
 
     pub(super) fn resume_tune(&mut self, tune: &mut Tune, deadline: f64) -> Result<Progress, Error> {
         loop {
-            if let Some(signal) = self.device.compiled()? {
-                return Ok(Progress::Waiting(signal));
-            }
             let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
             let Some(stage) = &mut tune.stage else {
                 let Some(schedule) = tune.left.pop_front() else {

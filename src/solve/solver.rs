@@ -31,7 +31,7 @@ use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
-use crate::kernel::Entry;
+use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
 use checkpoint::Kept;
 
@@ -376,6 +376,29 @@ impl Solver {
         (self.arrival, self.retreats) = (None, 0);
         (self.kept, self.resuming) = (None, false);
         self.record(problem, Kind::Live, &mut commands)?;
+        Ok(Recording { commands })
+    }
+
+    /// The kernels that a step names after an edit, besides its own, in a recording that is compiled and never played.
+    pub fn edit_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
+        let mut commands = vec![self.work.scalars(Fixed::Wake)];
+        self.work.project_point(problem, &mut commands)?;
+        if self.descent.is_none() {
+            self.work.retreat(problem, &[], &mut commands)?;
+        }
+        Ok(Recording { commands })
+    }
+
+    /// All kernels that live steps name, in such a recording.
+    pub fn live_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
+        let Recording { mut commands } = self.edit_kernels(problem)?;
+        match &self.descent {
+            Some(descent) => {
+                descent.set_out(&self.work, problem, &mut commands)?;
+                descent.trial(&self.work, problem, &mut commands)?;
+            }
+            None => commands.extend(self.step_commands(problem, Kind::Live)?),
+        }
         Ok(Recording { commands })
     }
 

@@ -195,7 +195,7 @@ fn live_steps_go_on_to_the_bit() {
         let mut session = fresh();
         let options = Options::default();
         let live = |session: &mut Session, solver: u32, steps: u32| {
-            while session.device_mut().compiled().unwrap().is_some() {
+            while session.compile_live(solver).unwrap().is_some() {
                 std::thread::yield_now();
             }
             session.advance(solver, steps, f64::INFINITY).unwrap();

@@ -219,7 +219,7 @@ fn live_steps_read_nothing_back() {
     let (problem, _) = arap(&mut session, &mesh);
     let solver = session.solver(problem, &Options::default()).unwrap();
     // Before its kernels are there, a live step does nothing.
-    while let Some(signal) = session.device_mut().compiled().unwrap() {
+    while let Some(signal) = session.compile_live(solver).unwrap() {
         session.device_mut().block_on(&signal).unwrap();
     }
     for _ in 0..30 {
@@ -256,8 +256,8 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
     }
 }
 
-/// Whoever asks for kernels does not wait for the compiler; a refusal is told once, by name, and the next one who comes with the text
-/// hears it again.
+/// Kernels are compiled when a recording needs them, and none besides; a refusal is told by name to whoever plays the kernel, and to the
+/// next one who comes with the text.
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
@@ -266,8 +266,11 @@ fn kernels_are_compiled_in_the_background_and_refused_by_name() {
         let KernelSource { texts, cpu, .. } = Fixed::Copy.source();
         KernelSource::new(name, text, texts[0].access, cpu)
     };
-    let wait = |device: &mut Device| {
-        while let Some(signal) = device.compiled()? {
+    let wait = |device: &mut Device, kernel: KernelId| {
+        let bindings = [None; binding::COUNT];
+        let named = Dispatch { kernel, bindings, count: 0, single_group: false, words: [0; PARAM_WORDS] };
+        let needed = Recording { commands: vec![Command::Dispatch(named)] };
+        while let Some(signal) = device.compile(&needed)? {
             device.block_on(&signal)?;
         }
         Ok(())
@@ -275,14 +278,17 @@ fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let [good, bad] = [source("good", &text("")), source("bad", &text("fn broken() { let x: u32 = 1.5; }"))];
     let before = device.counters().kernels_created;
     let ids = device.kernels(&[bad.clone(), good.clone(), bad.clone()]).unwrap();
-    assert_eq!((ids[0], device.counters().kernels_created), (ids[2], before + 2));
-    for _ in 0..2 {
-        let Err(DeviceError::Kernel { kernel, message }) = wait(&mut device) else { panic!("it was compiled") };
-        assert!(kernel == "bad" && message.contains("broken"), "{kernel}: {message}");
-        assert_eq!(wait(&mut device), Ok(()), "it is told once");
-        device.kernels(std::slice::from_ref(&bad)).unwrap();
+    assert_eq!((ids[0], device.counters().kernels_created), (ids[2], before));
+    assert_eq!(wait(&mut device, ids[1]), Ok(()));
+    assert_eq!(device.counters().kernels_created, before + 1, "nobody needs the other");
+    for round in 1..=2 {
+        let again = device.kernels(std::slice::from_ref(&bad)).unwrap()[0];
+        for _ in 0..2 {
+            let Err(DeviceError::Kernel { kernel, message }) = wait(&mut device, again) else { panic!("it was compiled") };
+            assert!(kernel == "bad" && message.contains("broken"), "{kernel}: {message}");
+        }
+        assert_eq!(device.counters().kernels_created, before + 1 + round);
     }
-    assert!(wait(&mut device).is_err());
     assert_eq!(device.kernels(&[good]).unwrap(), [ids[1]]);
 }
 

@@ -170,6 +170,8 @@ fn terms_that_share_a_batch_have_their_own_hessians() {
         });
         let terms: Vec<u32> = terms.collect();
         assert_eq!(session.describe_term(problem, terms[3]).unwrap().neighbours, 39, "{name}");
+        // That of r and J, which comes first.
+        evaluate(&mut session, problem, terms[0], None);
         let before = session.device().counters().kernels_created;
         for k in [0usize, 7, 39] {
             let expected = (1.0 + k as f64) * (6.0 * values[k] * values[k] - 0.25 * k as f64 - 0.125);

@@ -1,7 +1,7 @@
 //! Kernels: WGSL to CUDA C++ to a function on the GPU.
 //!
-//! Whoever asks for kernels gets their numbers at once; they are compiled in the background, all at the same time, and loaded by
-//! the first one who asks for them afterwards.
+//! Whoever asks for kernels gets their numbers at once. Those that a recording names are compiled in the background, all at the same time,
+//! before it is played, and loaded by the first one who asks for them afterwards.
 //!
 //! What NVRTC made is kept on disk under the hash of the whole text, the architecture and NVRTC's version; the text lies
 //! beside it and decides, not its hash. A cache that can't be written or read costs time, nothing else.
@@ -12,7 +12,7 @@ use super::tensor::{self, Variant};
 use crate::device::{DeviceError, KernelId, KernelSource, KernelText, Precision, Signal};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ pub(super) struct Kernels {
     list: Vec<State>,
     /// By the whole text: equality decides, not a hash.
     known: HashMap<Vec<KernelText>, KernelId>,
-    compiling: VecDeque<Compiling>,
-    /// Errors that nobody has been told yet.
-    refused: VecDeque<DeviceError>,
+    compiling: Vec<Compiling>,
 }
 
 enum State {
+    /// No recording has needed it so far.
+    Asked(KernelSource),
     Compiling,
     Ready(Kernel),
     Refused(DeviceError),
 }
 
-/// Kernels that were asked for together, and a job for each of their texts.
+/// Kernels that a recording needed, and a job for each of their texts.
 struct Compiling {
     kernels: Vec<(KernelId, KernelSource)>,
     jobs: Jobs<Compiled>,
@@ -97,11 +97,7 @@ impl Kernels {
     pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str, shared_bytes: u32) -> Self {
         let cache = cache_folder();
         let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version: version.into(), cache });
-        Self { compiler, list: Vec::new(), known: HashMap::new(), compiling: VecDeque::new(), refused: VecDeque::new() }
-    }
-
-    pub fn len(&self) -> usize {
-        self.list.len()
+        Self { compiler, list: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
     }
 
     /// A kernel that is ready.
@@ -109,42 +105,52 @@ impl Kernels {
         match self.list.get(id.0 as usize) {
             Some(State::Ready(kernel)) => Ok(kernel),
             Some(State::Refused(error)) => Err(error.clone()),
-            Some(State::Compiling) => Err(DeviceError::Invalid("a kernel that is still being compiled".into())),
+            Some(State::Asked(_) | State::Compiling) => Err(DeviceError::Invalid("a kernel that is not compiled yet".into())),
             None => Err(DeviceError::Invalid("a kernel of another device".into())),
         }
     }
 
-    /// Begins to compile those that are new.
-    pub fn compile(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
-        let mut kernels = Vec::new();
-        for source in sources {
-            if !self.known.contains_key(&source.texts) {
-                let id = KernelId(self.list.len() as u32);
-                self.known.insert(source.texts.clone(), id);
-                self.list.push(State::Compiling);
-                kernels.push((id, source.clone()));
-            }
-        }
-        if !kernels.is_empty() {
-            let jobs = kernels.iter().flat_map(|(_, source)| self.compiler.jobs(source)).collect();
-            let compiler = self.compiler.clone();
-            self.compiling.push_back(Compiling { kernels, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
-        }
-        sources.iter().map(|source| self.known[&source.texts]).collect()
+    /// Numbers of kernels, equal ones of equal sources.
+    pub fn ask(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
+        let number = |source: &KernelSource| {
+            *self.known.entry(source.texts.clone()).or_insert_with(|| {
+                self.list.push(State::Asked(source.clone()));
+                KernelId(self.list.len() as u32 - 1)
+            })
+        };
+        sources.iter().map(number).collect()
     }
 
-    /// Loads what has been compiled: none when every kernel is ready, else what to wait for. Each refusal is told once.
-    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
-        loop {
-            if let Some(error) = self.refused.pop_front() {
-                return Err(error);
+    /// Begins to compile those that were only asked for; gives how many.
+    pub fn begin(&mut self, kernels: &BTreeSet<KernelId>) -> u64 {
+        let mut begun = Vec::new();
+        for &id in kernels {
+            let Some(state @ State::Asked(_)) = self.list.get_mut(id.0 as usize) else { continue };
+            if let State::Asked(source) = std::mem::replace(state, State::Compiling) {
+                begun.push((id, source));
             }
-            let Some(first) = self.compiling.front() else { return Ok(None) };
-            if let Some(signal) = first.jobs.running() {
+        }
+        let count = begun.len() as u64;
+        if count > 0 {
+            let jobs = begun.iter().flat_map(|(_, source)| self.compiler.jobs(source)).collect();
+            let compiler = self.compiler.clone();
+            self.compiling.push(Compiling { kernels: begun, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
+        }
+        count
+    }
+
+    /// Loads what has been compiled: none when all of these are ready, else what to wait for.
+    pub fn compiling(&mut self, kernels: &BTreeSet<KernelId>) -> Result<Option<Signal>, DeviceError> {
+        let is_needed = |compiling: &Compiling| compiling.kernels.iter().any(|(id, _)| kernels.contains(id));
+        while let Some(place) = self.compiling.iter().position(is_needed) {
+            if let Some(signal) = self.compiling[place].jobs.running() {
                 return Ok(Some(signal));
             }
-            self.compiling.pop_front().into_iter().for_each(|compiling| self.load(compiling));
+            let done = self.compiling.remove(place);
+            self.load(done);
         }
+        kernels.iter().try_for_each(|id| self.get(*id).map(drop))?;
+        Ok(None)
     }
 
     fn load(&mut self, Compiling { kernels, jobs }: Compiling) {
@@ -163,9 +169,7 @@ impl Kernels {
                 Err(message) => {
                     // Whoever comes with the same text again shall hear the message again.
                     self.known.remove(&source.texts);
-                    let error = DeviceError::Kernel { kernel: source.name, message };
-                    self.refused.push_back(error.clone());
-                    State::Refused(error)
+                    State::Refused(DeviceError::Kernel { kernel: source.name, message })
                 }
             };
         }

@@ -28,7 +28,7 @@ pub use compile::written;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, Form, KernelId, KernelSource, Kind, Limits, Precision, Signal};
+use super::{BufferId, Counters, DeviceError, Form, KernelId, KernelSource, Kind, Limits, Precision, Recording, Signal};
 use compile::Kernels;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
@@ -132,12 +132,18 @@ impl CudaDevice {
         self.counters.bytes_live -= storage.bytes;
     }
 
-    /// Makes kernels available; equal ones are one. They are translated and compiled in the background, on all cores at once.
+    /// Numbers of kernels; equal ones are one.
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
-        let before = self.kernels.len();
-        let ids = self.kernels.compile(sources);
-        self.counters.kernels_created += (self.kernels.len() - before) as u64;
-        ids
+        self.kernels.ask(sources)
+    }
+
+    /// Begins to translate and compile what a recording names, in the background, on all cores at once; what to wait for before all is
+    /// there, if anything.
+    pub fn compile(&mut self, recording: &Recording) -> Result<Option<Signal>, DeviceError> {
+        self.bind()?;
+        let named = recording.kernels();
+        self.counters.kernels_created += self.kernels.begin(&named);
+        self.kernels.compiling(&named)
     }
 
     /// Whether there is cuBLASLt on this machine.
@@ -159,12 +165,6 @@ impl CudaDevice {
             }
         }
         Ok(self.products.as_mut().is_some_and(|products| products.prepare(form)))
-    }
-
-    /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler refused is told once.
-    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
-        self.bind()?;
-        self.kernels.compiled()
     }
 
     /// A context belongs to a thread; a device may have been moved to another one.

@@ -28,6 +28,11 @@ impl Play {
     pub fn new(recording: Recording) -> Self {
         Self { recording, next: 0, played: 0, read: Vec::new() }
     }
+
+    /// What is played, while nothing of it has been.
+    pub fn unbegun(&self) -> Option<&Recording> {
+        (self.next == 0 && self.played == 0).then_some(&self.recording)
+    }
 }
 
 /// Kernels of a graph at most: a longer run of commands is several graphs.
@@ -107,10 +112,14 @@ struct Launch {
 }
 
 impl CudaDevice {
-    /// Plays on, and waits for what the recording reads back. A time slice ends between chunks of a `Repeat`; nothing is in flight
+    /// Plays on once all kernels are there, and waits for what the recording reads back. A time slice ends between chunks of a `Repeat`; nothing is in flight
     /// then.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
         self.bind()?;
+        let waiting = play.unbegun().map_or(Ok(None), |recording| self.compile(recording))?;
+        if let Some(signal) = waiting {
+            return Ok(Playing::Waiting(signal));
+        }
         let recording = std::mem::take(&mut play.recording);
         let played = self.play(&recording.commands, play, deadline_ms);
         play.recording = recording;
@@ -120,6 +129,9 @@ impl CudaDevice {
     /// Enqueues the whole recording: a `Repeat` runs its body `max` times, and a `Read` is left out.
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
         self.bind()?;
+        if self.compile(recording)?.is_some() {
+            return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compile`".into()));
+        }
         let mut rest = &recording.commands[..];
         while let Some(command) = rest.first() {
             let run = self.run_of(rest)?;

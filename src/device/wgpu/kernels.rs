@@ -1,14 +1,18 @@
 //! Kernels: WGSL text to pipelines.
 //!
-//! Natively a pipeline is made on the spot. On the web it is compiled in the background first (see `web`), and
-//! [`WgpuDevice::compiled`] tells when all are there. Kernels of equal text and access are one, whatever their names;
-//! kernels of equal access share a bind group layout, and so their bind groups.
+//! A kernel that was asked for has a number, and is compiled when a recording that names it is about to be played: natively on the
+//! spot, on the web in the background (see `web`), all kernels of a recording at the same time. Kernels of equal text and access are one,
+//! whatever their names; kernels of equal access share a bind group layout, and so their bind groups.
 
 use super::super::{Access, Command, DeviceError, Dispatch, Grade, KernelId, KernelSource, KernelText, Reals, Recording, Signal, binding};
+#[cfg(target_arch = "wasm32")]
+use super::Health;
 use super::pool::Block;
-use super::{Health, Scopes, WgpuDevice};
+use super::{Scopes, WgpuDevice};
 use crate::kernel::wgsl::{double, double::Products, embedded::shader};
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
+#[cfg(target_arch = "wasm32")]
+use std::sync::Arc;
 
 const PRELUDE: &str = shader!("../../../shaders/prelude.wgsl");
 
@@ -38,11 +42,12 @@ pub(super) struct Kernel {
 enum State {
     /// Several kernels, one after the other: a recording is played with them in its place.
     Parts(Vec<KernelId>),
-    Ready(wgpu::ComputePipeline),
+    /// No recording has needed it so far.
+    Asked(KernelText),
     #[cfg(target_arch = "wasm32")]
     Compiling(KernelText, Arc<str>, super::web::Compiling),
-    #[cfg(target_arch = "wasm32")]
-    Refused(String),
+    Ready(wgpu::ComputePipeline),
+    Refused(DeviceError),
 }
 
 struct Layout {
@@ -120,29 +125,41 @@ impl Kernels {
         })
     }
 
+    /// Begins to compile a kernel that was only asked for; whether it was.
+    fn begin(&mut self, device: &wgpu::Device, id: KernelId) -> Result<bool, DeviceError> {
+        let kernel = self.get(id)?;
+        let State::Asked(source) = &kernel.state else { return Ok(false) };
+        let (name, layout, source) = (kernel.name.clone(), kernel.layout, source.clone());
+        let state = match self.text(&name, &source) {
+            Ok(text) => self.begun(device, &name, layout, &source, text),
+            Err(error) => State::Refused(error),
+        };
+        self.list[id.0 as usize].state = self.told_again(source, state);
+        Ok(true)
+    }
+
     #[cfg(not(target_arch = "wasm32"))]
-    fn make(&mut self, device: &wgpu::Device, _health: &Arc<Health>, name: &str, source: &KernelText) -> Result<Kernel, DeviceError> {
+    fn begun(&self, device: &wgpu::Device, name: &str, layout: usize, source: &KernelText, text: String) -> State {
         let scopes = Scopes::open(device);
-        let layout = self.layout(device, source.access);
-        let pipeline = self.pipeline(device, name, &self.text(name, source)?, layout);
+        let pipeline = self.pipeline(device, name, &text, layout);
         match scopes.caught() {
-            Some((_, message)) => Err(self.refused(name, source.doubles, &message)),
-            None => {
-                let (name, access, doubles) = (name.to_string(), source.access, source.doubles);
-                Ok(Kernel { name, doubles, access, layout, state: State::Ready(pipeline) })
-            }
+            Some((_, message)) => State::Refused(self.refused(name, source.doubles, &message)),
+            None => State::Ready(pipeline),
         }
     }
 
     #[cfg(target_arch = "wasm32")]
-    fn make(&mut self, device: &wgpu::Device, health: &Arc<Health>, name: &str, source: &KernelText) -> Result<Kernel, DeviceError> {
-        let scopes = Scopes::open(device);
-        let layout = self.layout(device, source.access);
-        scopes.close(health, |_, message| DeviceError::Invalid(message));
-        let text = self.text(name, source)?;
+    fn begun(&self, device: &wgpu::Device, name: &str, _layout: usize, source: &KernelText, text: String) -> State {
         let compiling = super::web::Compiling::start(device, name, &text, &source.access);
-        let state = State::Compiling(source.clone(), text.into(), compiling);
-        Ok(Kernel { name: name.to_string(), doubles: source.doubles, access: source.access, layout, state })
+        State::Compiling(source.clone(), text.into(), compiling)
+    }
+
+    /// Forgets a refused text: whoever comes with it again shall hear the message again.
+    fn told_again(&mut self, source: KernelText, state: State) -> State {
+        if let State::Refused(_) = state {
+            self.known.remove(&vec![source]);
+        }
+        state
     }
 
     /// Takes over what the browser has compiled. Returns what to wait for if kernel `id` is still on its way.
@@ -150,42 +167,29 @@ impl Kernels {
     fn land(&mut self, device: &wgpu::Device, health: &Arc<Health>, id: KernelId) -> Result<Option<Signal>, DeviceError> {
         let kernel = self.get(id)?;
         let State::Compiling(source, text, compiling) = &kernel.state else { return Ok(None) };
-        let source = source.clone();
-        let result = match compiling.outcome() {
+        let state = match compiling.outcome() {
             None => return Ok(Some(compiling.signal.clone())),
-            Some(Err(message)) => Err(message),
+            Some(Err(message)) => State::Refused(self.refused(&kernel.name, kernel.doubles, &message)),
             // Held until wgpu has asked the browser for the same.
             Some(Ok(_cached)) => {
                 let scopes = Scopes::open(device);
                 let pipeline = self.pipeline(device, &kernel.name, text, kernel.layout);
                 scopes.close(health, |_, message| DeviceError::Invalid(message));
-                Ok(pipeline)
+                State::Ready(pipeline)
             }
         };
-        let refused = result.as_ref().err().map(|message| self.refused(&kernel.name, kernel.doubles, message));
-        self.list[id.0 as usize].state = match result {
-            Ok(pipeline) => State::Ready(pipeline),
-            Err(message) => State::Refused(message),
-        };
-        match refused {
-            None => Ok(None),
-            Some(error) => {
-                // Whoever comes with the same text again shall hear the message again.
-                self.known.remove(&vec![source]);
-                Err(error)
-            }
-        }
+        let source = source.clone();
+        self.list[id.0 as usize].state = self.told_again(source, state);
+        Ok(None)
     }
 
     /// The pipeline of a kernel that is ready.
     pub fn ready<'a>(&self, kernel: &'a Kernel) -> Result<&'a wgpu::ComputePipeline, DeviceError> {
         match &kernel.state {
             State::Ready(pipeline) => Ok(pipeline),
+            State::Refused(error) => Err(error.clone()),
             State::Parts(_) => Err(DeviceError::Invalid(format!("kernel `{}` is played in parts", kernel.name))),
-            #[cfg(target_arch = "wasm32")]
-            State::Compiling(..) => Err(DeviceError::Invalid(format!("kernel `{}` is still being compiled", kernel.name))),
-            #[cfg(target_arch = "wasm32")]
-            State::Refused(message) => Err(self.refused(&kernel.name, kernel.doubles, message)),
+            _ => Err(DeviceError::Invalid(format!("kernel `{}` is not compiled yet", kernel.name))),
         }
     }
 }
@@ -210,7 +214,7 @@ pub(super) fn binding_types(access: &AccessList) -> impl Iterator<Item = (u32, w
 }
 
 impl WgpuDevice {
-    /// Makes kernels available; equal ones are one. On the web they are compiled in the background, all in parallel.
+    /// Numbers of kernels; equal ones are one. They are compiled when a recording needs them.
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
         self.health.check()?;
         sources.iter().map(|source| self.kernel(source)).collect()
@@ -230,9 +234,8 @@ impl WgpuDevice {
         }
         let kernel = match &source.texts[..] {
             [text] => {
-                let kernel = self.kernels.make(&self.device, &self.health, &source.name, text)?;
-                self.counters.kernels_created += 1;
-                kernel
+                let layout = self.kernels.layout(&self.device, text.access);
+                Kernel { name: source.name.clone(), doubles: text.doubles, access: text.access, layout, state: State::Asked(text.clone()) }
             }
             texts => {
                 let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
@@ -272,29 +275,31 @@ impl WgpuDevice {
         }
     }
 
-    /// `None` when every kernel is ready, else what to wait for before asking again. A kernel that the compiler
-    /// refused is told once.
-    pub fn compiled(&mut self) -> Result<Option<Signal>, DeviceError> {
-        self.health.check()?;
-        let all = 0..self.kernels.list.len() as u32;
-        self.compiling(all.map(KernelId))
-    }
-
-    /// What to wait for before all of these kernels can be used.
-    #[cfg(target_arch = "wasm32")]
-    pub(super) fn compiling(&mut self, kernels: impl Iterator<Item = KernelId>) -> Result<Option<Signal>, DeviceError> {
-        let mut waiting = None;
-        for id in kernels {
+    /// Begins to compile those of the kernels that are not there; what to wait for before all of them are, if anything. A kernel that
+    /// the compiler refused is an error.
+    pub(super) fn compiling(&mut self, kernels: &[KernelId]) -> Result<Option<Signal>, DeviceError> {
+        for &id in kernels {
+            self.counters.kernels_created += u64::from(self.kernels.begin(&self.device, id)?);
+        }
+        #[cfg(target_arch = "wasm32")]
+        for &id in kernels {
             if let Some(signal) = self.kernels.land(&self.device, &self.health, id)? {
-                waiting.get_or_insert(signal);
+                return Ok(Some(signal));
             }
         }
-        Ok(waiting)
+        kernels.iter().try_for_each(|id| self.kernels.ready(self.kernels.get(*id)?).map(drop))?;
+        Ok(None)
     }
 
-    /// Natively kernels are ready as soon as they have an id.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn compiling(&mut self, _kernels: impl Iterator<Item = KernelId>) -> Result<Option<Signal>, DeviceError> {
-        Ok(None)
+    /// The same of what a recording names.
+    pub fn compile(&mut self, recording: &Recording) -> Result<Option<Signal>, DeviceError> {
+        self.health.check()?;
+        let named = recording.kernels();
+        let parts = |id: KernelId| match self.kernels.get(id).map(|kernel| &kernel.state) {
+            Ok(State::Parts(parts)) => parts.clone(),
+            _ => vec![id],
+        };
+        let kernels: Vec<KernelId> = named.into_iter().flat_map(parts).collect();
+        self.compiling(&kernels)
     }
 }

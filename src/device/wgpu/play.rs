@@ -31,6 +31,11 @@ impl Play {
         Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, ended: None }
     }
 
+    /// What is played, while nothing of it has been.
+    pub fn unbegun(&self) -> Option<&Recording> {
+        self.params.is_none().then_some(&self.recording)
+    }
+
     /// What has to happen before anything can be submitted.
     fn waiting(&self) -> Option<Signal> {
         match (&self.reading, &self.repeat) {
@@ -138,7 +143,7 @@ impl WgpuDevice {
         let params = match &play.params {
             Some(params) => params.clone(),
             None => {
-                if let Some(signal) = self.compiling(kernels_of(&recording.commands))? {
+                if let Some(signal) = self.compile(recording)? {
                     return Ok(Playing::Waiting(signal));
                 }
                 let params = self.lease_params(recording)?;
@@ -281,8 +286,8 @@ impl WgpuDevice {
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
         self.reap();
         self.health.check()?;
-        if self.compiling(kernels_of(&recording.commands))?.is_some() {
-            return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compiled`".into()));
+        if self.compile(recording)?.is_some() {
+            return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compile`".into()));
         }
         let scopes = Scopes::open(&self.device);
         let enqueued = self.enqueue_all(recording);
@@ -360,14 +365,6 @@ impl WgpuDevice {
             }
         }
     }
-}
-
-fn kernels_of(commands: &[Command]) -> impl Iterator<Item = super::super::KernelId> {
-    let bodies = commands.iter().flat_map(|command| match command {
-        Command::Repeat { body, .. } => body.as_slice(),
-        other => std::slice::from_ref(other),
-    });
-    bodies.filter_map(|command| if let Command::Dispatch(dispatch) = command { Some(dispatch.kernel) } else { None })
 }
 
 /// The uniform blocks that a body has.
