@@ -13,61 +13,88 @@ mod support;
 use fuzz::run::{Campaign, Stop};
 use leastwise::device::Precision;
 
-/// In the test suite; `npm run fuzz` goes on from other seeds.
-const PROGRAMS: u64 = 10_000;
-const RESIDUALS: u64 = 1_000;
-const PROGRAMS_IN_F32: u64 = 2_000;
-const PROGRAMS_ON_WEBGPU: u64 = 300;
-const PROGRAMS_IN_DOUBLES: u64 = 40;
+/// In `npm run test:full`; `npm test` has a fifth, and `npm run fuzz` goes on from other seeds.
+fn share(programs: u64) -> u64 {
+    if support::is_full() { programs } else { programs / 5 }
+}
+
+fn programs() -> u64 {
+    share(10_000)
+}
+
+fn residuals() -> u64 {
+    share(1_000)
+}
+
+fn programs_in_f32() -> u64 {
+    share(2_000)
+}
+
+fn programs_on_webgpu() -> u64 {
+    share(300)
+}
+
+fn programs_in_doubles() -> u64 {
+    share(40)
+}
+
 #[cfg(feature = "cuda")]
-const PROGRAMS_ON_HOST: u64 = 60;
-const PROGRAMS_AS_MODULES: u64 = 1_500;
-const HOSTILE_TAPES: u64 = 25_000;
+fn programs_on_host() -> u64 {
+    share(60)
+}
+
+fn programs_as_modules() -> u64 {
+    share(1_500)
+}
+
+fn hostile_tapes() -> u64 {
+    share(25_000)
+}
 
 #[test]
 fn programs_agree_with_an_independent_evaluator() {
-    let counts = Campaign::new(0, Stop::After(PROGRAMS)).values();
-    assert!(counts.values > 10 * PROGRAMS && counts.slopes > 50 * PROGRAMS, "too little was compared: {counts:?}");
-    assert!(counts.differences > 10 * PROGRAMS && counts.curvatures > 2 * PROGRAMS, "too little was compared: {counts:?}");
-    assert!(counts.flags > PROGRAMS / 20, "too little was not defined: {counts:?}");
+    let counts = Campaign::new(0, Stop::After(programs())).values();
+    assert!(counts.values > 10 * programs() && counts.slopes > 50 * programs(), "too little was compared: {counts:?}");
+    assert!(counts.differences > 10 * programs() && counts.curvatures > 2 * programs(), "too little was compared: {counts:?}");
+    assert!(counts.flags > programs() / 20, "too little was not defined: {counts:?}");
     assert!(counts.left_out < counts.values / 10, "too much was left out: {counts:?}");
 }
 
 #[test]
 fn the_programs_of_a_residual_are_its_algebra() {
-    let compared = Campaign::new(4 << 32, Stop::After(RESIDUALS)).residuals();
-    assert!(compared > 50 * RESIDUALS, "too little was compared: {compared}");
+    let compared = Campaign::new(4 << 32, Stop::After(residuals())).residuals();
+    assert!(compared > 50 * residuals(), "too little was compared: {compared}");
 }
 
 #[test]
 fn the_cpu_is_within_error_bounds() {
     for precision in [Precision::F64, Precision::F32] {
-        let share = Campaign::new(1 << 32, Stop::After(PROGRAMS_IN_F32)).cpu(precision);
+        let share = Campaign::new(1 << 32, Stop::After(programs_in_f32())).cpu(precision);
         assert!(share.known > 3 * share.unknown, "{precision:?}: too little is known: {share:?}");
-        assert!(share.flagged > PROGRAMS_IN_F32 / 60, "{precision:?}: too little was not defined: {share:?}");
+        assert!(share.flagged > programs_in_f32() / 60, "{precision:?}: too little was not defined: {share:?}");
     }
 }
 
 #[test]
 fn modules_give_the_interpreters_bits() {
     for precision in [Precision::F64, Precision::F32] {
-        let compared = Campaign::new(5 << 32, Stop::After(PROGRAMS_AS_MODULES)).modules(precision);
-        assert!(compared > 500 * PROGRAMS_AS_MODULES, "{precision:?}: too little was compared: {compared}");
+        let compared = Campaign::new(5 << 32, Stop::After(programs_as_modules())).modules(precision);
+        assert!(compared > 500 * programs_as_modules(), "{precision:?}: too little was compared: {compared}");
     }
 }
 
 #[test]
 fn webgpu_is_within_error_bounds() {
-    let share = Campaign::new(2 << 32, Stop::After(PROGRAMS_ON_WEBGPU)).webgpu();
+    let share = Campaign::new(2 << 32, Stop::After(programs_on_webgpu())).webgpu();
     assert!(share.known > 2 * share.unknown, "too little is known: {share:?}");
     assert!(share.flagged > 0, "nothing was not defined: {share:?}");
 }
 
 #[test]
 fn double_floats_are_within_a_ten_thousand_millionth_of_the_running_bound() {
-    let share = Campaign::new(6 << 32, Stop::After(PROGRAMS_IN_DOUBLES)).doubles();
+    let share = Campaign::new(6 << 32, Stop::After(programs_in_doubles())).doubles();
     println!("{share:?}");
-    assert!(share.known > 10 * share.unknown && share.known > 20 * PROGRAMS_IN_DOUBLES, "too little is known: {share:?}");
+    assert!(share.known > 10 * share.unknown && share.known > 20 * programs_in_doubles(), "too little is known: {share:?}");
 }
 
 /// On a GPU `tests/cuda` has the corpus; this is the same text, with the host's functions in f64 and ours in f32.
@@ -75,17 +102,17 @@ fn double_floats_are_within_a_ten_thousand_millionth_of_the_running_bound() {
 #[test]
 fn cudas_text_is_within_error_bounds() {
     for precision in [Precision::F64, Precision::F32] {
-        let share = Campaign::new(1 << 32, Stop::After(PROGRAMS_ON_HOST)).cuda_on_host(precision);
+        let share = Campaign::new(1 << 32, Stop::After(programs_on_host())).cuda_on_host(precision);
         println!("{precision:?}: {share:?}");
-        assert!(share.known > 2 * share.unknown && share.known > 10 * PROGRAMS_ON_HOST, "{precision:?}: too little is known: {share:?}");
+        assert!(share.known > 2 * share.unknown && share.known > 10 * programs_on_host(), "{precision:?}: too little is known: {share:?}");
         assert!(share.flagged > 0, "{precision:?}: nothing was not defined: {share:?}");
     }
 }
 
 #[test]
 fn hostile_tapes_neither_panic_nor_hang() {
-    let tally = Campaign::new(3 << 32, Stop::After(HOSTILE_TAPES)).hostile();
-    assert!(tally.read > HOSTILE_TAPES / 8 && tally.read < HOSTILE_TAPES / 8 * 7, "a mixture was meant: {tally:?}");
+    let tally = Campaign::new(3 << 32, Stop::After(hostile_tapes())).hostile();
+    assert!(tally.read > hostile_tapes() / 8 && tally.read < hostile_tapes() / 8 * 7, "a mixture was meant: {tally:?}");
 }
 
 /// A part of the campaign: its name, its share of the time, and what it does and found.

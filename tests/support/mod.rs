@@ -15,6 +15,11 @@ use leastwise::solve::{Iteration, Options, Report};
 #[allow(unused_imports)]
 pub use shared::*;
 
+/// True in `npm run test:full`, which repeats claims at every size and with all random programs; `npm test` has a share of them.
+pub fn is_full() -> bool {
+    std::env::var_os("LEASTWISE_FULL").is_some()
+}
+
 /// Writes a tape as the façade does.
 #[derive(Default)]
 pub struct Tape {
