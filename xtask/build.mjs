@@ -1,8 +1,8 @@
 // `npm run build`: Rust → wasm (one module, and one with threads) → glue → façade → the packed npm tarball.
 // `-- --without-threads` leaves the module with threads out, which takes as long again and only `leastwise/threads` loads.
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
 import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
@@ -26,6 +26,19 @@ const tsc = (...args) => [process.execPath, [join(root, "node_modules/typescript
 const shared = ["--shared-memory", "--import-memory", "--max-memory=4294967296",
   ...["__wasm_init_tls", "__tls_size", "__tls_align", "__tls_base", "__heap_base"].map((name) => `--export=${name}`)];
 
+const warningsOf = (name) => join(root, `target/wasm-warnings/${name}.txt`);
+
+// cargo says them only when it compiles.
+function keepWarnings(name, said) {
+  mkdirSync(dirname(warningsOf(name)), { recursive: true });
+  // Of our own crate: the compiler warns of unstable features that the module with threads needs as well.
+  if (/`leastwise` \(lib\) generated/.test(said)) writeFileSync(warningsOf(name), said.slice(said.indexOf("warning:")));
+  else if (said.includes("Compiling leastwise ")) rmSync(warningsOf(name), { force: true });
+}
+
+/** What the compiler had against the modules that are built. */
+export const wasmWarnings = () => ["leastwise", "threaded"].map(warningsOf).filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8")).join("\n");
+
 /** Builds the module that is shipped under this name; with `threads`, the standard library as well. */
 async function buildWasm(name, { threads = false } = {}) {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
@@ -38,11 +51,12 @@ async function buildWasm(name, { threads = false } = {}) {
   const flags = ["-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`,
     `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
-  await run("cargo build (wasm32)", "cargo",
+  const said = await run("cargo build (wasm32)", "cargo",
     // Not the crate's rlib as well, which nothing here links.
     ["rustc", "--release", "--lib", "--crate-type", "cdylib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],
     { env: { ...env, CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
 
+  keepWarnings(name, said);
   const bindgen = wasmBindgen();
   if (!bindgen) throw new StepError("wasm-bindgen of the version in Cargo.lock is not installed.\n    npm run setup");
   const folder = join(root, glue, name);

@@ -11,11 +11,11 @@ const PICTURES = { solve: "bunny.png", palette: "palette.png", vertices: "vertic
 export const DEMOS = Object.keys(PICTURES);
 
 /** Installs the tarball into `target/demo` and runs there. */
-export async function demo(tarball, name = "solve", args = []) {
+export async function demo(tarball, name = "solve", args = [], say = undefined) {
   if (!DEMOS.includes(name)) throw new StepError(`There is no demo "${name}", only ${DEMOS.join(", ")}.`);
   const sources = await scratchProject("demo", { tarball, packages: ["webgpu", "bunny", "pngjs"], sources: "xtask/demo" });
   await passThrough(`demo ${name}`, process.execPath, [join(sources, `${name}.mjs`), join(root, "target/demo", PICTURES[name]), ...args],
-    { cwd: dirname(sources), env: gpuEnvironment() });
+    { cwd: dirname(sources), env: gpuEnvironment(), ...(say && { say }) });
 }
 
 await entry(import.meta, async () => {

@@ -1,107 +1,118 @@
-// `npm test`: sets the machine up, then runs every check, stopping at the first that fails.
+// `npm test`: sets the machine up, then runs every check, two stages at a time, until one fails. `npm run test:full` repeats what `npm test`
+// has a share of: every size of every kernel, all random programs, and the package's whole suite on the addon.
 import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
-import { build } from "./build.mjs";
+import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
 import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
+import { inLanes } from "./lib/lanes.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
-import { hasClippyForWasm, wasmEnvironment } from "./lib/rust.mjs";
+import { hasClippyForWasm } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
-import { timesFile, timesOf, timesOfCargo } from "./lib/times.mjs";
-import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
+import { contractFiles, suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
+import { timesOfCargo } from "./lib/times.mjs";
 import { setup } from "./setup.mjs";
 
-const wasm = ["--target", "wasm32-unknown-unknown", "--lib"];
-const cargo = (name, args, env) => passThrough(name, "cargo", args, { env });
+const full = process.argv.includes("--full");
+const testEnvironment = () => ({ ...gpuEnvironment(), ...(full && { LEASTWISE_FULL: "1" }) });
 
-// rustc's own warnings where only Debian's compiler, which comes without clippy, knows the target.
-const lintWasm = () => (hasClippyForWasm()
-  ? cargo("clippy (wasm32)", ["clippy", ...wasm, "--", "-D", "warnings"])
-  : cargo("check (wasm32)", ["check", ...wasm, "--target-dir", "target/check"], { ...wasmEnvironment(), RUSTFLAGS: "-D warnings" }));
-
-/** Seconds by test file: ["package in Node: node/scenes.test.mjs", 12.3]. */
+/** Seconds by test file: ["package in Node: scenes.test.mjs", 12.3]. */
 const times = [];
 
-const testsIn = (path) => (existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")).sort() : []);
+const cargo = (say, args, env) => passThrough(`cargo ${args[0]}`, "cargo", args, { env, say });
 
-/** node's test runner over the files of one folder, or those given, and of their tests those whose names match; no file is a failure, not a success. */
-async function nodeTests(project, folder, env, { files = testsIn(join(project, folder)), only } = {}) {
-  const path = join(project, folder);
-  if (!files.length) throw new StepError(`No *.test.mjs in pkg_tests/${folder}: nothing would be tested.`);
-  // One file at a time: two solves at once would only take each other's cores, and time limits would mean nothing.
-  const kept = timesFile(basename(dirname(project)) + folder);
-  await passThrough(`node --test pkg_tests/${folder}`, process.execPath,
-    ["--expose-gc", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout", `--test-reporter=${join(root, "xtask/lib/times.mjs")}`, "--test-reporter-destination=stderr",
-      "--test-concurrency=1", ...(only ? [`--test-name-pattern=${only}`] : []), ...files.map((name) => join(path, name))], { cwd: dirname(project), env: { ...env, LEASTWISE_TIMES: kept } });
-  times.push(...timesOf(kept).map(([name, taken]) => [`${basename(dirname(project))}: ${name}`, taken]));
+async function rustTests(say) {
+  await cargo(say, ["test", "--workspace", "--features", "cuda", "--no-run"]);
+  times.push(...timesOfCargo(await cargo(say, ["test", "--workspace", "--features", "cuda"], testEnvironment())));
+}
+
+/** rustc's own warnings of the build where only Debian's compiler, which comes without clippy, knows the target. */
+async function lintWasm(say) {
+  if (hasClippyForWasm()) await cargo(say, ["clippy", "--target", "wasm32-unknown-unknown", "--lib", "--", "-D", "warnings"]);
+  const warnings = wasmWarnings();
+  if (warnings) throw new StepError(`The build for wasm32 has warnings:\n${warnings}`);
 }
 
 /** Every TypeScript project that the build itself does not compile. */
-async function typeCheck() {
-  const projects = ["ts", "ts/cli", "www", "benches"].map((name) => join(root, name, "tsconfig.json")).filter(existsSync);
-  for (const project of projects) {
-    await passThrough(`tsc -p ${project}`, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--noEmit", "--strict", "-p", project]);
+async function typeCheck(say) {
+  for (const project of ["ts", "ts/cli", "www", "benches"].map((name) => join(root, name, "tsconfig.json")).filter(existsSync)) {
+    await passThrough(`tsc -p ${project}`, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--noEmit", "--strict", "-p", project], { say });
   }
 }
 
-/**
- * The addon in a project of its own, beside the same tarball: its own tests, and the package's on its engine. On machines without a
- * GPU that is the one on the CPU. What is about WebGPU, the browser's module or the package is not repeated.
- */
-async function addonTests() {
-  if (!canBuildAddon()) return console.log("not on this system: the addon is for Linux on x64");
-  const addon = await buildAddon();
-  const project = await scratchProject("pkg_tests_addon", { tarball, addon, packages: suitePackages, sources: "pkg_tests" });
-  const env = { ...gpuEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" };
-  await nodeTests(project, "addon", env);
-  await nodeTests(project, "node", env, { files: suiteFiles(project), only: suitePattern });
+/** node's test runner over one file; `only` is a pattern of the names of its tests. */
+async function nodeTest(say, path, env, only) {
+  const started = performance.now();
+  await passThrough(`node --test ${path}`, process.execPath, ["--expose-gc", "--test", "--test-reporter=spec", ...(only ? [`--test-name-pattern=${only}`] : []), path],
+    { cwd: dirname(dirname(dirname(path))), env, say });
+  times.push([path.slice(join(root, "target/").length), (performance.now() - started) / 1000]);
 }
 
-let tarball;
-let project;
-const stages = [
-  ["set-up", () => setup()],
-  ["rustfmt", () => cargo("rustfmt", ["fmt", "--all", "--check"])],
-  ["clippy", async () => {
-    await cargo("clippy", ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"]);
-    // No target of a plain `cargo test`, since it needs a GPU.
-    await cargo("clippy (tests on CUDA)", ["clippy", "--features", "cuda", "--test", "cuda", "--", "-D", "warnings"]);
-  }],
-  ["clippy for wasm32", lintWasm],
-  ["Rust tests", async () => {
-    await cargo("cargo test", ["test", "--workspace", "--features", "cuda", "--no-run"]);
-    times.push(...timesOfCargo(await cargo("cargo test", ["test", "--workspace", "--features", "cuda"], gpuEnvironment())));
-  }],
-  ["build", async () => { tarball = await build(); }],
-  ["TypeScript, strict", typeCheck],
-  ["documents", checkDocuments],
-  ["install the tarball", async () => {
-    const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "mnist", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
-    project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" });
-  }],
-  ["type tests", () => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project) })],
-  ["package in Node", () => nodeTests(project, "node", { ...gpuEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") })],
-  ["addon for CUDA in Node", addonTests],
-  ["package in the browser", () => nodeTests(project, "browser", browserEnvironment())],
-  ["demos", async () => { for (const name of DEMOS) await demo(tarball, name); }],
-];
+/** A stage for each test file. No file is a failure, not a success. */
+function nodeStages(prefix, folder, files, { after, alone = [], env, only }) {
+  if (!files.length) throw new StepError(`No test files for ${prefix}: nothing would be tested.`);
+  return files.map((name) => ({
+    name: `${prefix}: ${name}`, after, alone: alone.includes(name), work: (say) => nodeTest(say, join(root, folder, name), env(), only),
+  }));
+}
+
+const testsIn = (folder) => readdirSync(join(root, "pkg_tests", folder)).filter((name) => name.endsWith(".test.mjs")).sort();
+
+// What looks at clocks, or needs all cores, runs alone.
+const ALONE = ["evaluators.test.mjs", "live.test.mjs", "threads.test.mjs"];
+// The slowest first, so that none of them is what the end waits for.
+const FIRST = ["clusters.test.mjs", "doubles.test.mjs", "indices.test.mjs", "scenes.test.mjs", "shaders.test.mjs", "tensors.test.mjs", "training.test.mjs"];
+const slowestFirst = (files) => [...files.filter((name) => FIRST.includes(name)), ...files.filter((name) => !FIRST.includes(name))];
+
+function stages() {
+  let tarball, project, addon;
+  const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "mnist", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
+  const ofAddon = full ? suiteFiles(join(root, "pkg_tests")) : contractFiles;
+  return [
+    { name: "build", work: async () => { tarball = await build(); } },
+    { name: "rustfmt", work: (say) => cargo(say, ["fmt", "--all", "--check"]) },
+    { name: "documents", work: async (say) => say(checkDocuments()) },
+    { name: "clippy", work: async (say) => {
+      await cargo(say, ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"]);
+      // No target of a plain `cargo test`, since it needs a GPU.
+      await cargo(say, ["clippy", "--workspace", "--features", "cuda", "--test", "cuda", "--", "-D", "warnings"]);
+    } },
+    { name: "Rust tests", after: ["clippy"], work: rustTests },
+    { name: "lints of the build for wasm32", after: ["build", "clippy"], work: lintWasm },
+    { name: "TypeScript, strict", after: ["build"], work: typeCheck },
+    { name: "install the tarball", after: ["build"], work: async () => { project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" }); } },
+    { name: "type tests", after: ["install the tarball"], work: (say) => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project), say }) },
+    ...nodeStages("package in the browser", "target/pkg_tests/pkg_tests/browser", testsIn("browser"), { after: ["install the tarball"], env: browserEnvironment }),
+    // Its shaders are those that the Rust tests write down.
+    ...nodeStages("package in Node", "target/pkg_tests/pkg_tests/node", slowestFirst(testsIn("node")),
+      { after: ["install the tarball"], alone: ALONE, env: () => ({ ...testEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") }) })
+      .map((stage) => (stage.name.endsWith("shaders.test.mjs") ? { ...stage, after: [...stage.after, "Rust tests"] } : stage)),
+    ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], say) })),
+    ...(canBuildAddon() ? [
+      { name: "build the addon", after: ["build", "Rust tests"], work: async () => {
+        addon = await buildAddon();
+        await scratchProject("pkg_tests_addon", { tarball, addon, packages: suitePackages, sources: "pkg_tests" });
+      } },
+      // On machines without a GPU its engine is the one on the CPU. What is about WebGPU, the browser's module or the package is not repeated.
+      ...[["addon", testsIn("addon")], ["node", ofAddon]].flatMap(([folder, files]) => nodeStages("addon", `target/pkg_tests_addon/pkg_tests/${folder}`, files,
+        { after: ["build the addon"], alone: ALONE, env: () => ({ ...testEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" }), only: folder === "node" ? suitePattern : undefined })),
+    ] : []),
+  ];
+}
 
 await entry(import.meta, async () => {
   const started = performance.now();
-  for (const [index, [name, work]] of stages.entries()) {
-    console.log(`\n━━ ${index + 1}/${stages.length} ${name}`);
-    const stageStarted = performance.now();
-    try {
-      await work();
-    } catch (error) {
-      console.error(`\n✗ ${name} failed [${seconds(stageStarted)}]`);
-      throw error;
-    }
-    console.log(`━━ ${name}: passed [${seconds(stageStarted)}]`);
-  }
-  console.log("\nThe slowest test files:");
-  for (const [name, taken] of times.sort(([, a], [, b]) => b - a).slice(0, 20)) console.log(`${taken.toFixed(1).padStart(7)} s  ${name}`);
-  console.log(`\nAll ${stages.length} stages passed in ${seconds(started)}.`);
+  await setup();
+  const all = stages();
+  const taken = await inLanes(all);
+  const list = (title, rows, count) => {
+    console.log(`\n${title}`);
+    for (const [name, time] of rows.sort(([, a], [, b]) => b - a).slice(0, count)) console.log(`${time.toFixed(1).padStart(7)} s  ${name}`);
+  };
+  list("The slowest stages:", taken, 12);
+  list("The slowest test files and programs:", times, 20);
+  if (!canBuildAddon()) console.log("\nThe addon was not tested: it is for Linux on x64.");
+  console.log(`\nAll ${all.length} stages${full ? ", in full," : ""} passed in ${seconds(started)}.`);
 });

@@ -1,6 +1,7 @@
 // What the tests in Node share: engines, checks, processes. The problems are in a file that the browser's page has, too.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { init, LeastwiseError } from "leastwise";
 
@@ -18,12 +19,48 @@ export const BACKENDS = ADDON ? ["cuda"] : ["cpu", "webgpu"];
 /** What a test's engine is made with in this run. */
 export const wanted = (options) => (ADDON && options.backend === "cpu" ? { ...options, backend: "cuda" } : options);
 
-/** An engine for one test, disposed at its end. */
-export async function open(t, options) {
-  const lw = await init(wanted(options));
-  t.after(() => lw.dispose());
-  assert.equal(lw.backend, wanted(options).backend, lw.reason);
+/** Engines on GPUs that a test of this file is done with. Compiling kernels is what takes longest there. */
+const idle = new Map();
+after(() => { for (const engines of idle.values()) for (const lw of engines) lw.dispose(); });
+
+/**
+ * An engine for one test. Those on GPUs are handed on to the file's next test that wants the same, unless the test is about a `fresh` one: of
+ * kernels compiled so far, limits or losses. Nothing may be left on it then.
+ */
+export async function open(t, options, { fresh = false } = {}) {
+  const full = wanted(options), key = JSON.stringify(full);
+  if (fresh || !["webgpu", "cuda"].includes(full.backend) || Object.values(full).some((value) => typeof value === "object")) {
+    const lw = await init(full);
+    t.after(() => lw.dispose());
+    assert.equal(lw.backend, full.backend, lw.reason);
+    return lw;
+  }
+  const lw = idle.get(key)?.pop() ?? await init(full);
+  assert.equal(lw.backend, full.backend, lw.reason);
+  const made = new Set();
+  for (const name of ["problem", "compress", "openIndex"]) {
+    lw[name] = (...args) => noted(made, Object.getPrototypeOf(lw)[name].apply(lw, args));
+  }
+  t.after(() => {
+    let left;
+    try {
+      for (const each of made) each.dispose();
+      lw.trim();
+      left = lw.memory();
+    } catch {
+      // Disposed, lost or busy, as some tests leave it.
+    }
+    if (!left || left.tensors > 0) return lw.dispose();
+    assert.equal(left.live, 0, "buffers are left");
+    idle.set(key, [...(idle.get(key) ?? []), lw]);
+  });
   return lw;
+}
+
+function noted(made, object) {
+  if (typeof object.then === "function") return object.then((later) => noted(made, later));
+  made.add(object);
+  return object;
 }
 
 /** Asserts the whole error: class, code, message (or what it matches), and place. */

@@ -40,5 +40,5 @@ export function checkDocuments() {
   const index = readFileSync(join(root, RESULTS, "README.md"), "utf8");
   const unlisted = readdirSync(join(root, RESULTS)).filter((name) => name !== "README.md" && !index.includes(`\`${name}\``));
   if (unlisted.length) throw new StepError(`${RESULTS}/README.md does not list ${unlisted.join(", ")}.`);
-  console.log(`${documents.length} documents`);
+  return `${documents.length} documents\n`;
 }

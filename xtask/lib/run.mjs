@@ -76,16 +76,15 @@ export async function run(label, command, args, { cwd = root, env = {}, timeoutM
   return lines.join("\n");
 }
 
-/** Runs a command whose own output is what the reader wants to see; resolves to it. */
-export async function passThrough(label, command, args, { cwd = root, env = {} } = {}) {
+/** Runs a command whose own output is what the reader wants to see; resolves to it. `say` gets it as it comes. */
+export async function passThrough(label, command, args, { cwd = root, env = {}, say = (text) => process.stdout.write(text) } = {}) {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const parts = [];
-  for (const stream of ["stdout", "stderr"]) {
-    child[stream].setEncoding("utf8").on("data", (text) => { parts.push(text); process[stream].write(text); });
-  }
+  const heard = (text) => { parts.push(text); say(text); };
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", heard);
   const code = await new Promise((resolve) => {
-    child.on("error", (error) => { console.error(error.message); resolve(127); });
-    child.on("close", (status, signal) => { if (signal) console.error(`ended by ${signal}`); resolve(status ?? 1); });
+    child.on("error", (error) => { heard(`${error.message}\n`); resolve(127); });
+    child.on("close", (status, signal) => { if (signal) heard(`ended by ${signal}\n`); resolve(status ?? 1); });
   });
   if (code !== 0) throw new StepError(`${label}: \`${[command, ...args].join(" ")}\` failed (exit code ${code})`);
   return parts.join("");
