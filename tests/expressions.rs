@@ -243,7 +243,7 @@ fn random_words_never_panic() {
 #[test]
 fn the_facade_has_the_same_opcodes() {
     let mut text = String::from(
-        "/**\n * What an instruction of a tape does. Generated from the table in `src/expr/tape.rs`, and held to it by a test\n * (`LEASTWISE_BLESS=1 cargo test` writes it anew).\n */\nexport const Opcode = {\n",
+        "/**\n * What an instruction of a tape does. Generated from the table in `src/expr/opcode.rs`, and held to it by a test\n * (`LEASTWISE_BLESS=1 cargo test` writes it anew).\n */\nexport const Opcode = {\n",
     );
     for (opcode, name, meaning) in Opcode::TABLE {
         writeln!(text, "  /** {meaning} */\n  {name}: {},", *opcode as u32).unwrap();

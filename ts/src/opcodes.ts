@@ -1,5 +1,5 @@
 /**
- * What an instruction of a tape does. Generated from the table in `src/expr/tape.rs`, and held to it by a test
+ * What an instruction of a tape does. Generated from the table in `src/expr/opcode.rs`, and held to it by a test
  * (`LEASTWISE_BLESS=1 cargo test` writes it anew).
  */
 export const Opcode = {
