@@ -260,7 +260,17 @@ fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
 #[test]
 fn compressing_goes_in_slices_and_can_be_dropped() {
     let points: Vec<f32> = (0..900 * 24).map(|k| (k as f32 * 0.37).sin() * (1 + k % 24) as f32).collect();
-    let options = CompressOptions { dim: 24, clusters: Some(6), method: None, seed: 1, code: "bits".into(), bits: Some(3.0), ratio: None };
+    let options = CompressOptions {
+        dim: 24,
+        clusters: Some(6),
+        method: None,
+        seed: 1,
+        code: "bits".into(),
+        bits: Some(3.0),
+        ratio: None,
+        sample: None,
+        train_for: None,
+    };
     for (_, mut session) in backends() {
         let whole = compressed(&mut session, &points, &options);
         for share in [0.1, 0.3, 0.5, 0.9] {
@@ -291,7 +301,10 @@ fn an_index_says_what_it_was_asked_to_be() {
     let asked = |given: Value| -> CompressOptions { serde_json::from_value(given).unwrap() };
     let (_, mut session) = backends().into_iter().next().unwrap();
     for (given, expected) in [
-        (json!({ "dim": 8, "code": "bits", "ratio": 0.4, "seed": 5 }), json!({ "method": "lloyd", "seed": 5, "ratio": 0.4 })),
+        (
+            json!({ "dim": 8, "code": "bits", "ratio": 0.4, "seed": 5 }),
+            json!({ "method": "lloyd", "maxIterations": 10, "seed": 5, "ratio": 0.4 }),
+        ),
         (
             json!({ "dim": 8, "code": "pq", "bits": 1.5, "method": "anneal", "clusters": 3 }),
             json!({ "method": "anneal", "seed": 0, "bits": 1.5, "clusters": 3 }),
@@ -301,6 +314,7 @@ fn an_index_says_what_it_was_asked_to_be() {
         let mut about = Index::open(&compressed(&mut session, &points, &asked(given))).unwrap().about();
         let clustering = about.remove("clustering").unwrap();
         assert!(clustering["energy"].as_f64().is_some_and(|energy| energy > 0.0));
+        assert_eq!(about.remove("trainedOn"), Some(json!(300)));
         assert_eq!(Value::Object(about), expected);
     }
 }

@@ -5,8 +5,9 @@ use super::indices::Answer;
 use super::task::{Progress, Task};
 use crate::anneal::cluster::{self, Method};
 use crate::anneal::code::Code;
-use crate::anneal::index::{Coarse, Index, Options, clusters_for};
+use crate::anneal::index::{Coarse, Index, Options, clusters_for, sample};
 use crate::anneal::memory;
+use crate::anneal::rows;
 use crate::anneal::work::Work;
 use crate::clock::now_ms;
 use crate::error::Error;
@@ -26,6 +27,12 @@ pub struct CompressOptions {
     pub method: Option<Method>,
     #[serde(default)]
     pub seed: u32,
+    /// Vectors that clusters are made of; enough of them unless told.
+    #[serde(default)]
+    pub sample: Option<u32>,
+    /// The points are a sample of so many vectors, which are to be added.
+    #[serde(default)]
+    pub train_for: Option<u32>,
     pub code: String,
     #[serde(default)]
     pub bits: Option<f64>,
@@ -35,6 +42,9 @@ pub struct CompressOptions {
 
 /// Rounds of Lloyd's iteration: recall gains nothing from more of them.
 const ROUNDS: u32 = 10;
+
+/// What an index says of the vectors that its clusters are made of: how many they were.
+const TRAINED_ON: &str = "trainedOn";
 
 /// The share of the work that is clustering, as progress has it.
 const CLUSTERING: f64 = 0.25;
@@ -47,9 +57,47 @@ impl CompressOptions {
 
     /// What was given of it and can't be seen from the index.
     fn asked(&self) -> Map<String, Value> {
-        let given =
-            [("clusters", self.clusters.map(Value::from)), ("bits", self.bits.map(Value::from)), ("ratio", self.ratio.map(Value::from))];
+        let rounds = self.method.is_none().then_some(ROUNDS);
+        let given = [
+            ("clusters", self.clusters.map(Value::from)),
+            ("bits", self.bits.map(Value::from)),
+            ("ratio", self.ratio.map(Value::from)),
+            ("seed", Some(self.seed.into())),
+            ("method", Some(json!(self.method.unwrap_or(Method::Lloyd)))),
+            ("maxIterations", rounds.map(Value::from)),
+        ];
         given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+    }
+
+    /// What was asked of an index that has been given no vectors yet, so that its model is to be made of the first.
+    pub(super) fn of_blank(index: &Index) -> Option<Self> {
+        let about = index.about();
+        if index.next_id() > 0 || about.contains_key(TRAINED_ON) || !about.contains_key("seed") {
+            return None;
+        }
+        let given = ["clusters", "bits", "ratio", "seed"].into_iter().filter_map(|name| Some((name.to_string(), about.get(name)?.clone())));
+        let mut options: Map<String, Value> = given.collect();
+        options.insert("dim".into(), index.dim().into());
+        options.insert("code".into(), index.code().name().into());
+        if !about.contains_key("maxIterations") {
+            options.insert("method".into(), about.get("method")?.clone());
+        }
+        serde_json::from_value(Value::Object(options)).ok()
+    }
+
+    /// How many of so many vectors clusters are made of.
+    fn sample_of(&self, count: usize, clusters: u32) -> Result<usize, Error> {
+        let invalid = |message: String| Err(Error::InvalidOption(message));
+        let sample = self.sample.map_or(sample::enough(count, clusters as usize), |sample| count.min(sample as usize));
+        match self.clusters {
+            Some(clusters) if clusters as usize > count => {
+                invalid(format!("clusters: there can't be {clusters} clusters of {}", counted(count, "vector")))
+            }
+            Some(clusters) if clusters as usize > sample => {
+                invalid(format!("sample: there can't be {clusters} clusters of a sample of {}", counted(sample, "vector")))
+            }
+            _ => Ok(sample),
+        }
     }
 
     /// Inverted lists of so many vectors, by the ratio that the code comes to.
@@ -69,7 +117,8 @@ impl CompressOptions {
 pub(super) enum Compress {
     /// The task of the clustering, and what is made of it.
     Clustering { task: u32, points: Vec<f32>, dim: usize, options: Options },
-    /// Of what it found, or of nothing where there was nothing to cluster. `from` is the share that was done before.
+    /// Of what it found, or of nothing where there was nothing to cluster: the index then waits for its first vectors. `from` is the share that
+    /// was done before.
     Building { work: Work<'static, Result<Index, Error>>, from: f64 },
 }
 
@@ -77,25 +126,43 @@ fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from
     Compress::Building { work: Index::building(points, dim, coarse, options), from }
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 impl Session {
     /// A task: clusters points, then codes them.
     pub fn compress(&mut self, points: Vec<f32>, options: &CompressOptions) -> Result<u32, Error> {
-        let code = options.code()?;
-        let mut clusters = cluster::Options::new(options.dim, options.clusters_of(code, points.len() / options.dim.max(1) as usize));
-        clusters.method = Some(options.method.unwrap_or(Method::Lloyd));
-        clusters.max_iterations = options.method.is_none().then_some(ROUNDS);
-        clusters.seed = Some(options.seed);
-        let dim = clusters.dim as usize;
-        let mut about = options.asked();
-        about.insert("seed".into(), options.seed.into());
-        about.insert("method".into(), json!(options.method.unwrap_or(Method::Lloyd)));
-        let options = Options { code, bits: options.bits, ratio: options.ratio, seed: u64::from(options.seed), about };
-        let compress = if points.is_empty() {
-            building(points, dim, Coarse::default(), options, 0.0)
-        } else {
-            Compress::Clustering { task: self.cluster(memory::copy(&points, "clustering the points")?, &clusters)?, points, dim, options }
-        };
+        let compress = self.compressing(points, options)?;
         Ok(self.add_task(Task::Compress(Box::new(compress))))
+    }
+
+    pub(super) fn compressing(&mut self, points: Vec<f32>, asked: &CompressOptions) -> Result<Compress, Error> {
+        let (code, dim) = (asked.code()?, asked.dim as usize);
+        let count = rows::count("points", points.len(), dim)?;
+        let mut about = asked.asked();
+        if count == 0 {
+            if asked.train_for.is_some() {
+                return Err(Error::InvalidOption("trainFor: there are no vectors to make the model of".into()));
+            }
+            // Of nothing, any size is right.
+            let options = Options { code, about, ..Options::default() };
+            return Ok(building(points, dim, Coarse::default(), options, 0.0));
+        }
+        let clusters = asked.clusters_of(code, asked.train_for.map_or(count, |count| count as usize)).min(count as u32);
+        let sample = asked.sample_of(count, clusters)?;
+        about.insert(TRAINED_ON.into(), sample.into());
+        let mut of_sample = memory::room(sample * dim, "clustering the points")?;
+        for row in sample::rows(count, sample, asked.seed) {
+            of_sample.extend_from_slice(&points[row * dim..][..dim]);
+        }
+        let mut clusters = cluster::Options::new(asked.dim, clusters);
+        clusters.method = Some(asked.method.unwrap_or(Method::Lloyd));
+        clusters.max_iterations = asked.method.is_none().then_some(ROUNDS);
+        clusters.seed = Some(asked.seed);
+        let seed = u64::from(asked.seed);
+        let options = Options { code, bits: asked.bits, ratio: asked.ratio, seed, train_for: asked.train_for, about };
+        Ok(Compress::Clustering { task: self.cluster(of_sample, &clusters)?, points, dim, options })
     }
 
     pub(super) fn resume_compress(&mut self, compress: &mut Compress, budget_ms: f64) -> Result<Progress, Error> {
@@ -104,7 +171,10 @@ impl Session {
                 Progress::Clustering(found) => {
                     let about = json!({ "energy": found.energy, "iterations": found.iterations.len(), "termination": found.termination, "reason": found.reason });
                     options.about.insert("clustering".into(), about);
-                    let coarse = Coarse { centroids: found.centroids, labels: found.labels };
+                    // Of a sample, the labels of all are still to be found.
+                    let is_sample = found.labels.len() * *dim < points.len();
+                    let labels = if is_sample { Vec::new() } else { found.labels };
+                    let coarse = Coarse { centroids: found.centroids, labels };
                     *compress = building(std::mem::take(points), *dim, coarse, std::mem::take(options), CLUSTERING);
                     Progress::Partly { done: CLUSTERING, total: 1.0 }
                 }

@@ -1,6 +1,7 @@
 //! Indices of compressed vectors, and the tasks that work on them: a time slice ends between two batches.
 
 use super::Session;
+use super::compress::{Compress, CompressOptions};
 use super::searches::{Resident, Search};
 use super::task::{Progress, Task};
 use crate::anneal::file::published::Files;
@@ -33,6 +34,8 @@ pub(super) enum IndexTask {
         turn: u32,
         points: Vec<f32>,
         coming: Coming,
+        /// The model, where these are the first vectors.
+        making: Option<Box<Compress>>,
     },
     /// The search of all queries together comes first.
     Evaluate {
@@ -64,6 +67,8 @@ pub(super) struct Kept {
     pub place: Place,
     /// If it lies on the device.
     pub resident: Option<Resident>,
+    /// How its model is to be made of the first vectors, where there were none.
+    blank: Option<CompressOptions>,
     /// The turns of those that add to it, in the order in which they were asked to.
     adding: VecDeque<u32>,
 }
@@ -113,7 +118,10 @@ impl Session {
     pub(super) fn resume_index(&mut self, task: &mut IndexTask, deadline: f64) -> Result<Progress, Error> {
         match task {
             IndexTask::Search(search) => self.resume_search(search, deadline),
-            IndexTask::Add { index, turn, points, coming } => {
+            IndexTask::Add { index, turn, points, making, .. } if self.indices.kept(*index)?.blank.is_some() && !points.is_empty() => {
+                self.resume_first(*index, *turn, points, making, deadline)
+            }
+            IndexTask::Add { index, turn, points, coming, .. } => {
                 let Kept { index, adding, .. } = self.indices.kept(*index)?;
                 let count = points.len() / index.dim();
                 while coming.count() < count {
@@ -149,12 +157,38 @@ impl Session {
         }
     }
 
+    /// Goes on with the first vectors of an index, of which its model is made. Others wait until there is one.
+    fn resume_first(
+        &mut self,
+        index: u32,
+        turn: u32,
+        points: &mut Vec<f32>,
+        making: &mut Option<Box<Compress>>,
+        deadline: f64,
+    ) -> Result<Progress, Error> {
+        let kept = self.indices.kept(index)?;
+        let Some(options) = kept.blank.clone().filter(|_| kept.adding.front() == Some(&turn)) else { return Ok(Progress::Yielded) };
+        let making = match making {
+            Some(making) => making,
+            None => making.insert(Box::new(self.compressing(memory::copy(points, "the vectors to add")?, &options)?)),
+        };
+        let made = match self.resume_compress(making, deadline - now_ms())? {
+            Progress::Answer(Answer::Index(made)) => self.indices.kept.remove(&made).ok_or(Error::Disposed("index"))?.index,
+            other => return Ok(other),
+        };
+        let kept = self.indices.kept(index)?;
+        kept.index.replace_with(made);
+        kept.blank = None;
+        Ok(Progress::Answer(Answer::Ids(kept.index.ids().to_vec())))
+    }
+
     /// Frees what a task that is over, was dropped or failed has on the device, and lets those go on that wait for it.
     pub(super) fn end_index(&mut self, task: IndexTask) {
         match task {
             IndexTask::Search(search) => self.end_search(*search),
             IndexTask::Evaluate { search: Some(search), .. } => self.end_search(*search),
-            IndexTask::Add { index, turn, .. } => {
+            IndexTask::Add { index, turn, making, .. } => {
+                making.iter().for_each(|making| self.end_compress(making));
                 if let Ok(kept) = self.indices.kept(index) {
                     kept.adding.retain(|other| *other != turn);
                 }
@@ -165,7 +199,8 @@ impl Session {
 
     pub(super) fn add_index(&mut self, index: Index) -> u32 {
         let number = self.indices.number();
-        self.indices.kept.insert(number, Kept { index, place: Place::default(), resident: None, adding: VecDeque::new() });
+        let blank = CompressOptions::of_blank(&index);
+        self.indices.kept.insert(number, Kept { index, place: Place::default(), resident: None, blank, adding: VecDeque::new() });
         number
     }
 
@@ -255,7 +290,7 @@ impl Session {
         let Kept { index: of, adding, .. } = self.indices.kept(index)?;
         of.check_added(&points)?;
         adding.push_back(turn);
-        Ok(self.add_task(Task::Index(IndexTask::Add { index, turn, points, coming: Coming::default() })))
+        Ok(self.add_task(Task::Index(IndexTask::Add { index, turn, points, coming: Coming::default(), making: None })))
     }
 
     /// How many of them were in it.

@@ -4,7 +4,7 @@ use leastwise::anneal::code::{
     Code,
     trellis::{Step, Trellis, Workspace},
 };
-use leastwise::anneal::index::{Coarse, Index, Options, clusters_for};
+use leastwise::anneal::index::{Coarse, Index, Options, clusters_for, sample};
 
 #[test]
 fn the_trellis_comes_near_the_rate_distortion_bound() {
@@ -66,9 +66,67 @@ fn ratios_are_kept_and_found() {
         assert!(found.ratio <= ratio && found.ratio > 0.95 * ratio, "{ratio}: {}", found.ratio);
         assert!(found.recall >= least, "{ratio}: {}", found.recall);
     }
-    let error =
-        Index::build(&points[..64 * 20], dim, kmeans(&points[..64 * 20], dim, 2, 1), &Options { ratio: Some(0.1), ..Options::default() });
-    assert!(matches!(error, Err(Error::InvalidOption(message)) if message.contains("0.1")));
+}
+
+#[test]
+fn a_ratio_that_is_too_small_names_one_that_is_not() {
+    for (count, dim, code) in [(20, 64, Code::Bits), (500, 8, Code::Bits), (3000, 64, Code::Bits), (3000, 64, Code::Product)] {
+        let points = mixture(count, dim, 8, 3);
+        let build = |ratio: f64| {
+            let clusters = clusters_for(count, dim, ratio);
+            Index::build(&points, dim, kmeans(&points, dim, clusters, 1), &Options { code, ratio: Some(ratio), ..Options::default() })
+        };
+        let Err(Error::InvalidOption(message)) = build(0.001) else { panic!("{count} vectors fit") };
+        let named = message.split("ask for ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a ratio").to_string();
+        match named.parse::<f64>() {
+            Ok(ratio) => {
+                assert!(build(ratio).expect("it fits").ratio() <= ratio);
+                assert!(build(ratio * 0.9).is_err(), "{message}");
+            }
+            Err(_) => assert!(build(1.0).is_err() && message.contains("ask for bits instead"), "{message}"),
+        }
+    }
+}
+
+#[test]
+fn labels_that_are_not_given_are_those_of_the_nearest() {
+    let (count, dim) = (700, 12);
+    let points = mixture(count, dim, 8, 3);
+    for code in [Code::Int8, Code::Bits] {
+        let coarse = kmeans(&points, dim, 16, 5);
+        let found = Index::build(&points, dim, Coarse { labels: Vec::new(), ..coarse.clone() }, &options(code)).expect("an index");
+        let given = Index::build(&points, dim, coarse, &options(code)).expect("an index");
+        assert_eq!(found.save(), given.save());
+    }
+}
+
+#[test]
+fn a_model_alone_takes_what_comes() {
+    let (count, dim) = (600, 24);
+    let points = mixture(count, dim, 5, 3);
+    let coarse = kmeans(&points[..200 * dim], dim, 8, 5);
+    for code in Code::ALL {
+        let mut index =
+            Index::build(&points[..200 * dim], dim, coarse.clone(), &Options { train_for: Some(600), ..options(code) }).expect("a model");
+        assert_eq!((index.count(), index.next_id(), index.clusters()), (0, 0, 8));
+        assert_eq!(index.add(&points).expect("ids"), (0..600).collect::<Vec<_>>());
+        let recall = index.evaluate(&points, &points, 1, None).expect("an evaluation").recall;
+        assert!(recall > if code == Code::None { 0.0 } else { 0.7 }, "{}: {recall}", code.name());
+    }
+}
+
+#[test]
+fn samples_go_through_all_rows() {
+    for (count, sample) in [(1, 1), (10, 3), (10, 10), (10, 40), (1000, 999), (100_000, 77)] {
+        let rows: Vec<usize> = sample::rows(count, sample, 5).collect();
+        assert_eq!(rows.len(), sample.min(count));
+        assert!(rows.is_sorted_by(|a, b| a < b) && rows.iter().all(|&row| row < count), "{rows:?}");
+        let start = |run: usize| run * count / rows.len();
+        let runs = rows.iter().enumerate().all(|(run, &row)| (start(run)..start(run + 1)).contains(&row));
+        assert!(runs, "one of each run: {rows:?}");
+        assert!(sample * 2 > count || !rows.iter().copied().eq(sample::rows(count, sample, 6)), "another seed, other rows");
+    }
+    assert_eq!((sample::enough(500, 4), sample::enough(1 << 20, 512), sample::enough(1 << 20, 2)), (500, 1 << 17, 1 << 15));
 }
 
 #[test]

@@ -55,6 +55,48 @@ fn what_is_opened_is_saved_with_the_same_bytes() {
 }
 
 #[test]
+fn files_of_version_1_are_read() {
+    // Written by the first version's code, whose ids took 4 bytes each.
+    let (dim, count) = (6, 40);
+    let points: Vec<f32> = (0..count * dim).map(|place| ((place * place * 7 + place * 3) % 23) as f32 - 11.0).collect();
+    let files: [(&[u8], _); 2] = [
+        (include_bytes!("fixtures/version1-bits.lwi"), [23, 21, 19, 25, 24, 1, 28, 9]),
+        (include_bytes!("fixtures/version1-int8.lwi"), [23, 21, 19, 2, 1, 24, 28, 32]),
+    ];
+    for (file, nearest) in files {
+        let index = Index::open(file).expect("the index");
+        assert_eq!((index.count(), index.next_id()), (35, 40));
+        assert!([0, 3, 4, 5, 39].iter().all(|id| !index.ids().contains(id)));
+        assert_eq!(index.search(&points[..2 * dim], 4, None, None).expect("hits").ids, nearest);
+        let mut reader = Reader::default();
+        file.chunks(100).for_each(|piece| reader.push(piece).expect("a good piece"));
+        let again = Index::open(&reader.finish().expect("the index").save()).expect("the index");
+        assert_eq!((again.ids(), again.next_id()), (index.ids(), 40));
+        assert_eq!(again.search(&points, 4, None, None), index.search(&points, 4, None, None));
+    }
+}
+
+#[test]
+fn taking_vectors_out_keeps_the_ratio() {
+    let (count, dim) = (3000, 32);
+    let points = mixture(count, dim, 6, 14);
+    let options = Options { ratio: Some(0.2), ..Options::default() };
+    let built = Index::build(&points, dim, kmeans(&points, dim, 8, 3), &options).expect("an index");
+    let mut random = Random(15);
+    let some: Vec<u32> = (0..60).map(|_| random.below(count) as u32).collect();
+    for ids in [vec![7], some, (100..160).collect(), vec![0], vec![2999], (0..3000).step_by(2).collect(), (0..3000).collect()] {
+        let mut index = Index::open(&built.save()).expect("the index");
+        index.remove(&ids);
+        let back = Index::open(&index.save()).expect("the index");
+        assert_eq!((back.ids(), back.next_id()), (index.ids(), 3000));
+        assert_eq!(index.bytes(), index.save().len());
+        // What does not belong to a vector stays: of half of them it is a larger share.
+        let most = if ids.len() < 100 { 0.2 } else { 0.25 };
+        assert!(index.count() == 0 || index.ratio() <= most, "{} of {count} removed: {}", ids.len(), index.ratio());
+    }
+}
+
+#[test]
 fn sections_lie_where_they_can_be_mapped() {
     let (points, dim) = small();
     for index in indexes(&points, dim, 5) {

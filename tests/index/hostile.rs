@@ -90,8 +90,12 @@ fn contents_out_of_range_are_refused() {
         refused(&with_section(&file, 3, |anchors| anchors[..2].copy_from_slice(&nan)));
         refused(&with_section(&file, 3, |anchors| anchors.truncate(10)));
         refused(&with_section(&file, 4, |labels| labels.fill(0xFF)));
-        refused(&with_section(&file, 5, |ids| ids[..4].copy_from_slice(&7_u32.to_le_bytes())));
-        refused(&with_section(&file, 5, |ids| ids.truncate(8)));
+        // Five ids, a gap of one, and 94.
+        for runs in
+            [&[5, 1][..], &[5, 1, 93], &[5, 1, 95], &[5, 2, 94], &[5, 0, 94], &[5, 1, 94, 0], &[5, 129, 0, 94], &[0, 6], &[133; 9], &[]]
+        {
+            refused(&with_section(&file, 5, |ids| *ids = runs.to_vec()));
+        }
         let kinds: Vec<u32> = container::read(&container::INDEX, &file).expect("sections").iter().map(|section| section.kind).collect();
         for &kind in &kinds {
             // One section fewer, and one of another length.

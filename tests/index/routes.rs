@@ -291,7 +291,17 @@ fn what_is_wrong_is_said_on_every_backend() {
 
 /// Compresses so many points of 64 dimensions.
 fn compressed(session: &mut Session, points: Vec<f32>, code: &str) -> Result<u32, leastwise::Error> {
-    let options = CompressOptions { dim: 64, clusters: Some(4), method: None, seed: 0, code: code.into(), bits: None, ratio: None };
+    let options = CompressOptions {
+        dim: 64,
+        clusters: Some(4),
+        method: None,
+        seed: 0,
+        code: code.into(),
+        bits: None,
+        ratio: None,
+        sample: None,
+        train_for: None,
+    };
     let task = session.compress(points, &options)?;
     loop {
         match session.resume(task, f64::INFINITY)? {
@@ -299,6 +309,84 @@ fn compressed(session: &mut Session, points: Vec<f32>, code: &str) -> Result<u32
             Progress::Answer(_) => panic!("no index"),
             _ => {}
         }
+    }
+}
+
+/// Adds points and gives their ids.
+fn add(session: &mut Session, index: u32, points: &[f32]) -> Vec<u32> {
+    let task = session.add_to_index(index, points.to_vec()).expect("a task");
+    match ended(session, task) {
+        Answer::Ids(ids) => ids,
+        _ => panic!("no ids"),
+    }
+}
+
+#[test]
+fn an_index_of_nothing_is_made_of_the_first_vectors() {
+    let (points, more) = (mixture(500, 64, 4, 31), mixture(30, 64, 4, 32));
+    for code in ["none", "int8", "int4", "pq", "bits"] {
+        let mut session = cpu();
+        let made = compressed(&mut session, points.clone(), code).expect("an index");
+        let blank = compressed(&mut session, Vec::new(), code).expect("an index");
+        assert!(add(&mut session, blank, &[]).is_empty());
+        search(&mut session, blank, &more, 3);
+        // A file of it waits for vectors, too.
+        let task = session.save_index(blank).expect("a task");
+        let Answer::Bytes(file) = ended(&mut session, task) else { panic!("no file") };
+        let reopened = session.open_index(&file).expect("an index");
+        for index in [blank, reopened] {
+            // One that is dropped leaves all as it was; those that are asked for at once come one after the other.
+            let dropped = session.add_to_index(index, points.clone()).expect("a task");
+            let first = session.add_to_index(index, points.clone()).expect("a task");
+            let second = session.add_to_index(index, more.clone()).expect("a task");
+            assert!(matches!(session.resume(second, 0.0), Ok(Progress::Yielded)), "it waits");
+            session.resume(dropped, 0.0).expect("a part");
+            session.cancel(dropped);
+            let (Answer::Ids(ids), Answer::Ids(later)) = (ended(&mut session, first), ended(&mut session, second)) else {
+                panic!("no ids")
+            };
+            assert!(ids.into_iter().eq(0..500) && later.into_iter().eq(500..530), "{code}");
+        }
+        add(&mut session, made, &more);
+        let expected = search(&mut session, made, &more, 5);
+        assert_eq!([blank, reopened].map(|index| search(&mut session, index, &more, 5)), [expected.clone(), expected], "{code}");
+    }
+}
+
+#[test]
+fn clusters_are_made_of_a_sample() {
+    let points = mixture(3000, 24, 6, 31);
+    let asked = |sample: Option<u32>, clusters: Option<u32>| CompressOptions {
+        dim: 24,
+        clusters,
+        method: None,
+        seed: 3,
+        code: "int8".into(),
+        bits: None,
+        ratio: None,
+        sample,
+        train_for: None,
+    };
+    let mut session = cpu();
+    let mut file = |sample: Option<u32>| {
+        let task = session.compress(points.clone(), &asked(sample, Some(8))).expect("a task");
+        let Answer::Index(index) = ended(&mut session, task) else { panic!("no index") };
+        let task = session.save_index(index).expect("a task");
+        let Answer::Bytes(file) = ended(&mut session, task) else { panic!("no file") };
+        file
+    };
+    let (all, some) = (file(None), file(Some(400)));
+    assert_eq!(file(Some(3000)), all);
+    assert_eq!(file(Some(400)), some, "the same rows");
+    let index = Index::open(&some).expect("the index");
+    assert_eq!((index.count(), &index.about()["trainedOn"]), (3000, &400.into()));
+    assert!(index.evaluate(&points[..24 * 50], &points, 10, None).expect("an evaluation").recall > 0.95);
+    for (sample, clusters, message) in [
+        (None, 3001, "clusters: there can't be 3001 clusters of 3000 vectors"),
+        (Some(9), 10, "sample: there can't be 10 clusters of a sample of 9 vectors"),
+    ] {
+        let error = session.compress(points.clone(), &asked(sample, Some(clusters))).expect_err("too many");
+        assert_eq!((error.code(), error.to_string()), ("invalid-option", message.to_string()));
     }
 }
 

@@ -98,20 +98,7 @@ impl Transform {
     /// A model for residuals like these. `None` when the budget doesn't leave a byte a vector.
     pub async fn train(sample: &[f32], dim: usize, budget: &Budget, pace: &Pace) -> Option<Self> {
         let count = budget.count.max(1);
-        // Of every coordinate its bits and its spread.
-        let tables = 5 * dim;
-        let for_rows = match budget.bytes {
-            Bytes::Total(total) => total.checked_sub(tables + SCALE * count)?,
-            Bytes::Row(row) => row * count,
-        };
-        let (blocks, bits) = rotation_of(dim, for_rows);
-        let row = match budget.bytes {
-            Bytes::Total(_) => (for_rows - rotation::bytes(dim, blocks, bits)) / count,
-            Bytes::Row(row) => row,
-        };
-        if row == 0 {
-            return None;
-        }
+        let (row, blocks, bits) = Self::row_of(dim, count, &budget.bytes)?;
         let rotation = Rotation::principal(sample, dim, blocks, bits, &pace.part(0.0..0.6)).await;
         let variances = variances(&rotation, sample, dim, &pace.part(0.6..0.9)).await;
         let weights: Vec<f64> = variances.iter().map(|variance| variance * variance.sqrt()).collect();
@@ -125,6 +112,22 @@ impl Transform {
         let mut model = Self::new(rotation, window, bits, spread, 1.0);
         model.shrink = model.mean_shrink(sample, &pace.part(0.9..1.0)).await;
         Some(model)
+    }
+
+    /// Bytes of a row beside its scale, one at least, and blocks and bits of the rotation, for so many vectors.
+    pub fn row_of(dim: usize, count: usize, bytes: &Bytes) -> Option<(usize, usize, u32)> {
+        // Of every coordinate its bits and its spread.
+        let tables = 5 * dim;
+        let for_rows = match bytes {
+            Bytes::Total(total) => total.checked_sub(tables + SCALE * count)?,
+            Bytes::Row(row) => row * count,
+        };
+        let (blocks, bits) = rotation_of(dim, for_rows);
+        let row = match bytes {
+            Bytes::Total(_) => (for_rows - rotation::bytes(dim, blocks, bits)) / count.max(1),
+            Bytes::Row(row) => *row,
+        };
+        (row > 0).then_some((row, blocks, bits))
     }
 
     /// A model from its parts.

@@ -16,16 +16,17 @@
 use super::FileError;
 use std::borrow::Cow;
 
-/// What such a file holds: how it begins, the version that is read and written, and what messages call it.
+/// What such a file holds: how it begins, the versions that are read, the last of which is written, and what messages call it.
 #[derive(Debug)]
 pub struct Format {
     pub magic: [u8; 8],
+    pub oldest: u32,
     pub version: u32,
     pub name: &'static str,
 }
 
 /// An index of compressed vectors.
-pub const INDEX: Format = Format { magic: *b"LWINDEX\n", version: 1, name: "an index" };
+pub const INDEX: Format = Format { magic: *b"LWINDEX\n", oldest: 1, version: 2, name: "an index" };
 
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
@@ -116,6 +117,7 @@ impl Entry {
 /// The table of a file, checked against what the header says of it.
 pub struct Table {
     format: &'static Format,
+    version: u32,
     entries: Vec<Entry>,
     total: usize,
 }
@@ -132,7 +134,7 @@ impl Table {
             return Ok(None);
         }
         let version = u32_at(start, 8);
-        if version != format.version {
+        if !(format.oldest..=format.version).contains(&version) {
             return Err(FileError::Version { found: version, expected: format.version });
         }
         if start.len() < HEADER {
@@ -170,7 +172,7 @@ impl Table {
         if u64_at(start, 16) != next as u64 {
             return Err(format.refuse("its length isn't that of its sections"));
         }
-        Ok(Some(Self { format, entries, total: next }))
+        Ok(Some(Self { version, format, entries, total: next }))
     }
 
     /// Bytes of the file.
@@ -181,6 +183,11 @@ impl Table {
     /// Where the first section begins.
     pub fn header(&self) -> usize {
         aligned(HEADER + self.entries.len() * ENTRY)
+    }
+
+    /// The version that the file says it has.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// Bytes of a section with its padding; none beyond the last.
@@ -221,6 +228,11 @@ pub fn read<'a>(format: &'static Format, file: &'a [u8]) -> Result<Vec<Section<'
         Some(table) => table.sections(file),
         None => Err(ends_in_header(file)),
     }
+}
+
+/// The version of a file that was [read](read()).
+pub fn version(file: &[u8]) -> u32 {
+    u32_at(file, 8)
 }
 
 /// What a file is that ends before its sections begin.

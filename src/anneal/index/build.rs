@@ -1,7 +1,8 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
 use super::storage::{MOST_ABOUT, json_of};
-use super::{Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
+use super::{Assigning, Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
+use crate::anneal::code::columns::transpose;
 use crate::anneal::code::product::Product;
 use crate::anneal::code::scalar::Scalar;
 use crate::anneal::code::transform::{Budget, Bytes, Transform};
@@ -22,6 +23,9 @@ const SAMPLE_NUMBERS: usize = 1 << 24;
 /// Anchors that are turned between two looks at the clock.
 const TURNED: usize = 64;
 
+/// The share of the work that finding clusters is, where that is to be done.
+const ASSIGNING: f64 = 0.4;
+
 /// The largest value is brought below two to this power.
 const LARGEST: i32 = 11;
 
@@ -33,6 +37,7 @@ const BESIDE: usize = container::MOST_OVERHEAD + 1024;
 pub struct Coarse {
     /// Row-major. None at all is one anchor at the origin.
     pub centroids: Vec<f32>,
+    /// None at all: the nearest ones are to be found.
     pub labels: Vec<u32>,
 }
 
@@ -48,6 +53,8 @@ pub struct Options {
     /// What the whole file may take of the vectors' f32 bytes; of `bits` and `pq`, in place of `bits`.
     pub ratio: Option<f64>,
     pub seed: u64,
+    /// Points are a sample of so many vectors that come later: the index has the model for these, and is empty.
+    pub train_for: Option<u32>,
     /// Kept in the file as it is: how points were clustered, say.
     pub about: Map<String, Value>,
 }
@@ -82,7 +89,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
     let count = rows::check("points", points, dim)?;
     pace.rest(0, 1).await;
     rows::check("centroids", &coarse.centroids, dim)?;
-    let Coarse { mut centroids, labels } = coarse;
+    let Coarse { mut centroids, mut labels } = coarse;
     if centroids.is_empty() {
         centroids.resize(dim, 0.0);
     }
@@ -90,7 +97,8 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
     if clusters > MOST_CLUSTERS {
         return Err(Error::Limits(format!("{clusters} clusters, where an index has at most {MOST_CLUSTERS}")));
     }
-    if labels.len() != count {
+    let is_assigned = labels.len() == count;
+    if !is_assigned && !labels.is_empty() {
         return Err(Error::DataLength { term: None, what: "labels".into(), got: labels.len(), expected: format!("{count}, one a point") });
     }
     if let Some(row) = labels.iter().position(|&label| label as usize >= clusters) {
@@ -106,16 +114,30 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
     let scale = power_of_two(-exponent);
     let anchors: Vec<f16> = centroids.iter().map(|value| f16::from_f32(value * scale)).collect();
     let centroids: Vec<f32> = anchors.iter().map(|value| value.to_f32()).collect();
-    let trained = training_share(options.code);
+    let start = if is_assigned { 0.0 } else { ASSIGNING };
+    if !is_assigned {
+        labels = memory::zeros(count, "the clusters of the vectors")?;
+        let mut columns = vec![0.0; centroids.len()];
+        transpose(&centroids, dim, &mut columns);
+        let assigning = Assigning { coder: &Coder::None, columns: &columns, scale, dim };
+        for first in (0..count).step_by(rows_together()) {
+            let rows = first..count.min(first + rows_together());
+            assigning.rows(&points[rows.start * dim..rows.end * dim], &mut labels[rows.clone()]);
+            pace.part(0.0..start).rest(rows.end, count).await;
+        }
+    }
+    let trained = start + (1.0 - start) * training_share(options.code);
     let sample = sample(points, dim, scale, &centroids, &labels);
-    let coder = train(&sample, dim, count, clusters, options, &pace.part(0.0..trained)).await?;
+    let coming = options.train_for.map_or(count, |count| count as usize);
+    let coder = train(&sample, dim, coming, clusters, options, &pace.part(start..trained)).await?;
     drop(sample);
     let mut turned = vec![0.0; centroids.len()];
     for (rows, turned) in centroids.chunks(TURNED * dim).zip(turned.chunks_mut(TURNED * dim)) {
         Instructions::best().run(Turn { coder: &coder, dim, rows, turned });
         pace.part(trained..1.0).rest(0, 1).await;
     }
-    let width = coder.row_bytes();
+    let (points, labels, next_id) = if options.train_for.is_some() { (&points[..0], Vec::new(), 0) } else { (points, labels, next_id) };
+    let (width, count) = (coder.row_bytes(), labels.len());
     let mut codes = memory::zeros(count * width, "the codes")?;
     let encoding = Encoding { coder: &coder, turned_centroids: &turned, scale, points, dim, reach: None };
     for first in (0..count).step_by(rows_together()) {
@@ -183,17 +205,22 @@ fn sample(points: &[f32], dim: usize, scale: f32, centroids: &[f32], labels: &[u
 
 async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, options: &Options, pace: &Pace) -> Result<Coder, Error> {
     // What rows and models may take together, where a ratio is asked for.
-    let budget = |ratio: f64| {
+    let budget = |ratio: f64, clusters: usize| {
         let labels = (count * crate::anneal::code::words::width(clusters) as usize).div_ceil(8);
         let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
         let fixed = BESIDE + about + labels + clusters * dim * 2;
         ((ratio * count as f64 * dim as f64 * 4.0) as usize).saturating_sub(fixed)
     };
     let too_small = |ratio: f64| {
+        let larger = match smallest_ratio(options.code, count, dim, |ratio| budget(ratio, clusters.max(clusters_for(count, dim, ratio)))) {
+            Some(smallest) => format!("ask for {smallest} or more, or for fewer clusters"),
+            None => "so few take more than they do as they are; ask for bits instead".into(),
+        };
         Error::InvalidOption(format!(
-            "{count} vectors of {dim} dimensions with {clusters} clusters don't fit into a ratio of {ratio}: ask for a larger one, or for fewer clusters"
+            "{count} vectors of {dim} dimensions with {clusters} clusters don't fit into a ratio of {ratio}: {larger}"
         ))
     };
+    let budget = |ratio: f64| budget(ratio, clusters);
     Ok(match options.code {
         Code::None => Coder::None,
         Code::Int8 => Coder::Scalar(Scalar::train(sample, dim, 8, pace).await),
@@ -201,10 +228,7 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
         Code::Product => {
             let groups = match options.ratio {
                 None => (options.bits.unwrap_or(2.0) * dim as f64 / 8.0).round() as usize,
-                Some(ratio) => {
-                    let rows = budget(ratio).saturating_sub(dim * product::WORDS * 2);
-                    Some(rows / count.max(1)).filter(|&groups| groups > 0).ok_or_else(|| too_small(ratio))?
-                }
+                Some(ratio) => product_row(count, dim, budget(ratio)).ok_or_else(|| too_small(ratio))?,
             };
             memory::probe(8 * dim as u128 * product::WORDS as u128, "the codebooks")?;
             Coder::Product(Product::train(sample, dim, groups.clamp(1, dim), options.seed, pace).await)
@@ -218,4 +242,22 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
             Coder::Transform(Box::new(model.ok_or_else(|| too_small(options.ratio.unwrap_or(0.0)))?))
         }
     })
+}
+
+/// Bytes of a row of `pq`, if there is one at least.
+fn product_row(count: usize, dim: usize, bytes: usize) -> Option<usize> {
+    let rows = bytes.saturating_sub(dim * product::WORDS * 2);
+    Some(rows / count.max(1)).filter(|&groups| groups > 0)
+}
+
+/// The smallest ratio of three digits whose bytes so many vectors fit into, if one does.
+fn smallest_ratio(code: Code, count: usize, dim: usize, budget: impl Fn(f64) -> usize) -> Option<f64> {
+    let fits = |ratio: f64| match code {
+        Code::Product => product_row(count, dim, budget(ratio)).is_some(),
+        _ => Transform::row_of(dim, count, &Bytes::Total(budget(ratio))).is_some(),
+    };
+    // By a hundredth from one to the next, as far as numbers are written.
+    let mut digits = (0..4).rev().flat_map(|power| (100..1000).map(move |digits| (digits, power)));
+    let ratio = |(digits, power): (u32, i32)| f64::from(digits) / f64::from(1000 * 10_u32.pow(power as u32));
+    digits.find(|&candidate| fits(ratio(candidate))).map(ratio).or_else(|| fits(1.0).then_some(1.0))
 }

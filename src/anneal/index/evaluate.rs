@@ -13,6 +13,11 @@ use crate::error::Error;
 /// Queries that are timed one by one.
 const SINGLE: usize = 32;
 
+/// Passes of a measurement, of which the shortest counts, and milliseconds after which there is no other: what else runs on a machine makes
+/// short ones long.
+const PASSES: u32 = 5;
+const ENOUGH_MS: f64 = 100.0;
+
 /// Queries that pass over the points together, for each thread, and points of a step.
 const QUERIES: usize = 64;
 const POINTS: usize = 512;
@@ -58,8 +63,9 @@ pub struct Evaluating<P> {
     revision: u64,
     /// By id, whether it is in the index.
     present: Vec<u8>,
-    /// What search found of the queries so far.
+    /// What search found of the queries, and queries of this pass that were searched for.
     ids: Vec<u32>,
+    searched: usize,
     /// Queries that were timed one by one, and queries that were compared.
     alone: usize,
     compared: usize,
@@ -68,9 +74,30 @@ pub struct Evaluating<P> {
     passed: usize,
     found: usize,
     by: SearchedBy,
-    searching_ms: f64,
-    alone_ms: f64,
-    comparing_ms: f64,
+    searching: Passes,
+    alone_passes: Passes,
+    comparing: Passes,
+}
+
+/// A measurement that is repeated while it is short.
+#[derive(Default)]
+struct Passes {
+    ended: u32,
+    /// Of the pass that is on its way, of all before, and of the shortest.
+    ms: f64,
+    all_ms: f64,
+    least_ms: f64,
+}
+
+impl Passes {
+    /// Ends a pass, and says whether that was the last.
+    fn end(&mut self) -> bool {
+        self.least_ms = if self.ended == 0 { self.ms } else { self.least_ms.min(self.ms) };
+        self.all_ms += self.ms;
+        self.ended += 1;
+        self.ms = 0.0;
+        self.ended >= PASSES || self.all_ms >= ENOUGH_MS
+    }
 }
 
 impl<P: AsRef<[f32]>> Evaluating<P> {
@@ -98,15 +125,16 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
             revision: index.revision,
             present,
             ids: Vec::new(),
+            searched: 0,
             alone: 0,
             compared: 0,
             nearest: Vec::new(),
             passed: 0,
             found: 0,
             by: SearchedBy::CPU,
-            searching_ms: 0.0,
-            alone_ms: 0.0,
-            comparing_ms: 0.0,
+            searching: Passes::default(),
+            alone_passes: Passes::default(),
+            comparing: Passes::default(),
         })
     }
 
@@ -117,7 +145,9 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
 
     /// Takes what was found for all queries together, elsewhere, and the milliseconds that it took.
     pub fn searched(&mut self, hits: Hits, took_ms: f64) {
-        (self.ids, self.by, self.searching_ms) = (hits.ids, hits.by, took_ms);
+        self.searched = self.queries.as_ref().len();
+        (self.ids, self.by, self.searching.ms) = (hits.ids, hits.by, took_ms);
+        self.searching.end();
     }
 
     /// Goes on until it is done or the time is up.
@@ -129,28 +159,37 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
         let single = count.min(SINGLE);
         loop {
             let start = now_ms();
-            if self.ids.len() < count * self.k {
-                let first = self.ids.len() / self.k;
-                let last = count.min(first + index.queries_together());
-                self.ids.extend(index.search(&self.queries.as_ref()[first * dim..last * dim], self.k, self.probes, None)?.ids);
-                self.searching_ms += now_ms() - start;
+            if self.searched < count {
+                let last = count.min(self.searched + index.queries_together());
+                let hits = index.search(&self.queries.as_ref()[self.searched * dim..last * dim], self.k, self.probes, None)?;
+                self.searching.ms += now_ms() - start;
+                if self.searching.ended == 0 {
+                    self.ids.extend(hits.ids);
+                }
+                self.searched = if last == count && !self.searching.end() { 0 } else { last };
             } else if self.alone < single {
                 index.search(&self.queries.as_ref()[self.alone * dim..][..dim], self.k, self.probes, None)?;
+                self.alone_passes.ms += now_ms() - start;
                 self.alone += 1;
-                self.alone_ms += now_ms() - start;
+                if self.alone == single && !self.alone_passes.end() {
+                    self.alone = 0;
+                }
             } else if self.compared < count {
                 self.compare(index);
-                self.comparing_ms += now_ms() - start;
+                self.comparing.ms += now_ms() - start;
+                if self.compared == count && !self.comparing.end() {
+                    self.compared = 0;
+                }
             } else {
                 let there = self.k.min(index.count());
                 return Ok(Some(Evaluation {
                     recall: if there == 0 { 1.0 } else { self.found as f64 / (there * count) as f64 },
                     bytes: index.bytes(),
                     ratio: index.ratio(),
-                    ms_per_query: self.searching_ms / count as f64,
+                    ms_per_query: self.searching.least_ms / count as f64,
                     by: self.by.clone(),
-                    ms_single: self.alone_ms / single as f64,
-                    exact_ms_per_query: self.comparing_ms / count as f64,
+                    ms_single: self.alone_passes.least_ms / single as f64,
+                    exact_ms_per_query: self.comparing.least_ms / count as f64,
                 }));
             }
             if now_ms() >= deadline {
@@ -163,7 +202,11 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
     pub fn done(&self) -> f64 {
         let count = self.present.len().max(1);
         let queries = self.queries.as_ref().len() as f64 * count as f64 / self.points.as_ref().len().max(1) as f64;
-        let of_points = self.compared as f64 + self.nearest.len() as f64 * self.passed as f64 / count as f64;
+        // What is repeated takes little.
+        let of_points = match self.comparing.ended {
+            0 => self.compared as f64 + self.nearest.len() as f64 * self.passed as f64 / count as f64,
+            _ => queries,
+        };
         (self.ids.len() as f64 / self.k as f64 + of_points) / (2.0 * queries).max(1.0)
     }
 
@@ -192,7 +235,7 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
             for &id in self.ids[query * self.k..][..there].iter().filter(|id| **id != u32::MAX) {
                 let mut distance = [0.0];
                 squared_distances(&queries[query * dim..][..dim], &points[id as usize * dim..][..dim], &mut distance);
-                self.found += usize::from(distance[0] <= reach);
+                self.found += usize::from(distance[0] <= reach && self.comparing.ended == 0);
             }
         }
         (self.compared, self.passed) = (last, 0);

@@ -8,7 +8,9 @@ mod build;
 pub mod device;
 mod evaluate;
 mod exact;
+mod ids;
 mod nearest;
+pub mod sample;
 mod search;
 mod sketch;
 mod storage;
@@ -203,16 +205,10 @@ impl Index {
         let (dim, count) = (self.stored.dim, rows.len());
         let scale = self.scale().recip();
         let mut labels = vec![0; count];
-        let (mut rest, mut tasks) = (Pieces::new(&mut labels), Vec::new());
-        for start in (0..count).step_by(CHUNK) {
-            let range = start..count.min(start + CHUNK);
-            tasks.push((&points[(rows.start + range.start) * dim..(rows.start + range.end) * dim], rest.take(range)));
-        }
-        threads::each(tasks, count * self.centroids.len(), |(points, labels)| {
-            Instructions::best().run(Assign { index: self, points, labels });
-        });
+        let coder = &self.stored.coder;
+        Assigning { coder, columns: &self.turned_columns, scale, dim }.rows(&points[rows.start * dim..rows.end * dim], &mut labels);
         let mut codes = vec![0; count * self.stored.coder.row_bytes()];
-        let (coder, turned_centroids) = (&self.stored.coder, &self.turned_centroids[..]);
+        let turned_centroids = &self.turned_centroids[..];
         let reach = coder.reach(dim);
         Encoding { coder, turned_centroids, scale, points, dim, reach: reach.as_ref() }.rows(rows, &labels, &mut codes)?;
         memory::reserve(&mut coming.codes, codes.len(), "the codes of the vectors to add")?;
@@ -238,6 +234,12 @@ impl Index {
         self.stored.ids.extend(ids.clone());
         self.stored.next_id = ids.end;
         Ok(ids.collect())
+    }
+
+    /// Becomes another index, which is a change of this one.
+    pub(crate) fn replace_with(&mut self, other: Self) {
+        let (revision, sketching) = (self.revision + 1, self.sketching);
+        *self = Self { revision, sketching, ..other };
     }
 
     /// Takes vectors out and says how many there were. Their ids are never used again; those that are not in the index are
@@ -413,9 +415,32 @@ impl Task for Turn<'_> {
     }
 }
 
-/// The nearest centroid of every point; of equally near ones the first.
+/// What points are compared with: centroids, turned and by coordinates. Points are in units of `1/scale`.
+#[derive(Clone, Copy)]
+struct Assigning<'a> {
+    coder: &'a Coder,
+    columns: &'a [f32],
+    scale: f32,
+    dim: usize,
+}
+
+impl Assigning<'_> {
+    /// The nearest centroid of every point; of equally near ones the first.
+    fn rows(self, points: &[f32], labels: &mut [u32]) {
+        let (count, mut tasks) = (labels.len(), Vec::new());
+        let mut rest = Pieces::new(labels);
+        for start in (0..count).step_by(CHUNK) {
+            let range = start..count.min(start + CHUNK);
+            tasks.push((&points[range.start * self.dim..range.end * self.dim], rest.take(range)));
+        }
+        threads::each(tasks, count * self.columns.len(), |(points, labels)| {
+            Instructions::best().run(Assign { with: self, points, labels })
+        });
+    }
+}
+
 struct Assign<'a> {
-    index: &'a Index,
+    with: Assigning<'a>,
     points: &'a [f32],
     labels: &'a mut [u32],
 }
@@ -423,15 +448,15 @@ struct Assign<'a> {
 impl Task for Assign<'_> {
     #[inline(always)]
     fn run(self) {
-        let (dim, scale) = (self.index.stored.dim, self.index.scale().recip());
+        let Assigning { coder, columns, scale, dim } = self.with;
         let (mut scaled, mut turned) = (vec![0.0; dim], vec![0.0; dim]);
-        let mut distances = vec![0.0; self.index.clusters()];
+        let mut distances = vec![0.0; columns.len() / dim];
         for (point, label) in self.points.chunks_exact(dim).zip(self.labels) {
             for (scaled, value) in scaled.iter_mut().zip(point) {
                 *scaled = value * scale;
             }
-            self.index.stored.coder.turn(&scaled, &mut turned);
-            squared_distances(&turned, &self.index.turned_columns, &mut distances);
+            coder.turn(&scaled, &mut turned);
+            squared_distances(&turned, columns, &mut distances);
             *label = least(&distances) as u32;
         }
     }

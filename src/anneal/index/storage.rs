@@ -1,6 +1,6 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
-use super::{Index, MOST_CLUSTERS, Stored};
+use super::{Index, MOST_CLUSTERS, Stored, ids};
 use crate::anneal::code::product::{Product, WORDS};
 use crate::anneal::code::rotation::{self, Rotation};
 use crate::anneal::code::scalar::Scalar;
@@ -30,7 +30,7 @@ mod kind {
     pub const ANCHORS: u32 = 3;
     /// The anchor of every vector, in ⌈log₂ anchors⌉ bits.
     pub const LABELS: u32 = 4;
-    /// u32 ascending; not there where they are 0, 1, 2…
+    /// Runs ([`super::ids`]); in version 1 u32, ascending. Not there where they are 0, 1, 2…
     pub const IDS: u32 = 5;
     /// f32 by coordinate: units of the rotation's rows, or least values and then steps of `int8` and `int4`.
     pub const UNITS: u32 = 6;
@@ -187,7 +187,7 @@ impl Index {
         ];
         // They ascend.
         if self.stored.ids.last().is_some_and(|&last| last as usize >= self.count()) {
-            sections.push((kind::IDS, bytes_of(&self.stored.ids)));
+            sections.push((kind::IDS, Cow::Owned(ids::pack(&self.stored.ids))));
         }
         match &self.stored.coder {
             Coder::None => {}
@@ -222,10 +222,11 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        Self::of_sections(container::read(&container::INDEX, file)?)
+        let sections = container::read(&container::INDEX, file)?;
+        Self::of_sections(container::version(file), sections)
     }
 
-    fn of_sections(sections: Vec<Section>) -> Result<Self, FileError> {
+    fn of_sections(version: u32, sections: Vec<Section>) -> Result<Self, FileError> {
         let mut rest = Rest { sections, taken: 0 };
         let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
         let about = about_of(rest.any(kind::INFO)?)?;
@@ -243,9 +244,10 @@ impl Index {
         if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
             return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
         }
-        let ids: Vec<u32> = match rest.is_next(kind::IDS) {
-            true => numbers(rest.take(kind::IDS, 4 * count as u128)?),
-            false => (0..shape.count).collect(),
+        let ids: Vec<u32> = match (rest.is_next(kind::IDS), version) {
+            (true, 1) => numbers(rest.take(kind::IDS, 4 * count as u128)?),
+            (true, _) => ids::unpack(rest.any(kind::IDS)?, count, shape.next_id).ok_or_else(|| FileError::format("its ids are no runs"))?,
+            (false, _) => (0..shape.count).collect(),
         };
         if !ids.is_sorted_by(|a, b| a < b) || ids.last().is_some_and(|&id| id >= shape.next_id) {
             return Err(FileError::format("its ids don't ascend"));
@@ -456,6 +458,6 @@ impl Reader {
         if table.padded(self.sections.len()).is_some() {
             return Err(FileError::Truncated { what: "the file".into(), needed: table.total() as u64, got: self.come as u64 });
         }
-        Index::of_sections(self.sections)
+        Index::of_sections(table.version(), self.sections)
     }
 }
