@@ -79,18 +79,34 @@ function oneOf<const C extends string>(name: string, given: string, choices: rea
 export function parse(command: Command, args: readonly string[]): Arguments {
   const options = Object.fromEntries(Object.entries(command.options).map(([name, { value, short, multiple = false }]) =>
     [name, { type: value === undefined ? "boolean" : "string", multiple, ...(short && { short }) } as const]));
-  let parsed: { values: object; positionals: string[] };
-  try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (thrown) {
-    // Node's messages go on to explain what "--" is for, and may have several lines.
-    throw new UsageError((thrown as Error).message.split(". To specify a positional")[0]!.replaceAll("\n", " ").replace(/\.$/, ""));
+  const { values, positionals, tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const option = command.options[token.name];
+    if (!option) {
+      const near = nearest(token.rawName, Object.keys(command.options).map((name) => `--${name}`));
+      throw new UsageError(`there is no option "${token.rawName}"${near === undefined ? "" : `; did you mean ${near}?`}`);
+    }
+    const { rawName, value, inlineValue } = token;
+    if (option.value === undefined) {
+      if (value !== undefined) throw new UsageError(`${rawName} takes no value, but is "${value}"`);
+    } else if (value === undefined) {
+      throw new UsageError(`${rawName} needs a value: ${rawName} ${option.value}`);
+    } else if (!inlineValue && /^-./.test(value) && Number.isNaN(Number(value))) {
+      throw new UsageError(`${rawName} needs a value, but "${value}" follows it: write ${rawName}=${value} if that is the value`);
+    }
   }
-  const { values, positionals } = parsed;
   const missing = command.positionals[positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing`);
   if (positionals.length > command.positionals.length) throw new UsageError(`"${positionals[command.positionals.length]}" is one argument too many`);
   return new Arguments(values as ConstructorParameters<typeof Arguments>[0], positionals);
+}
+
+/** The name of most equal pairs of letters, if these are more than half of all. */
+function nearest(given: string, names: readonly string[]): string | undefined {
+  const pairs = (name: string) => Array.from({ length: name.length - 1 }, (_, at) => name.slice(at, at + 2));
+  const alike = (name: string) => (2 * pairs(name).filter((pair) => given.includes(pair)).length) / (name.length + given.length - 2);
+  return names.map((name) => ({ name, alike: alike(name) })).filter((each) => each.alike > 0.5).sort((a, b) => b.alike - a.alike)[0]?.name;
 }
 
 export function help({ name, summary, positionals, options, notes }: Command): string {

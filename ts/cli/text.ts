@@ -7,6 +7,9 @@ export function short(value: number): string {
   return Number.isInteger(value) ? String(value) : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
+/** A number of things, and their name. */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
 export const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 export const time = (ms: number): string => (ms >= 1000 ? `${short(ms / 1000)} s` : `${short(ms)} ms`);
 export const size = (bytes: number): string => (bytes >= 1 << 20 ? `${short(bytes / (1 << 20))} MiB` : bytes >= 1 << 10 ? `${short(bytes / (1 << 10))} KiB` : `${bytes} bytes`);

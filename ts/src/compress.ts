@@ -16,6 +16,16 @@ interface CompressBase extends Reporting {
   readonly method?: "anneal" | "lloyd" | "vlc";
   /** Of everything that is drawn; 0 unless told. */
   readonly seed?: number;
+  /**
+   * Vectors that clusters are made of, drawn by the seed from the first to the last; all of them are coded. 256 a cluster and 32,768 at least
+   * unless told.
+   */
+  readonly sample?: number;
+  /**
+   * Vectors that the index is to have, of which `points` are only a sample: clusters and `ratio` are chosen for so many. The index begins
+   * empty, and {@link VectorIndex.add} takes them.
+   */
+  readonly trainFor?: number;
 }
 
 /**
@@ -44,7 +54,7 @@ export interface PublishedFiles {
 }
 
 const CODES = ["none", "int8", "int4", "pq", "bits"];
-const KNOWN = ["dim", "clusters", "method", "seed", "code", "bits", "ratio", "signal", "onProgress"];
+const KNOWN = ["dim", "clusters", "method", "seed", "sample", "trainFor", "code", "bits", "ratio", "signal", "onProgress"];
 
 /** Checks options, and gives them as the engine takes them. @internal */
 export function nativeCompressOptions(options: CompressOptions): NativeCompressOptions {
@@ -54,6 +64,8 @@ export function nativeCompressOptions(options: CompressOptions): NativeCompressO
   const { code = "bits", bits, ratio } = rest;
   mustBeCount("clusters", rest.clusters);
   mustBeCount("seed", rest.seed, { least: 0 });
+  mustBeCount("sample", rest.sample);
+  mustBeCount("trainFor", rest.trainFor, { most: 0xfffffffe });
   mustBeOneOf("method", rest.method, ["anneal", "lloyd", "vlc"]);
   mustBeOneOf("code", code, CODES);
   mustBeBetween("bits", bits, 0, code === "pq" ? 8 : 12);

@@ -115,8 +115,8 @@ export interface Engine extends Disposable, TensorEngine {
    */
   cluster(points: Points, options: ClusterOptions): Promise<Clustering>;
   /**
-   * Compresses vectors to an index that can be searched, saved, and given more of them. It keeps none of the originals. Throws as
-   * {@link cluster} does; an aborted call rejects with the signal's reason.
+   * Compresses vectors to an index that can be searched, saved, and given more of them. It keeps none of the originals. Of no vectors it makes
+   * an index whose model is that of the first that are added. Throws as {@link cluster} does, and `invalid-option` for more clusters than vectors; an aborted call rejects with the signal's reason.
    */
   compress(points: Points, options: CompressOptions): Promise<VectorIndex>;
   /**
@@ -267,7 +267,8 @@ export class EngineOf implements Engine {
 
   async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
     this.#alive();
-    return this.#index(await compress(this.#tasks, points, options), points);
+    const handle = await compress(this.#tasks, points, options);
+    return this.#index(handle, options.trainFor === undefined ? points : new Float32Array(0));
   }
 
   async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {

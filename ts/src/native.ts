@@ -129,7 +129,7 @@ export interface NativeClustering {
 
 /** How to compress: what is not there is chosen by the engine. */
 export interface NativeCompressOptions {
-  readonly dim: number; readonly clusters?: number; readonly method?: string; readonly seed?: number; readonly code: string; readonly bits?: number; readonly ratio?: number;
+  readonly dim: number; readonly clusters?: number; readonly method?: string; readonly seed?: number; readonly sample?: number; readonly trainFor?: number; readonly code: string; readonly bits?: number; readonly ratio?: number;
 }
 
 /** k a query, row by row; id 2³² − 1 and distance ∞ where there are fewer. */

@@ -110,13 +110,17 @@ export interface VectorIndex extends Disposable {
    */
   search(queries: Points, options: SearchOptions): Promise<Hits>;
   /**
-   * Adds vectors, each to its nearest cluster, with the code that there is; gives their ids. They are in it when the promise resolves, all of
+   * Adds vectors, each to its nearest cluster, with the code that there is (an index that was made of no vectors makes clusters and code of
+   * the first that it is given); gives their ids. They are in it when the promise resolves, all of
    * them or, where it rejects, none; of several calls that run at once none resolves before the earlier ones, and ids are in their order.
    * Components outside of the range that `"int8"`, `"int4"` and `"pq"` were made for are cut off at its ends; vectors that lie outside by more
    * than half of the range, all components taken together, or too far for the other codes, are refused with `"limits"`.
    */
   add(points: Points, options?: Reporting): Promise<Uint32Array>;
-  /** Takes vectors out; gives how many of them were in it. Their ids are never used again. */
+  /**
+   * Takes vectors out; gives how many of them were in it. Their ids are never used again, which costs the file a few bytes. Clusters and
+   * model stay, so that `ratio` grows where many are taken out.
+   */
   remove(ids: Indices): number;
   /** Vectors as their codes have them. */
   reconstruct(ids: Indices): F32;
@@ -139,7 +143,7 @@ export class VectorIndexOf implements VectorIndex {
   readonly #given: Given[] | undefined;
 
   constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
-    this.#given = points && [{ points: new WeakRef(points), length: points.length, first: 0 }];
+    this.#given = points && (points.length > 0 ? [{ points: new WeakRef(points), length: points.length, first: 0 }] : []);
   }
 
   get dim(): number { return this.#sizes().dim; }

@@ -2,10 +2,10 @@
 import { LeastwiseError, type CodeOptions, type Engine, type F32 } from "leastwise";
 import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
-import { openVectorFile, VECTOR_OPTIONS } from "../files.js";
+import { mustBeReadable, openVectorFile, VECTOR_OPTIONS } from "../files.js";
 import { Progress } from "../progress.js";
-import { percent, row, short, time } from "../text.js";
-import { buildOptions, BUILD_OPTIONS, CODES, located, RATIOS } from "./compress.js";
+import { counted, percent, row, short, time } from "../text.js";
+import { buildOptions, BUILD_OPTIONS, CODES, located, mustHaveClusters, RATIOS } from "./compress.js";
 
 interface Result { code: string; clusters: number; bytesPerVector: number; ratio: number; buildMs: number; recall: number; msSingle: number; msPerQuery: number; exactMsPerQuery: number }
 /** A code that could not be made of these vectors, and why. */
@@ -32,18 +32,19 @@ export const bench: Command = {
   },
   notes: `Unless told which: int8, int4, and ratios of 0.125 and 0.066. All stored bytes are counted. Recall is the share of the truly nearest vectors
 that are found, without the originals; "one query" is the time of one asked alone, "of many" a query's share of all at once, "exact" that
-of an exact search among the originals.`,
+of an exact search among the originals. Times are the least of up to five passes. VECTORS or FILE may be -, standard input.`,
 
   async run(args, signal) {
     const k = args.count("k") ?? 10, probes = args.count("probes"), build = buildOptions(args);
     const codes: CodeOptions[] = [...args.choices("code", CODES).map((code) => ({ code })), ...args.numbers("ratio", RATIOS).map((ratio) => ({ ratio }))];
     const { points, queries, dim } = await load(args);
     if (k > points.length / dim) throw new UsageError(`--k is ${k}, but there are ${points.length / dim} vectors to find`);
+    mustHaveClusters(build.clusters, points.length / dim, args.positionals[0]!);
     if (codes.length === 0) codes.push({ code: "int8" }, { code: "int4" }, { ratio: 0.125 }, { ratio: 0.066 });
     const progress = new Progress({ quiet: args.has("quiet") });
     try {
       await withEngine(args, async (lw) => {
-        remark(args, `${points.length / dim} vectors of ${dim} components, ${queries.length / dim} queries, recall of the ${k} nearest; on ${lw.backend} (${lw.adapter}, ${lw.precision})`);
+        remark(args, `${counted(points.length / dim, "vector")} of ${counted(dim, "component")}, ${counted(queries.length / dim, "query", "queries")}, recall of the ${k} nearest; on ${lw.backend} (${lw.adapter}, ${lw.precision})`);
         const results: (Result | Refused)[] = [];
         if (!args.has("json")) console.log(row(HEAD, WIDTHS));
         for (const code of codes) {
@@ -64,11 +65,12 @@ of an exact search among the originals.`,
 /** Vectors to index and vectors to ask for. */
 async function load(args: Arguments): Promise<{ points: F32; queries: F32; dim: number }> {
   const [path] = args.positionals as [string];
+  const from = args.text("queries");
+  mustBeReadable([path, from]);
   const vectors = await openVectorFile(path, args);
   try {
     const { dim } = vectors;
     const all = Math.min(vectors.count, args.count("limit", 2) ?? vectors.count);
-    const from = args.text("queries");
     if (from === undefined) {
       const held = Math.min(HELD_OUT, Math.floor(all / 10));
       if (held === 0) throw new UsageError(`${path} has ${all} vectors, too few to leave some out as queries; give --queries`);
@@ -93,7 +95,7 @@ async function measure(lw: Engine, args: Arguments, { points, queries, dim, k, p
   const name = code.ratio === undefined ? code.code! : `bits @ ${code.ratio}`;
   const started = performance.now();
   const reporting = { signal, onProgress: progress.stage(name) };
-  const made = await located(path, 0, () => lw.compress(points, { dim, ...code, ...build, ...reporting })).catch((thrown: unknown) => {
+  const made = await located(path, (row) => row, () => lw.compress(points, { dim, ...code, ...build, ...reporting })).catch((thrown: unknown) => {
     // Each option was found to be right by itself: what is left is a ratio that such vectors cannot have.
     if (code.ratio !== undefined && thrown instanceof LeastwiseError && thrown.code === "invalid-option") return thrown.message;
     throw thrown;

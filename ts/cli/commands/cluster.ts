@@ -3,10 +3,10 @@ import type { ClusterOptions, Mean } from "leastwise";
 import { encodeNpy } from "leastwise/vectors";
 import { numberOf, UsageError, type Arguments, type Bounds, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, withEngine } from "../engine.js";
-import { mustBeWritable, openVectorFile, VECTOR_OPTIONS, writeAtomically } from "../files.js";
+import { mustBeWritable, openVectorFile, report, VECTOR_OPTIONS, writeAtomically } from "../files.js";
 import { Progress } from "../progress.js";
-import { short, time } from "../text.js";
-import { located } from "./compress.js";
+import { counted, short, time } from "../text.js";
+import { located, mustHaveClusters } from "./compress.js";
 
 /** Options that are numbers: what the façade calls them, and what they may be. */
 const NUMBERS: { readonly [option: string]: { readonly name: string; readonly integer?: true } & Bounds } = {
@@ -50,7 +50,7 @@ export const cluster: Command = {
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
-  notes: `The energy is the mean squared distance of a vector to its centroid.
+  notes: `VECTORS is a file as "leastwise compress" reads, - standard input; FILE may be -, standard output. The energy is the mean squared distance of a vector to its centroid.
 
   npx leastwise cluster colours.npy -m 16 --centroids palette.npy`,
 
@@ -62,18 +62,21 @@ export const cluster: Command = {
     const vectors = await openVectorFile(path, args);
     const progress = new Progress({ quiet: args.has("quiet") });
     try {
-      await mustBeWritable([args.text("centroids"), args.text("labels")], [path]);
+      const outputs = [args.text("centroids"), args.text("labels")];
+      mustHaveClusters(clusters, vectors.count, path);
+      await mustBeWritable(outputs, [path]);
       const points = await vectors.rows();
       await withEngine(args, async (lw) => {
         const options = { dim: vectors.dim, clusters, ...asked, signal, onProgress: progress.stage("clustering") } as ClusterOptions;
-        const found = await located(path, 0, () => lw.cluster(points, options));
+        const found = await located(path, (row) => row, () => lw.cluster(points, options));
         progress.end();
         signal.throwIfAborted();
         if (args.text("centroids") !== undefined) await writeAtomically(args.text("centroids")!, [encodeNpy(found.centroids, [found.clusters, found.dim])]);
         if (args.text("labels") !== undefined) await writeAtomically(args.text("labels")!, [encodeNpy(found.labels)]);
         const { energy, termination, reason, iterations, ms } = found;
-        if (args.has("json")) return console.log(JSON.stringify({ backend: lw.backend, vectors: vectors.count, dim: found.dim, clusters: found.clusters, energy, termination, reason, ms, iterations }, null, 2));
-        console.log(`${vectors.count} vectors of ${found.dim} components, ${found.clusters} centroids: energy ${short(energy)} after ${iterations.length} iterations in ${time(ms)} on ${lw.backend} (${termination}: ${reason})`);
+        report(args, args.has("json")
+          ? JSON.stringify({ backend: lw.backend, vectors: vectors.count, dim: found.dim, clusters: found.clusters, energy, termination, reason, ms, iterations }, null, 2)
+          : `${counted(vectors.count, "vector")} of ${counted(found.dim, "component")}, ${counted(found.clusters, "centroid")}: energy ${short(energy)} after ${counted(iterations.length, "iteration")} in ${time(ms)} on ${lw.backend} (${termination}: ${reason})`, outputs);
       });
     } finally {
       progress.end();

@@ -1,10 +1,10 @@
 /** `leastwise compress`: a file of vectors to an index. */
-import { LeastwiseError, type CodeOptions, type CompressOptions } from "leastwise";
+import { LeastwiseError, type CodeOptions, type CompressOptions, type F32 } from "leastwise";
 import { UsageError, type Arguments, type Command, type Option } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
-import { mustBeWritable, openVectorFile, VECTOR_OPTIONS, writeAtomically } from "../files.js";
+import { mustBeWritable, openVectorFile, report, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
 import { Progress } from "../progress.js";
-import { percent, size, time } from "../text.js";
+import { counted, percent, size, time } from "../text.js";
 
 export const CODES = ["none", "int8", "int4", "pq", "bits"] as const;
 
@@ -19,12 +19,17 @@ export const BUILD_OPTIONS: { readonly [name: string]: Option } = {
 export const RATIOS = { above: 0, most: 1 };
 
 /**
- * Vectors that clusters and codes are made of, unless told: those of 256 MiB in f32. The engine keeps several copies of them while it works,
- * of the 4 GiB that WebAssembly can address.
+ * What vectors may take in f32 that are compressed at once. Of more, clusters and codes are made of a sample, and all are added to that. The
+ * engine keeps several copies of them while it works, of the 4 GiB that WebAssembly can address.
  */
 const TRAINING_BYTES = 2 ** 28;
 /** Vectors that are added at a time. */
 const CHUNK_BYTES = 2 ** 26;
+
+/** Refuses more clusters than there are vectors. */
+export function mustHaveClusters(clusters: number | undefined, vectors: number, path: string): void {
+  if (clusters !== undefined && clusters > vectors) throw new UsageError(`--clusters is ${clusters}, but ${path} has ${counted(vectors, "vector")}`);
+}
 
 export function buildOptions(args: Arguments): Pick<CompressOptions, "clusters" | "method" | "seed"> {
   const [clusters, method, seed] = [args.count("clusters"), args.choice("method", ["anneal", "lloyd", "vlc"]), args.count("seed", 0)];
@@ -50,44 +55,53 @@ export const compress: Command = {
     bits: { value: "B", help: "bits a component, on average (codes bits and pq)" },
     ratio: { value: "R", help: "size of the index over that of the vectors in f32, such as 0.125 (codes bits and pq)" },
     ...BUILD_OPTIONS,
-    sample: { value: "N", help: "clusters and codes are made of the first N vectors, the rest is added;\nas many as 256 MiB hold in f32 unless given. Shuffle a file that is sorted" },
+    sample: { value: "N", help: "clusters are made of N vectors, drawn by the seed from the first to the last;\n256 a cluster and 32768 at least unless given" },
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
-  notes: `VECTORS is a .npy file (f2, f4, f8 or integers), .fvecs, .bvecs, or raw numbers. Vector i gets the id i.
-INDEX is written under another name first, and appears when it is complete.
+  notes: `VECTORS is a .npy file (f2, f4, f8 or integers), .fvecs, .bvecs, or raw numbers; - is standard input. Vector i gets the id i.
+INDEX is written under another name first, and appears when it is complete; - is standard output.
 
   npx leastwise compress embeddings.npy embeddings.lwi --ratio 0.125`,
 
   async run(args, signal) {
     const [input, output] = args.positionals as [string, string];
-    const asked = { ...codeOptions(args), ...buildOptions(args) }, most = args.count("sample");
+    const asked = { ...codeOptions(args), ...buildOptions(args) }, sample = args.count("sample");
     const vectors = await openVectorFile(input, args);
     const progress = new Progress({ quiet: args.has("quiet") });
     try {
-      if (vectors.count === 0) throw new UsageError(`${input} has no vectors`);
+      const { count, dim } = vectors;
+      if (count === 0) throw new UsageError(`${input} has no vectors`);
+      mustHaveClusters(asked.clusters, count, input);
+      if (sample !== undefined && asked.clusters !== undefined && asked.clusters > Math.min(sample, count)) throw new UsageError(`--clusters is ${asked.clusters}, but --sample is ${sample}`);
       await mustBeWritable([output], [input]);
       await withEngine(args, async (lw) => {
         const started = performance.now();
-        const sample = Math.min(vectors.count, most ?? Math.max(1, Math.floor(TRAINING_BYTES / (4 * vectors.dim))));
-        if (sample < vectors.count) remark(args, `Clusters and codes are made of the first ${sample} of ${vectors.count} vectors.`);
-        const points = await vectors.rows(0, sample);
-        const reporting = { signal, onProgress: progress.stage("compressing") };
-        using index = await located(input, 0, () => lw.compress(points, { dim: vectors.dim, ...asked, ...reporting }));
-        const move = progress.stage("adding");
-        const step = Math.max(1, Math.floor(CHUNK_BYTES / (4 * vectors.dim)));
-        for (let first = sample; first < vectors.count; first += step) {
-          const chunk = await vectors.rows(first, Math.min(step, vectors.count - first));
-          await located(input, first, () => index.add(chunk, { signal }));
-          move(first + step - sample, vectors.count - sample);
+        const atOnce = Math.max(1, Math.floor(TRAINING_BYTES / (4 * dim)));
+        const options = { dim, ...asked, ...(sample !== undefined && { sample }), signal, onProgress: progress.stage("compressing") };
+        const isWhole = count <= atOnce;
+        const rows = isWhole ? undefined : sampleOf(count, Math.max(Math.min(sample ?? atOnce, atOnce), 1));
+        if (rows) remark(args, `Clusters and codes are made of ${rows.length} of ${count} vectors.`);
+        const points = await (rows ? rowsOf(vectors, rows) : vectors.rows());
+        using index = await located(input, (row) => rows?.[row] ?? row, () => lw.compress(points, rows ? { ...options, trainFor: count } : options));
+        if (rows) {
+          const move = progress.stage("adding");
+          const step = Math.max(1, Math.floor(CHUNK_BYTES / (4 * dim)));
+          for (let first = 0; first < count; first += step) {
+            const chunk = await vectors.rows(first, Math.min(step, count - first));
+            await located(input, (row) => first + row, () => index.add(chunk, { signal }));
+            move(first + step, count);
+          }
         }
         progress.end();
         signal.throwIfAborted();
         const built = performance.now() - started;
         await writeAtomically(output, [await index.save()]);
-        const { info } = index;
-        if (args.has("json")) return console.log(JSON.stringify({ ...info, ratio: index.ratio, trainedOn: sample, buildMs: built, backend: lw.backend }));
-        console.log(`${output}: ${info.count} vectors of ${info.dim} components in ${size(info.bytes)}, ${percent(index.ratio)} of f32 (${info.clusters} clusters, code ${info.code}); built in ${time(built)} on ${lw.backend}`);
+        const { info } = index, trainedOn = Number(info.about["trainedOn"]);
+        if (isWhole && trainedOn < count) remark(args, `Clusters are made of ${trainedOn} of ${count} vectors.`);
+        report(args, args.has("json")
+          ? JSON.stringify({ ...info, ratio: index.ratio, trainedOn, buildMs: built, backend: lw.backend })
+          : `${output}: ${counted(info.count, "vector")} of ${counted(info.dim, "component")} in ${size(info.bytes)}, ${percent(index.ratio)} of f32 (${counted(info.clusters, "cluster")}, code ${info.code}); built in ${time(built)} on ${lw.backend}`, [output]);
       });
     } finally {
       progress.end();
@@ -96,13 +110,29 @@ INDEX is written under another name first, and appears when it is complete.
   },
 };
 
-/** Runs `work` on vectors of a file, from `first` on; errors then name the vector of the file. */
-export async function located<T>(path: string, first: number, work: () => Promise<T>): Promise<T> {
+/** Rows at equal distances, `sample` of them. */
+function sampleOf(count: number, sample: number): number[] {
+  return Array.from({ length: sample }, (_, run) => Math.floor(((run + 0.5) * count) / sample));
+}
+
+/** Some rows, ascending, of a file that is read once. */
+async function rowsOf(vectors: VectorFile, rows: readonly number[]): Promise<F32> {
+  const { count, dim } = vectors, step = Math.max(1, Math.floor(CHUNK_BYTES / (4 * dim)));
+  const points = new Float32Array(rows.length * dim);
+  let place = 0;
+  for (let first = 0; first < count; first += step) {
+    const chunk = await vectors.rows(first, Math.min(step, count - first));
+    for (; place < rows.length && rows[place]! < first + step; place++) points.set(chunk.subarray((rows[place]! - first) * dim, (rows[place]! - first + 1) * dim), place * dim);
+  }
+  return points;
+}
+
+/** Runs `work` on vectors of a file; errors then name the vector of the file, `rowOf` that which was given. */
+export async function located<T>(path: string, rowOf: (row: number) => number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    if (thrown instanceof LeastwiseError && thrown.code === "non-finite" && thrown.instance !== undefined) throw new Error(`${path}: vector ${first + thrown.instance} has a NaN or an infinity`);
+    if (thrown instanceof LeastwiseError && thrown.code === "non-finite" && thrown.instance !== undefined) throw new Error(`${path}: vector ${rowOf(thrown.instance)} has a NaN or an infinity`);
     throw thrown;
   }
 }
-

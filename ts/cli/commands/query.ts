@@ -4,9 +4,9 @@ import { encodeNpy } from "leastwise/vectors";
 import type { Hits, VectorIndex } from "leastwise";
 import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
-import { mustBeWritable, named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
+import { mustBeReadable, mustBeWritable, named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
 import { Progress } from "../progress.js";
-import { size, time } from "../text.js";
+import { counted, size, time } from "../text.js";
 
 /** Queries that are searched at once, and neighbours of them. */
 const BATCH = 4096, BATCH_HITS = 2 ** 22;
@@ -29,7 +29,8 @@ export const query: Command = {
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
-  notes: `QUERIES is a file as "leastwise compress" reads; a .npy file of one dimension is one query.
+  notes: `QUERIES is a file as "leastwise compress" reads; a .npy file of one dimension is one query. INDEX or QUERIES may be -, standard input,
+and a FILE of results -, standard output.
 Without --ids and --distances, every neighbour is a line: query, rank, id, squared distance, with tabs between; with --json, every query is.
 Where there are fewer than k, files have the id 4294967295 and the distance infinity.`,
 
@@ -38,6 +39,7 @@ Where there are fewer than k, files have the id 4294967295 and the distance infi
     const wanted = args.count("k") ?? 10, probes = args.count("probes");
     const files = { ids: args.text("ids"), distances: args.text("distances") };
     const toFiles = files.ids !== undefined || files.distances !== undefined;
+    mustBeReadable([path, queries]);
     const asked = await openVectorFile(queries, args);
     // A bar would stand among the lines.
     const progress = new Progress({ quiet: args.has("quiet") || (!toFiles && process.stdout.isTTY === true) });
@@ -70,7 +72,7 @@ Where there are fewer than k, files have the id 4294967295 and the distance infi
         if (files.ids !== undefined) await writeAtomically(files.ids, [encodeNpy(ids!, [count, wanted])]);
         if (files.distances !== undefined) await writeAtomically(files.distances, [encodeNpy(distances!, [count, wanted])]);
         const { sketchBytes } = index.info;
-        remark(args, `${count} queries in ${time(spent)}, ${time(spent / Math.max(1, count))} each, on ${lw.backend}${sketchBytes > 0 ? ` with sketches of ${size(sketchBytes)}` : ""}`);
+        remark(args, `${counted(count, "query", "queries")} in ${time(spent)}, ${time(spent / Math.max(1, count))} each, on ${lw.backend}${sketchBytes > 0 ? ` with sketches of ${size(sketchBytes)}` : ""}`);
       });
     } finally {
       progress.end();
@@ -83,7 +85,8 @@ Where there are fewer than k, files have the id 4294967295 and the distance infi
 function countOf(asked: VectorFile, index: VectorIndex, path: string): number {
   if (asked.dim === index.dim) return asked.count;
   if (asked.dim === 1 && asked.count === index.dim) return 1;
-  throw new UsageError(`${path} has vectors of ${asked.dim} components, those of the index have ${index.dim}`);
+  const has = asked.dim === 1 ? counted(asked.count, "number") : `vectors of ${asked.dim} components`;
+  throw new UsageError(`${path} has ${has}, but the vectors of the index have ${counted(index.dim, "component")}`);
 }
 
 /** Lines of a batch of queries, the first of which is number `first`; done when the reader is ready for more. */
