@@ -213,11 +213,13 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
     };
     let too_small = |ratio: f64| {
         let larger = match smallest_ratio(options.code, count, dim, |ratio| budget(ratio, clusters.max(clusters_for(count, dim, ratio)))) {
+            Some(smallest) if clusters == 1 => format!("ask for {smallest} or more"),
             Some(smallest) => format!("ask for {smallest} or more, or for fewer clusters"),
             None => "so few take more than they do as they are; ask for bits instead".into(),
         };
+        let plural = if clusters == 1 { "" } else { "s" };
         Error::InvalidOption(format!(
-            "{count} vectors of {dim} dimensions with {clusters} clusters don't fit into a ratio of {ratio}: {larger}"
+            "{count} vectors of {dim} dimensions with {clusters} cluster{plural} don't fit into a ratio of {ratio}: {larger}"
         ))
     };
     let budget = |ratio: f64| budget(ratio, clusters);
