@@ -48,6 +48,8 @@ test("compression", async (t) => {
     [{ dim: 2, ratio: 1.5 }, "invalid-option", "ratio: 1.5 is not a number from 0 to 1"],
     [{ dim: 2, bits: 13 }, "invalid-option", "bits: 13 is not a number from 0 to 12"],
     [{ dim: 2, clusters: -3 }, "invalid-option", "clusters: -3 is not an integer from 1 to 4294967295"],
+    [{ dim: 2, sample: 0 }, "invalid-option", "sample: 0 is not an integer from 1 to 4294967295"],
+    [{ dim: 2, trainFor: 0.5 }, "invalid-option", "trainFor: 0.5 is not an integer from 1 to 4294967294"],
     [{ dim: 2, cooling: 0.5 }, "invalid-option", /^compress\(points, options\): options have no "cooling"/],
   ];
   for (const [options, code, message] of refused) await rejects(lw.compress(points, options), code, message);

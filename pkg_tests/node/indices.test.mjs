@@ -296,6 +296,38 @@ for (const backend of BACKENDS) {
     await assert.rejects(index.search(queries, { k: 1, signal: AbortSignal.abort(reason) }), (thrown) => thrown === reason);
   });
 
+  test(`${backend}: an index of nothing is made of the first vectors, and one for others takes these`, async (t) => {
+    const lw = await open(t, { backend });
+    for (const code of [{ code: "int8" }, ...(backend === "cpu" ? [{ ratio: 0.25 }, { code: "pq" }] : [])]) {
+      const blank = await lw.compress(new Float32Array(0), { dim: DIM, ...code });
+      const [made, reopened] = [await lw.compress(points, { dim: DIM, ...code }), await lw.openIndex(await blank.save())];
+      for (const index of [blank, reopened]) {
+        assert.deepEqual([index.count, index.ratio], [0, Infinity]);
+        const aborting = new AbortController();
+        const cut = index.add(points, { signal: aborting.signal });
+        aborting.abort(new Error("no"));
+        await assert.rejects(cut, /^Error: no$/);
+        const [first, none, later] = await Promise.all([index.add(points), index.add(new Float32Array(0)), index.add(queries)]);
+        assert.deepEqual([first.length, first[COUNT - 1], none.length, later[0], index.count], [COUNT, COUNT - 1, 0, COUNT, COUNT + 40]);
+        if (code.ratio) assert.ok(index.ratio <= 1.02 * code.ratio, `${index.ratio}`);
+      }
+      await made.add(queries);
+      assert.deepEqual(await blank.save(), await made.save());
+      assert.equal((await blank.evaluate(queries, { k: 1 })).recall > 0.3, true, "its originals are known");
+    }
+    const model = await lw.compress(points.subarray(0, 500 * DIM), { dim: DIM, ratio: 0.25, trainFor: COUNT });
+    assert.deepEqual([model.count, (await model.add(points)).length], [0, COUNT]);
+    assert.ok(model.ratio <= 0.25 && model.ratio > 0.23, `${model.ratio}`);
+    assert.ok((await model.evaluate(queries, { k: K })).recall > 0.9);
+    const some = () => lw.compress(points, { dim: DIM, code: "int8", sample: 300, seed: 4 });
+    const [one, other] = [await some(), await some()];
+    assert.deepEqual(await one.save(), await other.save());
+    assert.equal(one.info.about.trainedOn, 300);
+    await rejects(lw.compress(points, { dim: DIM, clusters: COUNT + 1 }), "invalid-option", `clusters: there can't be ${COUNT + 1} clusters of ${COUNT} vectors`);
+    await rejects(lw.compress(points, { dim: DIM, ratio: 1e-3 }), "invalid-option", /don't fit into a ratio of 0.001: ask for 0\.\d+ or more/);
+    await rejects(lw.compress(new Float32Array(0), { dim: DIM, trainFor: 9 }), "invalid-option", /^trainFor: there are no vectors/);
+  });
+
   test(`${backend}: originals are not kept, and evaluating says when they are gone`, async (t) => {
     const lw = await open(t, { backend });
     const index = await lw.compress(decaying(200, DIM, { seed: 8 }), { dim: DIM, code: "int8" });

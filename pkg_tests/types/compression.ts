@@ -55,6 +55,7 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   is<Same<typeof index, VectorIndex>>();
   await lw.compress(points, { dim: 8, clusters: 16, code: "bits", bits: 2.5, method: "lloyd", seed: 1 });
   await lw.compress(points, { dim: 8, ratio: 0.125 });
+  await lw.compress(points, { dim: 8, ratio: 0.125, sample: 4096, trainFor: 1e6 });
   await lw.compress(points, { dim: 8, code: "pq", bits: 1 });
   // What is known only when it runs.
   const small = bytes.length > 100;

@@ -151,6 +151,10 @@ impl Session {
         }
         let clusters = asked.clusters_of(code, asked.train_for.map_or(count, |count| count as usize)).min(count as u32);
         let sample = asked.sample_of(count, clusters)?;
+        if sample < count {
+            // The rows of the sample have other numbers.
+            rows::all_finite("points", &points, dim)?;
+        }
         about.insert(TRAINED_ON.into(), sample.into());
         let mut of_sample = memory::room(sample * dim, "clustering the points")?;
         for row in sample::rows(count, sample, asked.seed) {

@@ -381,6 +381,9 @@ fn clusters_are_made_of_a_sample() {
     let index = Index::open(&some).expect("the index");
     assert_eq!((index.count(), &index.about()["trainedOn"]), (3000, &400.into()));
     assert!(index.evaluate(&points[..24 * 50], &points, 10, None).expect("an evaluation").recall > 0.95);
+    let mut broken = points.clone();
+    broken[24 * 2000 + 3] = f32::NAN;
+    assert_eq!(session.compress(broken, &asked(Some(1500), None)).expect_err("a NaN").instance(), Some(2000));
     for (sample, clusters, message) in [
         (None, 3001, "clusters: there can't be 3001 clusters of 3000 vectors"),
         (Some(9), 10, "sample: there can't be 10 clusters of a sample of 9 vectors"),
