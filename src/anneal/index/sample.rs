@@ -14,8 +14,9 @@ pub fn enough(count: usize, clusters: usize) -> usize {
 /// `sample` of `count` rows, ascending: the rows are cut into as many runs of equal length, and one of each is drawn. So a sorted file is
 /// sampled from its beginning to its end. The same rows for the same seed.
 pub fn rows(count: usize, sample: usize, seed: u32) -> impl Iterator<Item = usize> {
-    let start = move |run: usize| (run as u128 * count as u128 / sample.max(1) as u128) as usize;
-    (0..sample.min(count)).map(move |run| {
+    let sample = sample.min(count);
+    let start = move |run: usize| (run as u128 * count as u128 / sample as u128) as usize;
+    (0..sample).map(move |run| {
         let first = start(run);
         first + mixed(seed, run as u32) as usize % (start(run + 1) - first)
     })
