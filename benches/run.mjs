@@ -1,4 +1,4 @@
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `lloyd`, `matmul`, `nist`, `scaling`, `large`, `threads`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `threads`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -77,6 +77,7 @@ try {
   else if (first === "bundle") await (await import("./bundle.mjs")).bundle(rest);
   else if (first === "large") await (await import("./large.mjs")).large(rest);
   else if (first === "compression") await (await import("./compression.mjs")).compression(rest);
+  else if (first === "preconditioners") await (await import("./preconditioners.mjs")).preconditioners(rest);
   else if (first === "lloyd") await import("./lloyd.mjs");
   else if (first === "nist") await (await import("./nist.mjs")).regressions(rest);
   else if (first === "classics") await (await import("./classics.mjs")).classics(rest);

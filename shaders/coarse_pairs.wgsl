@@ -12,6 +12,13 @@
 @group(0) @binding(4) var<storage, read> columns: array<real>;
 @group(0) @binding(5) var<storage, read_write> coarse: array<real>;
 
+// An entry of an instance's block, by its code; 0 for one that is always 0.
+fn entry_of(code: u32, instance: u32) -> real {
+    let stored = columns[(max(code & 0x7fffffffu, 1u) - 1u) * params.words1.z + instance];
+    let known = select(stored, -stored, (code >> 31u) != 0u);
+    return select(known, real(0.0), code == 0u);
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let i = item(id);
@@ -37,18 +44,28 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let across = table[entry + 1u] * size + column;
         let along = table[entry + 2u] * size + row;
         let width = table[pair + 1u];
+        let last = width - 1u;
         for (var r = 0u; r < table[pair]; r++) {
             var value: real = 0.0;
             var transposed: real = 0.0;
-            for (var c = 0u; c < width; c++) {
-                let code = table[params.words0.y + table[pair + 2u] + r * width + c];
-                if (code != 0u) {
-                    let stored = columns[((code & 0x7fffffffu) - 1u) * params.words1.z + instance];
-                    let known = select(stored, -stored, (code >> 31u) != 0u);
-                    value += known * modes[b + c * size];
-                    if (on_diagonal) {
-                        transposed += known * modes[along + c * size];
-                    }
+            let codes = params.words0.y + table[pair + 2u] + r * width;
+            // Three at a time, so that their values are on their way together.
+            for (var c = 0u; c < width; c += 3u) {
+                let second = min(c + 1u, last);
+                let third = min(c + 2u, last);
+                let code = array<u32, 3>(
+                    table[codes + c],
+                    select(0u, table[codes + second], c + 1u < width),
+                    select(0u, table[codes + third], c + 2u < width),
+                );
+                let known = array<real, 3>(entry_of(code[0], instance), entry_of(code[1], instance), entry_of(code[2], instance));
+                value += known[0] * modes[b + c * size];
+                value += known[1] * modes[b + second * size];
+                value += known[2] * modes[b + third * size];
+                if (on_diagonal) {
+                    transposed += known[0] * modes[along + c * size];
+                    transposed += known[1] * modes[along + second * size];
+                    transposed += known[2] * modes[along + third * size];
                 }
             }
             sum += modes[a + r * size] * value;

@@ -1,7 +1,7 @@
 // y = Mx + Nz for sparse matrices of square blocks, along lists whose rows are nodes of y. One item is one element of y. The highest bit
 // of a block's number says that it is meant transposed.
 //
-// words0: rows of a block, state element that stops the kernel, first word of M's row starts, of its entries (block and column)
+// words0: rows of a block (6 at most), state element that stops the kernel, first word of M's row starts, of its entries (block and column)
 // words1: the same two for N, whether there is N
 
 @group(0) @binding(1) var<storage, read> left: array<real>;
@@ -24,6 +24,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let size = params.words0.x;
     let node = i / size;
     let row = i - node * size;
+    let last = size - 1u;
     var sum: real = 0.0;
     var end = table[params.words0.z + node + 1u];
     for (var e = table[params.words0.z + node]; e < end; e++) {
@@ -32,9 +33,21 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let turned = (block >> 31u) != 0u;
         let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
         let step = select(1u, size, turned);
-        for (var k = 0u; k < size; k++) {
-            sum += left[first + k * step] * x[column + k];
-        }
+        // All at once, so that their values are on their way together.
+        let values = array<real, 6>(
+            left[first] * x[column],
+            left[first + min(1u, last) * step] * x[column + min(1u, last)],
+            left[first + min(2u, last) * step] * x[column + min(2u, last)],
+            left[first + min(3u, last) * step] * x[column + min(3u, last)],
+            left[first + min(4u, last) * step] * x[column + min(4u, last)],
+            left[first + last * step] * x[column + last],
+        );
+        sum += values[0];
+        sum += select(real(0.0), values[1], size > 1u);
+        sum += select(real(0.0), values[2], size > 2u);
+        sum += select(real(0.0), values[3], size > 3u);
+        sum += select(real(0.0), values[4], size > 4u);
+        sum += select(real(0.0), values[5], size > 5u);
     }
     if (params.words1.z != 0u) {
         end = table[params.words1.x + node + 1u];
@@ -44,9 +57,21 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             let turned = (block >> 31u) != 0u;
             let first = (block & 0x7fffffffu) * size * size + select(row * size, row, turned);
             let step = select(1u, size, turned);
-            for (var k = 0u; k < size; k++) {
-                sum += right[first + k * step] * z[column + k];
-            }
+            // All at once, so that their values are on their way together.
+            let values = array<real, 6>(
+                right[first] * z[column],
+                right[first + min(1u, last) * step] * z[column + min(1u, last)],
+                right[first + min(2u, last) * step] * z[column + min(2u, last)],
+                right[first + min(3u, last) * step] * z[column + min(3u, last)],
+                right[first + min(4u, last) * step] * z[column + min(4u, last)],
+                right[first + last * step] * z[column + last],
+            );
+            sum += values[0];
+            sum += select(real(0.0), values[1], size > 1u);
+            sum += select(real(0.0), values[2], size > 2u);
+            sum += select(real(0.0), values[3], size > 3u);
+            sum += select(real(0.0), values[4], size > 4u);
+            sum += select(real(0.0), values[5], size > 5u);
         }
     }
     y[i] = sum;

@@ -1,7 +1,7 @@
 // Products of sparse matrices of square blocks: αB + βΣ XY, along lists whose rows are the blocks of the product. One item is one entry.
 // The highest bit of a block's number says that it is meant transposed. What has no base adds to nothing.
 //
-// words0: rows of a block, first word of the row starts, of the entries (X's and Y's block), of the bases
+// words0: rows of a block (6 at most), first word of the row starts, of the entries (X's and Y's block), of the bases
 // words1: α and β: 0 for 0 and 1; with the radius ρ, 1 for 1 and −4/3ρ, 2 for 1 and −8/5ρ, 3 for 16/5ρ and −(8/5ρ)²
 
 @group(0) @binding(1) var<storage, read> left: array<real>;
@@ -22,6 +22,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let place = i / area;
     let row = (i - place * area) / size;
     let column = i % size;
+    let last = size - 1u;
     let end = table[params.words0.y + place + 1u];
     var sum: real = 0.0;
     for (var e = table[params.words0.y + place]; e < end; e++) {
@@ -33,9 +34,21 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let x_step = select(1u, size, x_turned);
         let y_first = (y & 0x7fffffffu) * area + select(column, column * size, y_turned);
         let y_step = select(size, 1u, y_turned);
-        for (var k = 0u; k < size; k++) {
-            sum += left[x_first + k * x_step] * right[y_first + k * y_step];
-        }
+        // All at once, so that their values are on their way together.
+        let values = array<real, 6>(
+            left[x_first] * right[y_first],
+            left[x_first + min(1u, last) * x_step] * right[y_first + min(1u, last) * y_step],
+            left[x_first + min(2u, last) * x_step] * right[y_first + min(2u, last) * y_step],
+            left[x_first + min(3u, last) * x_step] * right[y_first + min(3u, last) * y_step],
+            left[x_first + min(4u, last) * x_step] * right[y_first + min(4u, last) * y_step],
+            left[x_first + last * x_step] * right[y_first + last * y_step],
+        );
+        sum += values[0];
+        sum += select(real(0.0), values[1], size > 1u);
+        sum += select(real(0.0), values[2], size > 2u);
+        sum += select(real(0.0), values[3], size > 3u);
+        sum += select(real(0.0), values[4], size > 4u);
+        sum += select(real(0.0), values[5], size > 5u);
     }
     let mode = params.words1.x;
     if (mode != 0u) {

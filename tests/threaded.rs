@@ -2,9 +2,10 @@
 
 use crate::support::*;
 use leastwise::Error;
+use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::Precision;
 use leastwise::problem::Reals;
-use leastwise::session::{Failure, Outcome, Progress, SolveMode, Threaded};
+use leastwise::session::{Answer, Failure, Outcome, Progress, SolveMode, Threaded};
 use leastwise::solve::{Options, Report, Termination};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -105,6 +106,51 @@ fn two_at_once_are_as_each_alone() {
         let task = session.call(|session| session.read_table(begun[k].0, begun[k].1)).unwrap();
         let (Progress::Values(values), _) = finish(&session, task) else { panic!("no values") };
         assert_eq!(values, alone[k]);
+    }
+}
+
+/// An add that is aborted is either told as done, with all vectors added, or as gone, with none.
+#[test]
+fn an_aborted_add_adds_all_or_nothing() {
+    let (dim, count) = (8, 64);
+    let points: Vec<f32> = (0..count * dim).map(|k| ((k * 37) % 101) as f32 / 101.0).collect();
+    let coarse = Coarse { centroids: points[..dim].to_vec(), labels: vec![0; count] };
+    let file = Index::build(&points, dim, coarse, &index::Options::default()).unwrap().save();
+    let session = threaded();
+    let opened = session.call(|session| session.open_index(&file)).unwrap();
+    let add = || session.call(|session| session.add_to_index(opened, points.clone())).unwrap();
+    let held = || session.call(|session| session.index_sizes(opened)).unwrap()[1] as usize;
+    // The work is done, and nobody has asked for what came of it: too late.
+    let task = add();
+    let (sender, receiver) = channel();
+    session.resume(task, SLICE_MS, move || {
+        let _ = sender.send(());
+    });
+    receiver.recv_timeout(PATIENCE).expect("an outcome");
+    assert_eq!(held(), 2 * count);
+    session.abort(task);
+    let Progress::Answer(Answer::Ids(ids)) = next(&session, task).unwrap() else { panic!("no ids") };
+    assert_eq!(ids, (count as u32..2 * count as u32).collect::<Vec<_>>());
+    // Before it has begun.
+    let task = add();
+    session.abort(task);
+    assert!(matches!(next(&session, task), Err(Failure::Refused(Error::Disposed(_)))));
+    assert_eq!(held(), 2 * count);
+    // At any moment.
+    for _ in 0..50 {
+        let (task, before) = (add(), held());
+        let (sender, receiver) = channel();
+        session.resume(task, SLICE_MS, move || {
+            let _ = sender.send(());
+        });
+        session.abort(task);
+        receiver.recv_timeout(PATIENCE).expect("an outcome");
+        let is_added = match session.outcome(task).unwrap_or_else(|| next(&session, task)) {
+            Ok(Progress::Answer(Answer::Ids(ids))) => ids.len() == count,
+            Err(Failure::Refused(Error::Disposed(_))) => false,
+            _ => panic!("neither added nor gone"),
+        };
+        assert_eq!(held(), before + if is_added { count } else { 0 });
     }
 }
 

@@ -11,6 +11,8 @@ use leastwise::device::{
     wgpu::{Internals, WgpuDevice},
 };
 
+use crate::support::refusals::{self, dispatch, gather, message, recording, slice, source, twice, uses};
+
 const RAGGED: [u32; 8] = [1, 3, 63, 64, 65, 257, 1000, 16_385];
 
 fn gpu(limits: Option<Limits>) -> Device {
@@ -33,60 +35,10 @@ fn internals(device: &Device) -> Internals {
     wgpu(device).internals()
 }
 
-fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
-    let mut access = [Access::Unused; binding::COUNT];
-    slots.iter().for_each(|(slot, kind)| access[*slot] = *kind);
-    access
-}
-
-fn nothing<R>(_: &Work, _: Bindings<R>) {}
-
-fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], f32: fn(&Work, Bindings<f32>)) -> KernelSource {
-    KernelSource::new(name, wgsl, access, Body::Twin(Twin { heavy: false, f32, f64: nothing }))
-}
-
-/// `out[i] = 2 a[i] + word 0`.
 /// The kernel with another text or other access.
 fn with(source: KernelSource, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> KernelSource {
     let wgsl = wgsl.map_or(source.texts[0].wgsl.clone(), Into::into);
     KernelSource { texts: vec![KernelText { wgsl, access, doubles: false }], ..source }
-}
-
-fn twice() -> KernelSource {
-    let wgsl = "
-        @group(0) @binding(4) var<storage, read> a: array<real>;
-        @group(0) @binding(5) var<storage, read_write> out: array<real>;
-        @compute @workgroup_size(group_size)
-        fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-            let i = item(id);
-            if (i >= params.count) { return; }
-            out[i] = 2.0 * a[i] + real(params.words0.x);
-        }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
-        let (a, out) = (slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
-        work.items().for_each(|i| out[i] = 2.0 * a[i] + work.params.words[0] as f32);
-    }
-    source("twice", wgsl, uses(&[(binding::VECTOR_IN, Access::Read), (binding::VECTOR_OUT, Access::ReadWrite)]), twin)
-}
-
-/// `out[i] = a[index[i]]`.
-fn gather() -> KernelSource {
-    let wgsl = "
-        @group(0) @binding(3) var<storage, read> index: array<u32>;
-        @group(0) @binding(4) var<storage, read> a: array<real>;
-        @group(0) @binding(5) var<storage, read_write> out: array<real>;
-        @compute @workgroup_size(group_size)
-        fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-            let i = item(id);
-            if (i >= params.count) { return; }
-            out[i] = a[index[i]];
-        }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
-        let (index, a, out) = (slots.index(), slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
-        work.items().for_each(|i| out[i] = a[index[i] as usize]);
-    }
-    let access = uses(&[(binding::INDEX, Access::Read), (binding::VECTOR_IN, Access::Read), (binding::VECTOR_OUT, Access::ReadWrite)]);
-    source("gather", wgsl, access, twin)
 }
 
 /// `v[i] = v[i] / 2 + 1`, unless the flag at `state[0]` is set.
@@ -129,28 +81,8 @@ fn count() -> KernelSource {
     source("count", wgsl, uses(&[(binding::STATE, Access::ReadWrite)]), twin)
 }
 
-fn slice(buffer: BufferId, offset: u32, len: u32) -> Slice {
-    Slice { buffer, offset, len }
-}
-
-fn dispatch(kernel: KernelId, count: u32, bound: &[(usize, Slice)], word: u32) -> Dispatch {
-    let mut bindings = [None; binding::COUNT];
-    bound.iter().for_each(|(slot, slice)| bindings[*slot] = Some(*slice));
-    let mut words = [0; PARAM_WORDS];
-    words[0] = word;
-    Dispatch { kernel, bindings, count, single_group: false, words }
-}
-
-fn recording(commands: impl IntoIterator<Item = Command>) -> Recording {
-    Recording { commands: commands.into_iter().collect() }
-}
-
 fn upload(buffer: BufferId, data: &[f64]) -> Command {
     Command::UploadReals { buffer, offset: 0, data: data.to_vec() }
-}
-
-fn message(result: Result<impl Sized, DeviceError>) -> String {
-    result.err().expect("this should have been refused").to_string()
 }
 
 fn ramp(n: u32) -> Vec<f64> {
@@ -392,59 +324,39 @@ fn a_playing_that_is_dropped_gives_back_what_it_borrowed() {
     assert!(matches!(device.resume(&mut long, 0.0), Ok(Playing::Finished(values)) if values.is_empty()));
 }
 
+/// What one device refuses, each refuses with the same words.
 #[test]
-fn a_buffer_cannot_be_read_and_written_by_one_dispatch() {
-    for mut device in every_device() {
-        let id = device.kernels(&[twice()]).unwrap()[0];
-        let a = device.allocate(Kind::Real, 256, "positions").unwrap();
-        let both = dispatch(id, 64, &[(binding::VECTOR_IN, slice(a, 0, 64)), (binding::VECTOR_OUT, slice(a, 128, 64))], 0);
-        let refused = message(device.run(recording([Command::Dispatch(both)])));
-        let words: &[&str] = match device {
-            Device::Wgpu(_) => &["twice", "positions", "binding 5", "binding 4"],
-            _ => &["binding"],
-        };
-        assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
-    }
-}
-
-#[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn what_is_not_valid_is_refused_by_name_everywhere() {
+    // Those of one alignment.
+    let refusals: Vec<_> = every_device().iter_mut().skip(1).map(refusals::refused).collect();
+    assert!(refusals.iter().all(|other| *other == refusals[0]), "{refusals:#?}");
     let mut device = gpu(Some(Limits::SMALL));
-    let id = device.kernels(&[twice()]).unwrap()[0];
-    let [a, b] = ["first", "second"].map(|label| device.allocate(Kind::Real, 256, label).unwrap());
     let index = device.allocate(Kind::Index, 256, "index").unwrap();
-    let with = |x: Slice| Command::Dispatch(dispatch(id, 1, &[(binding::VECTOR_IN, x), (binding::VECTOR_OUT, slice(b, 0, 64))], 0));
-    let read = |x: Slice| Command::Read { slice: x };
-    let repeat = |body, until| Command::Repeat { body, max: 3, until };
-    let cases = [
-        (with(slice(a, 200, 64)), "elements 200 to 264 of `first`, which has 256"),
-        (with(slice(a, u32::MAX - 7, 64)), "elements 4294967288 to 4294967352 of `first`"),
-        (with(slice(a, 32, 64)), "offset 32 is no multiple of 64"),
-        (read(slice(a, 250, 7)), "elements 250 to 257 of `first`, which has 256"),
-        (read(slice(index, 255, 2)), "elements 255 to 257 of `index`"),
-        (Command::UploadIndices { buffer: a, offset: 0, data: vec![1] }, "`first`: indices where reals"),
-        (Command::UploadReals { buffer: a, offset: 256, data: vec![1.0] }, "elements 256 to 257 of `first`"),
-        (Command::Copy { from: slice(a, 0, 4), to: slice(a, 8, 4) }, "two buffers"),
-        (Command::Copy { from: slice(a, 0, 4), to: slice(index, 8, 4) }, "`index`: indices where reals"),
-        (Command::Clear { slice: slice(a, 1, 256) }, "elements 1 to 257"),
-        (repeat(vec![], (a, 256)), "elements 256 to 257 of `first`"),
-        (repeat(vec![repeat(vec![], (a, 0))], (a, 0)), "a Repeat inside a Repeat"),
-        (repeat(vec![read(slice(a, 0, 1))], (a, 0)), "a Read that is not the last command"),
-    ];
-    for (command, expected) in cases {
-        let refused = message(device.run(recording([command.clone()])));
-        assert!(refused.starts_with("invalid recording: ") && refused.contains(expected), "{refused}");
-        if !matches!(command, Command::Read { .. }) {
-            assert!(message(device.enqueue(&recording([command]))).contains(expected));
-        }
-    }
-    let unknown = Command::Dispatch(dispatch(KernelId(99), 1, &[], 0));
-    assert!(message(device.run(recording([unknown]))).contains("a kernel of another device"));
-    // Nothing of this has hurt the device.
-    assert_eq!(device.run(recording([upload(a, &[4.0]), read(slice(a, 0, 1))])).unwrap(), [4.0]);
     // Indices come back as they are, however large.
     let indices = Command::UploadIndices { buffer: index, offset: 0, data: vec![7, u32::MAX] };
-    assert_eq!(device.run(recording([indices, read(slice(index, 0, 2))])).unwrap(), [7.0, f64::from(u32::MAX)]);
+    let read = Command::Read { slice: slice(index, 0, 2) };
+    assert_eq!(device.run(recording([indices, read])).unwrap(), [7.0, f64::from(u32::MAX)]);
+}
+
+/// A kernel in f32 may not write double-floats. The CPU has none, and refuses it all the same.
+#[test]
+fn a_cpu_refuses_what_mixed_precision_would() {
+    let mut device = Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL));
+    let inner = device.kernels(&[twice(), twice().of_inner()]).unwrap();
+    assert_ne!(inner[0], inner[1], "one is in double-floats in mixed precision, the other is not");
+    let [real, other] = ["real", "other"].map(|label| device.allocate(Kind::Real, 64, label).unwrap());
+    let [low, double] = [(Kind::Inner, "low"), (Kind::Double, "double")].map(|(kind, label)| device.allocate(kind, 64, label).unwrap());
+    let mut run = |kernel, to| {
+        let bound = [(binding::VECTOR_IN, slice(other, 0, 64)), (binding::VECTOR_OUT, slice(to, 0, 64))];
+        device.run(recording([Command::Dispatch(dispatch(kernel, 64, &bound, 0))])).map_err(|error| error.to_string())
+    };
+    assert_eq!([run(inner[0], real), run(inner[0], low), run(inner[1], low)], [Ok(vec![]), Ok(vec![]), Ok(vec![])]);
+    let refused = |label: &str, reals: &str| {
+        let what = format!("the kernel is in f32, and would leave old low parts behind double-floats ({reals} reals)");
+        Err(format!("invalid recording: kernel `twice`, binding 5, `{label}`: {what}"))
+    };
+    assert_eq!(run(inner[1], real), refused("real", "Mixed"));
+    assert_eq!(run(inner[1], double), refused("double", "Single"));
 }
 
 #[test]

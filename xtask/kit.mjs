@@ -1,12 +1,13 @@
 // `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which needs
-// neither Rust nor Node. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it.
+// needs neither Rust nor Node. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { buildAddon } from "./addon.mjs";
 import { build } from "./build.mjs";
-import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
 import { entry, root, run, step } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
+import { suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
+import { packedFrom, runScript } from "./lib/verdict.mjs";
 import { setup } from "./setup.mjs";
 
 const kit = join(root, "target/cuda-kit");
@@ -20,51 +21,9 @@ async function testProgram(staged) {
   return executable;
 }
 
-/** What runs there. Every part runs, whatever the others come to; the exit code is 0 when all passed. */
-const script = (files) => `#!/usr/bin/env bash
-# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
-# they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, armadillo, bundle (what
-# \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA).
-# Logs go to $OUT, or to ./logs.
-set -uo pipefail
-cd "$(dirname "\${BASH_SOURCE[0]}")"
-logs="\${OUT:-$PWD/logs}"
-mkdir -p "$logs"
-if [ ! -d work ]; then mkdir work && tar -xJf kit.tar.xz -C work || exit 1; fi
-cd work
-failed=0
-chosen=" \${*:-doctor device addon suite} "
-part() {
-  local name=$1; shift
-  [[ $chosen == *" $name "* ]] || return
-  local started=$SECONDS
-  if timeout 570 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
-  echo "━━ $name: $verdict [$((SECONDS - started)) s]"
-  case $name in
-    memcheck) tail -1 "$logs/$name.log" ;;
-    large | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
-    doctor) cat "$logs/$name.log" ;;
-    device) grep -E "^test |test result" "$logs/$name.log" ;;
-    *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
-  esac
-}
-# What NVRTC compiles is kept from run to run.
-export LEASTWISE_SUITE=cuda LEASTWISE_CACHE="$PWD/cache" RUST_BACKTRACE=1
-node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=$(( $(nproc) > 7 ? 4 : 1 ))"
-part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
-part device ./cuda-tests --test-threads=1 --nocapture
-part addon $node pkg_tests/addon/addon.test.mjs
-part suite $node ${JSON.stringify(`--test-name-pattern=${suitePattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
-sanitizer="$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)"
-LEASTWISE_FUZZ_PROGRAMS=64 part memcheck "$sanitizer" --tool memcheck --error-exitcode 9 ./cuda-tests --test-threads=1 static_kernels random_programs
-part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32
-part armadillo ./node benches/run.mjs armadillo cuda/f64 cuda/f32 webgpu/f32
-part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64
-echo "verdict: $([ $failed = 0 ] && echo "all passed" || echo "FAILED"); logs in $logs"
-exit $failed
-`;
-
 await entry(import.meta, async () => {
+  // Before anything is built: what is edited meanwhile is not what the kit was made of.
+  const packed = packedFrom(root);
   await setup({ forTests: false });
   const addon = await buildAddon();
   const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build(), addon, packages: suitePackages, sources: "pkg_tests" }));
@@ -85,8 +44,8 @@ await entry(import.meta, async () => {
     copyFileSync(process.execPath, join(staged, "node"));
     await run("strip", "strip", [join(staged, "node"), join(staged, "cuda-tests")]);
     await run("tar", "tar", ["-C", staged, "-cJf", join(kit, "kit.tar.xz"), "."], { env: { XZ_OPT: "-T0 -6" } });
-    writeFileSync(join(kit, "run.sh"), script(suiteFiles(join(project, "pkg_tests"))));
+    writeFileSync(join(kit, "run.sh"), runScript({ files: suiteFiles(join(project, "pkg_tests")), pattern: suitePattern, packed }));
     rmSync(staged, { recursive: true });
-    return `${kit}, ${(statSync(join(kit, "kit.tar.xz")).size / 2 ** 20).toFixed(0)} MB; there: bash ${basename(kit)}/run.sh`;
+    return `${kit}, ${(statSync(join(kit, "kit.tar.xz")).size / 2 ** 20).toFixed(0)} MB, of ${packed}; there: bash ${basename(kit)}/run.sh`;
   });
 });

@@ -13,6 +13,7 @@ import { hasClippyForWasm } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { contractFiles, suiteFiles, suitePackages, suitePattern } from "./lib/suite.mjs";
 import { timesOfCargo } from "./lib/times.mjs";
+import { kitVerdict } from "./lib/verdict.mjs";
 import { setup } from "./setup.mjs";
 
 const full = process.argv.includes("--full");
@@ -73,6 +74,7 @@ function stages() {
   return [
     { name: "build", work: async () => { tarball = await build(); } },
     { name: "rustfmt", work: (say) => cargo(say, ["fmt", "--all", "--check"]) },
+    { name: "xtask's own tests", work: (say) => passThrough("node --test xtask/lib", process.execPath, ["--test", join(root, "xtask/lib/verdict.test.mjs")], { say }) },
     { name: "documents", work: async (say) => say(checkDocuments()) },
     { name: "clippy", work: async (say) => {
       await cargo(say, ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"]);
@@ -114,5 +116,6 @@ await entry(import.meta, async () => {
   list("The slowest stages:", taken, 12);
   list("The slowest test files and programs:", times, 20);
   if (!canBuildAddon()) console.log("\nThe addon was not tested: it is for Linux on x64.");
+  console.log(`\n${kitVerdict().lines.join("\n")}`);
   console.log(`\nAll ${all.length} stages${full ? ", in full," : ""} passed in ${seconds(started)}.`);
 });

@@ -27,6 +27,9 @@ function near(hits, expected, part, what) {
   });
 }
 
+/** So many copies, one after the other. */
+const repeated = (values, times) => Float32Array.from({ length: times * values.length }, (_, k) => values[k % values.length]);
+
 const streamOf = (bytes, size) => new ReadableStream({
   start(controller) {
     for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
@@ -205,7 +208,7 @@ for (const backend of BACKENDS) {
     const lw = await open(t, { backend });
     // A software adapter is slow: fewer there.
     const dim = 64, count = backend === "webgpu" ? 2503 : 4000, many = decaying(count, dim, { seed: 5 });
-    const watched = async (work) => {
+    const watched = async (work, least = 3) => {
       const seen = [];
       let fired = 0, ended = false;
       const timer = setInterval(() => { fired += Number(!ended); }, 1);
@@ -213,7 +216,7 @@ for (const backend of BACKENDS) {
       ended = true;
       clearInterval(timer);
       assert.ok(fired > 0, "no timer fired");
-      assert.ok(seen.length > 2 && seen.every(([done], k) => done >= (seen[k - 1]?.[0] ?? 0)), JSON.stringify(seen));
+      assert.ok(seen.length >= least && seen.every(([done], k) => done >= (seen[k - 1]?.[0] ?? 0)), JSON.stringify(seen));
       assert.equal(seen.at(-1)[0], seen.at(-1)[1], "all of it");
       return { result, seen };
     };
@@ -236,11 +239,38 @@ for (const backend of BACKENDS) {
       await watched((onProgress) => index.evaluate(many, { k: K, onProgress }));
       const controller = new AbortController(), reason = new Error("no more");
       await assert.rejects(index.evaluate(many, { k: K, signal: controller.signal, onProgress: () => controller.abort(reason) }), (thrown) => thrown === reason);
-      await watched((onProgress) => index.add(many, { onProgress }));
-      assert.equal(index.count, 2 * count);
-      await assert.rejects(index.evaluate(many, { k: K, points: Float32Array.from([...many, ...many]), onProgress: () => index.remove([index.count - 1]) }),
+      // Progress is told between time slices: however fast the machine is, of enough vectors there are several.
+      let copies = 1;
+      for (let more = 1, calls = 0; calls < 3; more *= 2) {
+        assert.ok(more <= 64, "64 times the vectors take two time slices at most");
+        calls = (await watched((onProgress) => index.add(repeated(many, more), { onProgress }), 1)).seen.length;
+        copies += more;
+      }
+      assert.equal(index.count, copies * count);
+      await assert.rejects(index.evaluate(many, { k: K, points: repeated(many, copies), onProgress: () => index.remove([index.count - 1]) }),
         (error) => error.code === "invalid-option" && /was changed while/.test(error.message));
     }
+  });
+
+  test(`${backend}: an aborted add adds all or nothing, whenever the signal comes`, async (t) => {
+    const lw = await open(t, { backend });
+    const dim = 16, batch = decaying(300, dim, { seed: 8 }), index = await lw.compress(decaying(500, dim, { seed: 9 }), { dim, bits: 4 });
+    // Where tasks have a thread of their own, the work is over after a while, whatever this thread does.
+    const busy = (ms) => { for (const end = performance.now() + ms; performance.now() < end;); };
+    const turns = (count) => count === 0 ? undefined : new Promise((resolve) => setImmediate(resolve)).then(() => turns(count - 1));
+    for (const moment of [() => {}, () => busy(1), () => busy(100), () => turns(1), () => turns(3), () => turns(1).then(() => busy(100))]) {
+      const before = index.count, controller = new AbortController(), reason = new Error("enough");
+      const adding = index.add(batch, { signal: controller.signal }).then((ids) => ids.length, (error) => error);
+      await moment();
+      controller.abort(reason);
+      const outcome = await adding;
+      assert.ok(outcome === reason || outcome === 300, `${outcome}`);
+      assert.equal(index.count, before + (outcome === reason ? 0 : 300), "what is rejected was not added, and what was added is told");
+    }
+    const aborted = AbortSignal.abort(new Error("before it began")), before = index.count;
+    await assert.rejects(index.add(batch, { signal: aborted }), (error) => error === aborted.reason);
+    assert.equal(index.count, before);
+    assert.deepEqual([...await index.add(batch)], Array.from({ length: 300 }, (_, k) => before + k), "and goes on");
   });
 
   test(`${backend}: few, equal and no vectors`, async (t) => {

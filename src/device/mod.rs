@@ -12,12 +12,14 @@ mod pace;
 mod recording;
 mod signal;
 mod source;
+mod validation;
 pub mod wgpu;
 
 pub use multiply::{After, Form, Multiply, Strided};
 pub use recording::*;
 pub use signal::Signal;
 pub use source::{Grade, KernelSource, KernelText};
+pub use validation::Interface;
 
 use crate::kernel::wgsl::Cut;
 
@@ -172,6 +174,8 @@ pub enum Play {
     Wgpu(wgpu::Play),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Play),
+    /// Of a recording that is not valid: it plays nothing, and ends with the error.
+    Refused(DeviceError),
 }
 
 /// What kind of device it is, as far as schedules are concerned.
@@ -407,8 +411,25 @@ impl Device {
         }
     }
 
-    /// Begins to play; nothing happens before [`resume`](Self::resume).
+    /// Validates a recording: see `validation`.
+    fn validate(&self, recording: &Recording) -> Result<(), DeviceError> {
+        match self {
+            Self::Cpu(device) => validation::validate(recording, device),
+            Self::Wgpu(device) => {
+                // A lost device has no buffers, which is not the recording's fault.
+                device.check_health()?;
+                validation::validate(recording, &**device)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => validation::validate(recording, &**device),
+        }
+    }
+
+    /// Begins to play; nothing happens before [`resume`](Self::resume), which tells if the recording is not valid.
     pub fn start(&mut self, recording: Recording) -> Play {
+        if let Err(error) = self.validate(&recording) {
+            return Play::Refused(error);
+        }
         match self {
             Self::Cpu(_) => Play::Cpu(cpu::Play::new(recording)),
             Self::Wgpu(device) => Play::Wgpu(wgpu::Play::new(device.in_parts(recording))),
@@ -425,6 +446,7 @@ impl Device {
             (Self::Wgpu(device), Play::Wgpu(play)) => device.resume(play),
             #[cfg(feature = "cuda")]
             (Self::Cuda(device), Play::Cuda(play)) => device.resume(play, deadline_ms),
+            (_, Play::Refused(error)) => Err(error.clone()),
             _ => Err(DeviceError::Invalid("it was started on another device".into())),
         }
     }
@@ -432,6 +454,7 @@ impl Device {
     /// Submits the whole recording without ever reading back: a `Repeat` runs its body `max` times, and a `Read` is
     /// left out. For frame loops on a GPU; a CPU uses [`resume`](Self::resume) with a deadline instead.
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        self.validate(recording)?;
         match self {
             Self::Cpu(_) => Err(DeviceError::Invalid("a CPU has no queue".into())),
             Self::Wgpu(device) if device.has_parts() => device.enqueue(&device.in_parts(recording.clone())),

@@ -7,7 +7,7 @@
 //! Buffers hold either reals or indices, never both: the CUDA f64 build replaces `alias real` in the shaders, and
 //! a mixed buffer would change its layout.
 
-use super::{DeviceError, Multiply};
+use super::{DeviceError, Limits, Multiply, Reals};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,24 @@ pub struct BufferId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KernelId(pub u32);
 
-/// What the elements of a buffer are.
+/// The elements of a buffer, or of a kernel's binding.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Elements {
+    Reals,
+    /// `u32`s.
+    Indices,
+}
+
+impl std::fmt::Display for Elements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reals => "reals",
+            Self::Indices => "indices",
+        })
+    }
+}
+
+/// Kinds of buffers. `validation` says which may be mixed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// `f32`, `f64` or double-floats, as the device's precision says. Double-floats are two planes, of all high parts and of all
@@ -36,9 +53,25 @@ pub enum Kind {
     Index,
 }
 
+impl Kind {
+    pub fn elements(self) -> Elements {
+        if self == Self::Index { Elements::Indices } else { Elements::Reals }
+    }
+
+    /// True if buffers of this kind hold double-floats, where reals are `reals`.
+    pub fn is_double(self, reals: Reals) -> bool {
+        match self {
+            Self::Index | Self::Single => false,
+            Self::Double => true,
+            Self::Real => reals != Reals::Single,
+            Self::Inner => reals == Reals::Double,
+        }
+    }
+}
+
 /// Elements `offset .. offset + len` of a buffer.
 ///
-/// `offset` must be a multiple of [`Limits::offset_alignment`](super::Limits) elements.
+/// In a binding, `offset` must be a multiple of [`Limits::offset_alignment`] elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
     pub buffer: BufferId,
@@ -104,6 +137,44 @@ pub struct Dispatch {
     pub words: [u32; PARAM_WORDS],
 }
 
+/// The workgroups of a dispatch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grid {
+    pub x: u32,
+    pub y: u32,
+    pub params: Params,
+}
+
+/// A dispatch over more items than fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyItems;
+
+impl From<TooManyItems> for DeviceError {
+    fn from(_: TooManyItems) -> Self {
+        Self::Invalid("a dispatch over more items than fit".into())
+    }
+}
+
+impl Dispatch {
+    /// The workgroups; none over no items.
+    pub fn grid(&self, limits: &Limits) -> Result<Option<Grid>, TooManyItems> {
+        let Limits { group_size, groups_per_dimension, .. } = *limits;
+        let groups = if self.single_group { 1 } else { self.count.div_ceil(group_size) };
+        if groups == 0 {
+            return Ok(None);
+        }
+        let x = groups.min(groups_per_dimension);
+        let y = groups.div_ceil(x);
+        // The last row may be longer than needed: its items must still be numbers that do not wrap.
+        let last_item = u64::from(x) * u64::from(y) * u64::from(group_size) - 1;
+        if y > groups_per_dimension || last_item > u64::from(u32::MAX) {
+            return Err(TooManyItems);
+        }
+        let params = Params { count: self.count, grid_width: x * group_size, zero: 0, group_count: groups, words: self.words };
+        Ok(Some(Grid { x, y, params }))
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub enum Command {
     /// Writes reals (given in f64, rounded to the device's precision).
@@ -129,7 +200,7 @@ pub enum Command {
     Clear {
         slice: Slice,
     },
-    /// Copies between two *different* buffers of one kind.
+    /// Copies between two *different* buffers, both of reals or both of indices.
     Copy {
         from: Slice,
         to: Slice,
@@ -139,7 +210,8 @@ pub enum Command {
     Multiply(Multiply),
     /// Plays `body` until the real at `until` (buffer, element) is not 0, at most `max` times.
     ///
-    /// Every kernel of the body must do nothing once that flag is set: a device may play the body further.
+    /// Every kernel of the body must do nothing once that flag is set: a device may play the body further. The body has dispatches,
+    /// copies, clears and products only.
     Repeat {
         body: Vec<Command>,
         max: u32,
@@ -149,12 +221,6 @@ pub enum Command {
     Read {
         slice: Slice,
     },
-}
-
-/// The part of the data of an `UploadSingles`.
-pub(super) fn singles(data: &[f32], first: usize, len: u32) -> Result<&[f32], DeviceError> {
-    let part = first.checked_add(len as usize).and_then(|end| data.get(first..end));
-    part.ok_or_else(|| DeviceError::Invalid(format!("{len} elements from {first} on, of {} that there are", data.len())))
 }
 
 /// A list of commands, played in order.

@@ -1,6 +1,6 @@
 //! Kernels as devices are asked for them: text for GPUs, and what a CPU runs instead.
 
-use super::{Access, binding, cpu};
+use super::{Access, Elements, Reals, binding, cpu};
 use crate::kernel::wgsl::Cut;
 
 /// One module: the text *after* the prelude that the device puts in front (`alias real`, `group_size`, `Params`, helpers:
@@ -35,6 +35,17 @@ pub enum Grade {
     Inner,
     /// In `f32` on WebGPU, whatever else is in.
     Single,
+}
+
+impl Grade {
+    /// True if kernels of this grade compute in double-floats, where reals are `reals`.
+    pub fn is_double(self, reals: Reals) -> bool {
+        match reals {
+            Reals::Single => false,
+            Reals::Double => self != Self::Single,
+            Reals::Mixed => self == Self::Outer,
+        }
+    }
 }
 
 impl KernelSource {
@@ -87,6 +98,19 @@ impl KernelSource {
         Self { grade: Grade::Inner, ..self }
     }
 
+    /// The elements of each slot, by the declarations of the text: `@binding(3) var<storage, read> table: array<u32>;`.
+    pub fn elements(&self) -> [Option<Elements>; binding::COUNT] {
+        let mut elements = [None; binding::COUNT];
+        for declaration in self.texts.iter().flat_map(|text| text.wgsl.split("@binding(").skip(1)) {
+            let Some((slot, rest)) = declaration.split_once(')') else { continue };
+            let ty = rest.split_once(';').and_then(|(variable, _)| variable.split_once(": array<")).map(|(_, ty)| ty);
+            if let (Some(place), Some(ty)) = (slot.parse().ok().and_then(|slot: usize| elements.get_mut(slot)), ty) {
+                *place = Some(if ty.starts_with("u32") { Elements::Indices } else { Elements::Reals });
+            }
+        }
+        elements
+    }
+
     /// What the whole kernel does with each slot.
     pub fn access(&self) -> [Access; binding::COUNT] {
         std::array::from_fn(|slot| {
@@ -98,5 +122,24 @@ impl KernelSource {
             })
             .unwrap_or(Access::Unused)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Fixed;
+
+    #[test]
+    fn every_static_kernel_declares_the_elements_of_what_it_uses() {
+        let mut words = 0;
+        for kernel in Fixed::ALL {
+            let source = kernel.source();
+            for (slot, (access, elements)) in source.access().iter().zip(source.elements()).enumerate().skip(1) {
+                assert_eq!(*access != Access::Unused, elements.is_some(), "`{}`, binding {slot}", source.name);
+                words += usize::from(elements == Some(Elements::Indices));
+            }
+        }
+        assert!(words > 30, "{words} bindings of indices");
     }
 }

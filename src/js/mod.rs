@@ -440,6 +440,11 @@ impl Engine {
         self.session.stop(task, reason);
     }
 
+    /// Tasks of this engine are over only when they have answered so.
+    pub fn abort(&mut self, task: u32) {
+        self.session.cancel(task);
+    }
+
     pub fn cancel(&mut self, task: u32) {
         self.session.cancel(task);
     }

@@ -122,7 +122,13 @@ impl Threaded {
         self.shared.changed.notify_one();
     }
 
-    /// Drops a task. Whoever waits for it learns that it is gone.
+    /// Drops a task that is not over: who resumes it learns that it is gone. What a task that is over has come to stays, since it has been
+    /// done: who asked for it may still have it.
+    pub fn abort(&self, task: u32) {
+        self.post(move |session| session.cancel(task));
+    }
+
+    /// Drops a task that nobody resumes any more, and what it has come to.
     pub fn cancel(&self, task: u32) {
         locked(&self.shared.work).outcomes.remove(&task);
         self.post(move |session| session.cancel(task));

@@ -24,7 +24,7 @@ use leastwise::kernel::Fixed;
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
-use support::{Mesh, arap, fresh_seed, read, solve, step, stop_at};
+use support::{Mesh, arap, fresh_seed, read, refusals, solve, step, stop_at};
 use twins::cases::cases;
 use twins::harness::{Bench, judge};
 use twins::value::Random;
@@ -290,6 +290,69 @@ fn kernels_are_compiled_in_the_background_and_refused_by_name() {
         assert_eq!(device.counters().kernels_created, before + 1 + round);
     }
     assert_eq!(device.kernels(&[good]).unwrap(), [ids[1]]);
+}
+
+/// While one engine captures graphs and solves, others are opened, allocate, free, load kernels and go.
+#[test]
+fn engines_beside_each_other_do_not_end_each_others_captures() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mesh = Mesh::icosphere(3).normalized();
+    let expected = solved(&mut session(Precision::F64), &mesh);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let others = [Precision::F64, Precision::F32].map(|precision| {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                let mut opened = 0;
+                while !is_over.load(Ordering::Relaxed) || opened < 3 {
+                    let mut device = device(precision);
+                    device.kernels(&[Fixed::Copy.source()]).unwrap();
+                    for len in [1, 100, 1_000_000] {
+                        let buffer = device.allocate(Kind::Real, len, "beside").unwrap();
+                        let read = Command::Read { slice: Slice { buffer, offset: 0, len } };
+                        assert!(device.run(Recording { commands: vec![read] }).unwrap().iter().all(|value| *value == 0.0));
+                        device.free(buffer);
+                    }
+                    opened += 1;
+                }
+                opened
+            })
+        });
+        for _ in 0..20 {
+            let (report, positions) = solved(&mut session(Precision::F64), &mesh);
+            assert!(report.cost == expected.0.cost && positions == expected.1);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let opened = others.map(|other| other.join().unwrap());
+        println!("{opened:?} devices were opened beside 20 solves");
+    });
+}
+
+/// A solve with two levels, whose buffers are of the other kind of reals, in either precision.
+#[test]
+fn two_levels_play_here_too() {
+    let options = Options { preconditioner: Some("two-level".into()), ..tight() };
+    let mesh = Mesh::icosphere(4).normalized();
+    let run = |session: &mut Session| {
+        let problem = arap(session, &mesh).0;
+        solve(session, problem, &options)
+    };
+    let expected = run(&mut support::cpu(Precision::F64));
+    for (precision, bound) in [(Precision::F32, 1e-5), (Precision::F64, 1e-9)] {
+        let report = run(&mut session(precision));
+        assert_eq!(report.preconditioner, expected.preconditioner, "{precision:?}");
+        assert!((report.cost - expected.cost).abs() <= bound * expected.cost, "{precision:?}: {} and {}", report.cost, expected.cost);
+    }
+}
+
+#[test]
+fn what_is_not_valid_is_refused_in_the_words_of_the_cpu() {
+    let narrow = |limits: Limits| Device::Cpu(leastwise::device::cpu::CpuDevice::new(Precision::F32, limits));
+    for precision in [Precision::F32, Precision::F64] {
+        let mut device = device(precision);
+        let mut cpu = narrow(device.limits());
+        assert_eq!(refusals::refused(&mut device), refusals::refused(&mut cpu));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod classics;
+pub mod refusals;
 pub mod scene;
 mod shared;
 

@@ -2,7 +2,7 @@
 
 use crate::twins::value::{Random, Value};
 use leastwise::device::{
-    Access, Command, Device, Dispatch, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
+    Access, Command, Device, Dispatch, Grade, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
     binding::{COUNT, INDEX, STATE},
     cpu::CpuDevice,
     wgpu::WgpuDevice,
@@ -259,7 +259,14 @@ impl Bench {
     /// What the kernel leaves in the slots that it may write, margins included, and whether time slices ended within
     /// one of the dispatches.
     pub fn run(&mut self, case: &Case, sliced: bool) -> (Outcome, bool) {
-        let access = case.kernel.source().access();
+        let source = case.kernel.source();
+        let access = source.access();
+        // What a kernel in f32 writes is in f32, in mixed precision too.
+        let kind = |kind: Kind| match (kind, source.grade) {
+            (Kind::Real, Grade::Inner) => Kind::Inner,
+            (Kind::Real, Grade::Single) => Kind::Single,
+            (kind, _) => kind,
+        };
         let mut bindings = [None; COUNT];
         let mut commands = Vec::new();
         let mut buffers = Vec::new();
@@ -267,7 +274,7 @@ impl Bench {
         for (number, slot) in case.slots.iter().enumerate() {
             let Some(slot) = slot else { continue };
             let data = with_margins(slot);
-            let buffer = self.device.allocate(slot.kind, data.len() as u32, &format!("slot {number}")).expect("a small buffer");
+            let buffer = self.device.allocate(kind(slot.kind), data.len() as u32, &format!("slot {number}")).expect("a small buffer");
             bindings[number] = Some(Slice { buffer, offset: MARGIN as u32, len: slot.before.len() as u32 });
             if access[number] == Access::ReadWrite {
                 written.push((number, slot.kind, Slice { buffer, offset: 0, len: data.len() as u32 }));

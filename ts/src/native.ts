@@ -310,6 +310,8 @@ export interface NativeEngine {
   resume(task: number, budgetMs: number): Progress;
   /** Ends a running solve after the current iteration, with this termination ("stopped") and reason. */
   stop(task: number, reason: string): void;
+  /** Ends a task that has nothing to show, which answers "disposed" from then on; one that is over keeps what came of it. */
+  abort(task: number): void;
   /** Drops a task that will not be resumed. */
   cancel(task: number): void;
 

@@ -58,16 +58,16 @@ export class Tasks {
   /** Runs a task to its end. */
   async run(task: number, { onIteration, onProgress, signal, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
     const stop = (reason: string) => { if (!this.#dead) this.native.stop(task, reason); };
-    const abort = () => stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
+    // A task with nothing to show is ended, unless it is over already: what `resume` answers says which.
+    const abort = () => {
+      if (onAbort === "stop") stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
+      else if (!this.#dead) this.native.abort(task);
+    };
     let total = 1;
-    const isRejected = () => onAbort === "reject" && signal?.aborted === true;
-    if (onAbort === "stop") {
-      if (signal?.aborted) abort();
-      signal?.addEventListener("abort", abort, { once: true });
-    }
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
     try {
       for (;;) {
-        if (isRejected()) throw signal!.reason;
         const progress = this.call((native) => native.resume(task, SLICE_MS));
         if (progress.state === "done") {
           // What can't be stopped halfway is complete.
@@ -89,8 +89,8 @@ export class Tasks {
     } catch (thrown) {
       // Whatever a callback threw, or the engine: nobody will resume it.
       this.release((native) => native.cancel(task));
-      // Aborted before there was anything to show.
-      if (signal?.aborted && thrown instanceof LeastwiseError && thrown.code === "stopped") throw signal.reason;
+      // Aborted before there was anything to show, or while the task was on its way.
+      if (signal?.aborted && thrown instanceof LeastwiseError && thrown.code === (onAbort === "stop" ? "stopped" : "disposed")) throw signal.reason;
       throw thrown;
     } finally {
       signal?.removeEventListener("abort", abort);

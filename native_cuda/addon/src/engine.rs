@@ -362,6 +362,11 @@ impl Engine {
     }
 
     #[napi]
+    pub fn abort(&self, task: u32) {
+        self.session.abort(task);
+    }
+
+    #[napi]
     pub fn cancel(&self, task: u32) {
         self.session.cancel(task);
     }

@@ -147,13 +147,13 @@ impl CpuDevice {
 
     /// The same of a dispatch.
     pub fn evaluation_of(&self, dispatch: &Dispatch) -> Option<Evaluation> {
-        let body = &self.kernels.list.get(dispatch.kernel.0 as usize)?.cpu;
+        let body = &self.kernels.list.get(dispatch.kernel.0 as usize)?.source.cpu;
         self.evaluation(dispatch.kernel, items(body, dispatch))
     }
 
     /// How a kernel is run on so many items, with reasons, where there is a choice.
     pub fn evaluation(&self, kernel: KernelId, items: u32) -> Option<Evaluation> {
-        let program = program(&self.kernels.list.get(kernel.0 as usize)?.cpu)?;
+        let program = program(&self.kernels.list.get(kernel.0 as usize)?.source.cpu)?;
         let key = EvaluatorKey::new(program.key(), items).to_string();
         let (evaluator, why) = self.choice(program, items);
         let linked = program.linked();
@@ -170,7 +170,7 @@ impl CpuDevice {
 
     /// What to wait for, where modules are being compiled.
     pub fn linking(&self) -> Option<Signal> {
-        self.kernels.list.iter().find_map(|kernel| program(&kernel.cpu)?.linked().compiling(self.precision))
+        self.kernels.list.iter().find_map(|kernel| program(&kernel.source.cpu)?.linked().compiling(self.precision))
     }
 }
 

@@ -16,7 +16,8 @@ pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators, Linking};
 pub use play::Play;
 pub use threads::Pieces;
 
-use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, KernelText, Kind, Limits, Precision};
+use super::validation::{Held, Inventory};
+use super::{BufferId, Counters, DeviceError, Grade, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -27,17 +28,29 @@ pub enum Storage {
     Index(Vec<u32>),
 }
 
-/// Kernels by number and by their texts: equal ones are one.
+struct Buffer {
+    storage: RefCell<Storage>,
+    kind: Kind,
+    len: u32,
+    label: Box<str>,
+}
+
+struct Kernel {
+    source: KernelSource,
+    interface: Interface,
+}
+
+/// Kernels by number and by their texts: equal ones are one, unless a device in mixed precision would keep them apart.
 #[derive(Default)]
 struct Kernels {
-    list: Vec<KernelSource>,
-    known: HashMap<Vec<KernelText>, KernelId>,
+    list: Vec<Kernel>,
+    known: HashMap<(Vec<KernelText>, Grade), KernelId>,
 }
 
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
-    buffers: Vec<Option<RefCell<Storage>>>,
+    buffers: Vec<Option<Buffer>>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Counters,
@@ -81,9 +94,9 @@ impl CpuDevice {
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let Kernels { list, known } = &mut *self.kernels;
         let add = |source: &KernelSource| {
-            *known.entry(source.texts.clone()).or_insert_with(|| {
+            *known.entry((source.texts.clone(), source.grade)).or_insert_with(|| {
                 self.counters.kernels_created += 1;
-                list.push(source.clone());
+                list.push(Kernel { source: source.clone(), interface: Interface::of(source) });
                 KernelId(list.len() as u32 - 1)
             })
         };
@@ -91,7 +104,7 @@ impl CpuDevice {
     }
 
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
-        let bytes = u64::from(len) * if kind == Kind::Index { 4 } else { self.precision.bytes() };
+        let bytes = u64::from(len) * self.bytes_of(kind);
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         if bytes > self.limits.buffer_bytes {
             return Err(out_of_memory(Some(self.limits.buffer_bytes)));
@@ -108,7 +121,7 @@ impl CpuDevice {
             (_, Precision::F32x2 | Precision::F64) => zeros(len).map(Storage::F64),
         };
         let storage = storage.ok_or_else(|| out_of_memory(None))?;
-        self.buffers.push(Some(RefCell::new(storage)));
+        self.buffers.push(Some(Buffer { storage: RefCell::new(storage), kind, len, label: label.into() }));
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -116,21 +129,41 @@ impl CpuDevice {
     }
 
     pub fn free(&mut self, buffer: BufferId) {
-        let Some(storage) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
+        let Some(Buffer { kind, len, .. }) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
         self.counters.buffers_destroyed += 1;
-        self.counters.bytes_live -= match storage.into_inner() {
-            Storage::F32(values) => values.len() as u64 * 4,
-            Storage::F64(values) => values.len() as u64 * 8,
-            Storage::Index(values) => values.len() as u64 * 4,
-        };
+        self.counters.bytes_live -= u64::from(len) * self.bytes_of(kind);
     }
 
     /// Bytes of an element.
-    fn bytes_of(&self, buffer: BufferId) -> Result<u64, DeviceError> {
-        Ok(if matches!(*self.buffer(buffer)?.borrow(), Storage::Index(_)) { 4 } else { self.precision.bytes() })
+    fn bytes_of(&self, kind: Kind) -> u64 {
+        if kind == Kind::Index { 4 } else { self.precision.bytes() }
     }
 
-    fn buffer(&self, buffer: BufferId) -> Result<&RefCell<Storage>, DeviceError> {
+    fn buffer(&self, buffer: BufferId) -> Result<&Buffer, DeviceError> {
         self.buffers.get(buffer.0 as usize).and_then(Option::as_ref).ok_or(DeviceError::UnknownBuffer(buffer.0))
+    }
+}
+
+impl Inventory for CpuDevice {
+    fn held(&self, buffer: BufferId) -> Option<Held<'_>> {
+        let Buffer { kind, len, label, .. } = self.buffer(buffer).ok()?;
+        Some(Held { kind: *kind, len: *len, bytes: self.bytes_of(*kind), plane: 0, label })
+    }
+
+    fn interface(&self, kernel: KernelId) -> Option<&Interface> {
+        self.kernels.list.get(kernel.0 as usize).map(|kernel| &kernel.interface)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// All of them: what a device with double-floats would refuse is refused here too.
+    fn meanings(&self) -> &[Reals] {
+        &[Reals::Single, Reals::Double, Reals::Mixed]
+    }
+
+    fn multiplies(&self) -> bool {
+        false
     }
 }

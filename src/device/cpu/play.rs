@@ -1,9 +1,8 @@
 //! Playing a recording on the CPU, a time slice at a time.
 
-use super::super::recording::singles;
 use super::super::{Access, BufferId, Command, Dispatch, Params, Playing, Recording, Slice, binding};
 use super::bindings::Slot;
-use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Storage, Work};
+use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Kernel, Storage, Work};
 use crate::clock::now_ms;
 use crate::kernel::block::threads;
 use crate::real::Real;
@@ -98,70 +97,59 @@ impl CpuDevice {
         match command {
             Command::UploadReals { buffer, offset, data } => {
                 let range = *offset as usize..*offset as usize + data.len();
-                match &mut *self.buffer(*buffer)?.borrow_mut() {
-                    Storage::F32(values) => {
-                        let to = values.get_mut(range).ok_or_else(out_of_range)?;
-                        to.iter_mut().zip(data).for_each(|(to, from)| *to = *from as f32);
-                    }
-                    Storage::F64(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
-                    Storage::Index(_) => return Err(wrong_kind()),
+                match &mut *self.buffer(*buffer)?.storage.borrow_mut() {
+                    Storage::F32(values) => values[range].iter_mut().zip(data).for_each(|(to, from)| *to = *from as f32),
+                    Storage::F64(values) => values[range].copy_from_slice(data),
+                    Storage::Index(_) => return Err(unplayable()),
                 }
                 self.counters.bytes_uploaded += data.len() as u64 * self.precision.bytes();
             }
             Command::UploadSingles { buffer, offset, data, first, len } => {
-                let data = singles(data, *first, *len)?;
+                let data = &data[*first..*first + *len as usize];
                 let range = *offset as usize..*offset as usize + data.len();
-                match &mut *self.buffer(*buffer)?.borrow_mut() {
-                    Storage::F32(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
-                    Storage::F64(values) => {
-                        let to = values.get_mut(range).ok_or_else(out_of_range)?;
-                        to.iter_mut().zip(data).for_each(|(to, from)| *to = f64::from(*from));
-                    }
-                    Storage::Index(_) => return Err(wrong_kind()),
+                match &mut *self.buffer(*buffer)?.storage.borrow_mut() {
+                    Storage::F32(values) => values[range].copy_from_slice(data),
+                    Storage::F64(values) => values[range].iter_mut().zip(data).for_each(|(to, from)| *to = f64::from(*from)),
+                    Storage::Index(_) => return Err(unplayable()),
                 }
                 self.counters.bytes_uploaded += data.len() as u64 * self.precision.bytes();
             }
             Command::UploadIndices { buffer, offset, data } => {
                 let range = *offset as usize..*offset as usize + data.len();
-                match &mut *self.buffer(*buffer)?.borrow_mut() {
-                    Storage::Index(values) => values.get_mut(range).ok_or_else(out_of_range)?.copy_from_slice(data),
-                    _ => return Err(wrong_kind()),
+                match &mut *self.buffer(*buffer)?.storage.borrow_mut() {
+                    Storage::Index(values) => values[range].copy_from_slice(data),
+                    _ => return Err(unplayable()),
                 }
                 self.counters.bytes_uploaded += data.len() as u64 * 4;
             }
-            Command::Clear { slice } => match &mut *self.buffer(slice.buffer)?.borrow_mut() {
-                Storage::F32(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0.0),
-                Storage::F64(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0.0),
-                Storage::Index(values) => values.get_mut(range(*slice)).ok_or_else(out_of_range)?.fill(0),
+            Command::Clear { slice } => match &mut *self.buffer(slice.buffer)?.storage.borrow_mut() {
+                Storage::F32(values) => values[range(*slice)].fill(0.0),
+                Storage::F64(values) => values[range(*slice)].fill(0.0),
+                Storage::Index(values) => values[range(*slice)].fill(0),
             },
             Command::Copy { from, to } => {
-                if from.buffer == to.buffer || from.len != to.len {
-                    return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
-                }
-                let source = self.buffer(from.buffer)?.borrow();
-                let mut target = self.buffer(to.buffer)?.borrow_mut();
+                let source = self.buffer(from.buffer)?.storage.borrow();
+                let mut target = self.buffer(to.buffer)?.storage.borrow_mut();
                 match (&*source, &mut *target) {
-                    (Storage::F32(a), Storage::F32(b)) => copy(a, b, *from, *to)?,
-                    (Storage::F64(a), Storage::F64(b)) => copy(a, b, *from, *to)?,
-                    (Storage::Index(a), Storage::Index(b)) => copy(a, b, *from, *to)?,
-                    _ => return Err(wrong_kind()),
+                    (Storage::F32(a), Storage::F32(b)) => b[range(*to)].copy_from_slice(&a[range(*from)]),
+                    (Storage::F64(a), Storage::F64(b)) => b[range(*to)].copy_from_slice(&a[range(*from)]),
+                    (Storage::Index(a), Storage::Index(b)) => b[range(*to)].copy_from_slice(&a[range(*from)]),
+                    _ => return Err(unplayable()),
                 }
             }
             Command::Dispatch(dispatch) => return self.dispatch(dispatch, play, deadline_ms),
-            Command::Multiply(_) => return Err(DeviceError::Invalid("the CPU has no library for products".into())),
-            Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
+            // There is no library for products, and a Repeat is played by `repeat`.
+            Command::Multiply(_) | Command::Repeat { .. } => return Err(unplayable()),
             Command::Read { slice } => {
-                play.read = match &*self.buffer(slice.buffer)?.borrow() {
-                    Storage::F32(values) => {
-                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
-                    }
-                    Storage::F64(values) => values.get(range(*slice)).ok_or_else(out_of_range)?.to_vec(),
-                    Storage::Index(values) => {
-                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
-                    }
+                let buffer = self.buffer(slice.buffer)?;
+                play.read = match &*buffer.storage.borrow() {
+                    Storage::F32(values) => values[range(*slice)].iter().map(|value| f64::from(*value)).collect(),
+                    Storage::F64(values) => values[range(*slice)].to_vec(),
+                    Storage::Index(values) => values[range(*slice)].iter().map(|value| f64::from(*value)).collect(),
                 };
+                let bytes = u64::from(slice.len) * self.bytes_of(buffer.kind);
                 self.counters.readbacks += 1;
-                self.counters.bytes_read_back += u64::from(slice.len) * self.bytes_of(slice.buffer)?;
+                self.counters.bytes_read_back += bytes;
             }
         }
         Ok(true)
@@ -173,8 +161,7 @@ impl CpuDevice {
         if play.group == 0 {
             self.counters.dispatches += 1;
         }
-        let kernel = self.kernels.list.get(dispatch.kernel.0 as usize).ok_or_else(unknown_kernel)?;
-        let access = kernel.access();
+        let Kernel { source: kernel, interface } = self.kernels.list.get(dispatch.kernel.0 as usize).ok_or_else(unplayable)?;
         let params = Params { count: dispatch.count, grid_width: groups * group_size, zero: 0, group_count: groups, words: dispatch.words };
         let items = match (&kernel.cpu, threads() as u32) {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
@@ -197,9 +184,9 @@ impl CpuDevice {
             let end = play.group.saturating_add(step).min(groups);
             let work = Work { params, group_size, groups: play.group..end };
             match self.precision {
-                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(evaluator), &work, dispatch, &access)?,
+                super::Precision::F32 => self.run::<f32>(&kernel.body_f32(evaluator), &work, dispatch, &interface.access)?,
                 super::Precision::F32x2 | super::Precision::F64 => {
-                    self.run::<f64>(&kernel.body_f64(evaluator), &work, dispatch, &access)?
+                    self.run::<f64>(&kernel.body_f64(evaluator), &work, dispatch, &interface.access)?
                 }
             }
             play.group = end;
@@ -228,24 +215,21 @@ impl CpuDevice {
         let mut guards: [Guard; binding::COUNT] = Default::default();
         for (slot, guard) in guards.iter_mut().enumerate() {
             let (Some(slice), true) = (dispatch.bindings[slot], access[slot] != Access::Unused) else { continue };
-            let cell = self.buffer(slice.buffer)?;
-            *guard = if access[slot] == Access::Read {
-                Guard::Read(cell.try_borrow().map_err(|_| aliased(slot))?, slice)
-            } else {
-                Guard::Write(cell.try_borrow_mut().map_err(|_| aliased(slot))?, slice)
-            };
+            let storage = &self.buffer(slice.buffer)?.storage;
+            *guard =
+                if access[slot] == Access::Read { Guard::Read(storage.borrow(), slice) } else { Guard::Write(storage.borrow_mut(), slice) };
         }
         let mut slots: [Slot<R>; binding::COUNT] = std::array::from_fn(|_| Slot::Empty);
         for (slot, guard) in slots.iter_mut().zip(&mut guards) {
             *slot = match guard {
                 Guard::None => Slot::Empty,
                 Guard::Read(storage, slice) => match &**storage {
-                    Storage::Index(values) => Slot::Index(values.get(range(*slice)).ok_or_else(out_of_range)?),
-                    other => Slot::Read(R::of(other).ok_or_else(wrong_kind)?.get(range(*slice)).ok_or_else(out_of_range)?),
+                    Storage::Index(values) => Slot::Index(&values[range(*slice)]),
+                    other => Slot::Read(&R::of(other).ok_or_else(unplayable)?[range(*slice)]),
                 },
                 Guard::Write(storage, slice) => match &mut **storage {
-                    Storage::Index(values) => Slot::IndexWrite(values.get_mut(range(*slice)).ok_or_else(out_of_range)?),
-                    other => Slot::Write(R::of_mut(other).ok_or_else(wrong_kind)?.get_mut(range(*slice)).ok_or_else(out_of_range)?),
+                    Storage::Index(values) => Slot::IndexWrite(&mut values[range(*slice)]),
+                    other => Slot::Write(&mut R::of_mut(other).ok_or_else(unplayable)?[range(*slice)]),
                 },
             };
         }
@@ -254,10 +238,10 @@ impl CpuDevice {
     }
 
     fn element(&self, (buffer, element): (BufferId, u32)) -> Result<f64, DeviceError> {
-        match &*self.buffer(buffer)?.borrow() {
-            Storage::F32(values) => values.get(element as usize).map(|value| f64::from(*value)).ok_or_else(out_of_range),
-            Storage::F64(values) => values.get(element as usize).copied().ok_or_else(out_of_range),
-            Storage::Index(_) => Err(wrong_kind()),
+        match &*self.buffer(buffer)?.storage.borrow() {
+            Storage::F32(values) => Ok(f64::from(values[element as usize])),
+            Storage::F64(values) => Ok(values[element as usize]),
+            Storage::Index(_) => Err(unplayable()),
         }
     }
 }
@@ -294,24 +278,7 @@ fn range(slice: Slice) -> std::ops::Range<usize> {
     slice.offset as usize..slice.offset as usize + slice.len as usize
 }
 
-fn copy<T: Copy>(source: &[T], target: &mut [T], from: Slice, to: Slice) -> Result<(), DeviceError> {
-    let source = source.get(range(from)).ok_or_else(out_of_range)?;
-    target.get_mut(range(to)).ok_or_else(out_of_range)?.copy_from_slice(source);
-    Ok(())
-}
-
-fn out_of_range() -> DeviceError {
-    DeviceError::Invalid("a slice reaches past the end of its buffer".into())
-}
-
-fn wrong_kind() -> DeviceError {
-    DeviceError::Invalid("indices where reals are needed, or the other way round".into())
-}
-
-fn unknown_kernel() -> DeviceError {
-    DeviceError::Invalid("a kernel of another device".into())
-}
-
-fn aliased(slot: usize) -> DeviceError {
-    DeviceError::Invalid(format!("binding {slot} writes a buffer that another binding of the same dispatch uses"))
+/// Validation lets nothing come here; a recording that was started on another device does.
+fn unplayable() -> DeviceError {
+    DeviceError::Invalid("it was validated for another device".into())
 }

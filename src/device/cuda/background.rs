@@ -52,10 +52,10 @@ impl<T: Send + 'static> Jobs<T> {
         results.into_iter().flatten().collect()
     }
 
-    /// Leaves out what was not begun yet, and waits for the rest.
+    /// Leaves out what was not begun yet, and waits for the rest; for a compiler that hangs, no longer than for a GPU.
     pub fn abandon(self) {
         self.0.abandoned.store(true, Ordering::Relaxed);
-        pollster::block_on(self.0.done.clone());
+        let _ = super::waits::wait("the end of compiling", super::waits::last(), || Ok(self.0.done.is_set()));
     }
 }
 

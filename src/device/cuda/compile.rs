@@ -9,7 +9,7 @@
 use super::background::Jobs;
 use super::double::{CUDA, in_double};
 use super::tensor::{self, Variant};
-use crate::device::{DeviceError, KernelId, KernelSource, KernelText, Precision, Signal};
+use crate::device::{DeviceError, Interface, KernelId, KernelSource, KernelText, Precision, Signal};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use std::collections::{BTreeSet, HashMap};
@@ -23,6 +23,8 @@ const PRELUDE: &str = include_str!("../../../shaders/prelude.wgsl");
 pub(super) struct Kernels {
     compiler: Arc<Compiler>,
     list: Vec<State>,
+    /// Of all of the list, whatever becomes of them.
+    interfaces: Vec<Interface>,
     /// By the whole text: equality decides, not a hash.
     known: HashMap<Vec<KernelText>, KernelId>,
     compiling: Vec<Compiling>,
@@ -63,7 +65,6 @@ struct Compiler {
 }
 
 pub(super) struct Kernel {
-    pub name: String,
     /// One after the other: as many as the source has texts.
     pub parts: Vec<Part>,
     /// What may stand in for it, the best first.
@@ -97,7 +98,11 @@ impl Kernels {
     pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str, shared_bytes: u32) -> Self {
         let cache = cache_folder();
         let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version: version.into(), cache });
-        Self { compiler, list: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
+        Self { compiler, list: Vec::new(), interfaces: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
+    }
+
+    pub fn interface(&self, id: KernelId) -> Option<&Interface> {
+        self.interfaces.get(id.0 as usize)
     }
 
     /// A kernel that is ready.
@@ -115,6 +120,7 @@ impl Kernels {
         let number = |source: &KernelSource| {
             *self.known.entry(source.texts.clone()).or_insert_with(|| {
                 self.list.push(State::Asked(source.clone()));
+                self.interfaces.push(Interface::of(source));
                 KernelId(self.list.len() as u32 - 1)
             })
         };
@@ -164,7 +170,7 @@ impl Kernels {
                 Ok(mut parts) => {
                     let others = parts.split_off(source.texts.len());
                     let variants = self.compiler.variants(&source).into_iter().zip(others).collect();
-                    State::Ready(Kernel { name: source.name, parts, variants })
+                    State::Ready(Kernel { parts, variants })
                 }
                 Err(message) => {
                     // Whoever comes with the same text again shall hear the message again.
@@ -175,10 +181,13 @@ impl Kernels {
         }
     }
 
+    /// Leaves out what is not compiled yet. A process that ends must have no thread in NVRTC.
+    pub fn abandon(&mut self) {
+        self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());
+    }
+
     /// Unloads every module. Nothing may be in flight.
     pub fn unload(&mut self) {
-        // A process that ends must have no thread in NVRTC.
-        self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());
         for state in self.list.drain(..) {
             let State::Ready(kernel) = state else { continue };
             for part in kernel.parts.into_iter().chain(kernel.variants.into_iter().map(|(_, part)| part)) {

@@ -3,10 +3,11 @@
 
 use super::super::{BufferId, Command, DeviceError, Slice};
 use super::{CudaDevice, failed};
-use cudarc::driver::{CudaGraph, sys};
+use cudarc::driver::{CudaGraph, DriverError, sys};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// Graphs that are kept; when there are more, all go and are made anew as needed.
 const MAX_GRAPHS: usize = 256;
@@ -16,6 +17,15 @@ const MAX_ONCE: usize = 1 << 12;
 
 /// Bodies of a graph at most. Chunks of a `Repeat` are made of graphs of 1, 2, 4, … bodies, so that there are few.
 const MOST_BODIES: u32 = 32;
+
+/// Held to write while a device captures, to read where one allocates, frees, or loads modules.
+static CAPTURES: RwLock<()> = RwLock::new(());
+
+/// Keeps captures of this process's other devices away: the driver ends a capture where another thread asks for what concerns all of a
+/// context, or takes memory that the capturing stream had before. Not to be asked for twice by one thread.
+pub(super) fn between_captures() -> RwLockReadGuard<'static, ()> {
+    CAPTURES.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs of commands that were played before.
 #[derive(Default)]
@@ -83,6 +93,7 @@ impl CudaDevice {
             }
             let dispatches = self.enqueue_all(commands, bodies)?;
             self.counters.dispatches += dispatches;
+            self.enqueued(dispatches as u32)?;
             if self.graphs.once.len() >= MAX_ONCE {
                 self.graphs.once.clear();
             }
@@ -96,22 +107,37 @@ impl CudaDevice {
             return Ok(());
         };
         if self.graphs.known.get(&key).is_some_and(|runs| runs[known].graph.is_none()) {
-            self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
-            let enqueued = self.enqueue_all(commands, bodies);
-            let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-            let graph = self.stream.end_capture(flags).map_err(failed)?;
-            enqueued?;
+            let graph = self.capture(commands, bodies)?;
             if let Some(run) = self.graphs.known.get_mut(&key).and_then(|runs| runs.get_mut(known)) {
                 run.graph = graph;
             }
         }
         let run = self.graphs.known.get(&key).and_then(|runs| runs.get(known));
-        let Some(Run { graph: Some(graph), dispatches, .. }) = run else {
-            return Err(DeviceError::Invalid("a recording of nothing".into()));
-        };
-        graph.launch().map_err(failed)?;
+        if let Some(Run { graph: Some(graph), dispatches, .. }) = run {
+            graph.launch().map_err(failed)?;
+            self.counters.dispatches += dispatches;
+            return self.enqueued(1);
+        }
+        // One by one, and the next time as a graph perhaps.
+        let dispatches = self.enqueue_all(commands, bodies)?;
         self.counters.dispatches += dispatches;
-        Ok(())
+        self.enqueued(dispatches as u32)
+    }
+
+    /// The graph of commands; none where somebody outside of this engine spoiled the capture. Nothing that is captured runs, so nothing is
+    /// lost then.
+    fn capture(&self, commands: &[Command], bodies: u32) -> Result<Option<CudaGraph>, DeviceError> {
+        let _alone = CAPTURES.write().unwrap_or_else(PoisonError::into_inner);
+        // Of this thread: what others do in the meantime is their own.
+        self.stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
+        let enqueued = self.enqueue_all(commands, bodies);
+        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+        match (self.stream.end_capture(flags), enqueued) {
+            (Err(DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)), _) => Ok(None),
+            (Err(error), _) => Err(failed(error)),
+            (Ok(_), Err(error)) => Err(error),
+            (Ok(graph), Ok(_)) => Ok(graph),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `products`: products of matrices by cuBLASLt, where it is there.
 //! * `staging`: what is uploaded, on its way.
+//! * `waits`: waits for the GPU, each of which ends.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
 
@@ -23,12 +24,14 @@ mod play;
 mod products;
 mod staging;
 mod tensor;
+mod waits;
 
 pub use compile::written;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, Form, KernelId, KernelSource, Kind, Limits, Precision, Recording, Signal};
+use super::validation::{Held, Inventory};
+use super::{BufferId, Counters, DeviceError, Form, Interface, KernelId, KernelSource, Kind, Limits, Precision, Reals, Recording, Signal};
 use compile::Kernels;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
@@ -40,6 +43,7 @@ struct Storage {
     kind: Kind,
     len: u32,
     bytes: u64,
+    label: Box<str>,
 }
 
 pub struct CudaDevice {
@@ -61,6 +65,7 @@ pub struct CudaDevice {
     landing: play::Landing,
     /// Pinned memory through which uploads go.
     staging: staging::Staging,
+    fences: waits::Fences,
     counters: Counters,
     /// From the first product on.
     products: Option<products::Products>,
@@ -101,6 +106,7 @@ impl CudaDevice {
         // What nothing is bound to must still be a place.
         let size = bytes.max(32) as usize;
         self.bind()?;
+        let _apart = graphs::between_captures();
         let stream = self.stream.cu_stream();
         // SAFETY: the stream is alive, and the memory is written before anything else can be enqueued that reads it.
         let place = match unsafe { result::malloc_async(stream, size) } {
@@ -115,7 +121,7 @@ impl CudaDevice {
         unsafe { result::memset_d8_async(place, 0, size, stream) }.map_err(failed)?;
         let id = BufferId(self.next_buffer);
         self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| refused(None))?;
-        self.buffers.insert(id, Storage { place, kind, len, bytes });
+        self.buffers.insert(id, Storage { place, kind, len, bytes, label: label.into() });
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -125,6 +131,7 @@ impl CudaDevice {
     pub fn free(&mut self, buffer: BufferId) {
         let Some(storage) = self.buffers.remove(&buffer) else { return };
         self.graphs.forget(buffer);
+        let _apart = graphs::between_captures();
         // SAFETY: the memory came from this stream's pool, and what was enqueued before may still use it: the stream keeps order.
         // Where the context is lost there is nothing left to free.
         let _ = self.bind().map(|()| unsafe { result::free_async(storage.place, self.stream.cu_stream()) });
@@ -143,6 +150,7 @@ impl CudaDevice {
         self.bind()?;
         let named = recording.kernels();
         self.counters.kernels_created += self.kernels.begin(&named);
+        let _apart = graphs::between_captures();
         self.kernels.compiling(&named)
     }
 
@@ -154,6 +162,7 @@ impl CudaDevice {
     /// Makes products of a form ready; whether the library can be opened and has an algorithm for them.
     pub fn prepare_product(&mut self, form: &Form) -> Result<bool, DeviceError> {
         self.bind()?;
+        let _apart = graphs::between_captures();
         if self.products.is_none() {
             let stream = self.stream.cu_stream();
             // SAFETY: the stream is alive; the memory is freed with the device, or here.
@@ -181,18 +190,52 @@ impl CudaDevice {
     }
 }
 
+impl Inventory for CudaDevice {
+    fn held(&self, buffer: BufferId) -> Option<Held<'_>> {
+        let Storage { kind, len, label, .. } = self.buffers.get(&buffer)?;
+        Some(Held { kind: *kind, len: *len, bytes: self.element_bytes(*kind), plane: 0, label })
+    }
+
+    fn interface(&self, kernel: KernelId) -> Option<&Interface> {
+        self.kernels.interface(kernel)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// There are no double-floats: all kinds of reals are the same.
+    fn meanings(&self) -> &[Reals] {
+        &[Reals::Single]
+    }
+
+    fn multiplies(&self) -> bool {
+        self.products.is_some()
+    }
+}
+
 impl Drop for CudaDevice {
     fn drop(&mut self) {
         let all: Vec<BufferId> = self.buffers.keys().copied().collect();
         all.into_iter().for_each(|buffer| self.free(buffer));
+        self.kernels.abandon();
         // What is enqueued refers to pinned memory and modules that go next; a lost context answers at once.
-        let _ = self.stream.synchronize();
+        if let Err(DeviceError::Lost(_)) = self.wait_for_stream("the end of what was enqueued", waits::last())
+            && self.is_working()
+        {
+            // It hangs: whatever is freed now might still be used, and the context would wait for it.
+            std::mem::forget((self.context.clone(), self.stream.clone()));
+            self.products.take().into_iter().for_each(std::mem::forget);
+            return;
+        }
+        let _apart = graphs::between_captures();
         if let Some(products) = self.products.take() {
             // SAFETY: nothing is enqueued any more that uses it.
             let _ = unsafe { result::free_async(products.workspace(), self.stream.cu_stream()) };
         }
         self.landing.free();
         self.staging.free();
+        self.fences.free();
         self.kernels.unload();
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, graphs, play, staging};
+use super::{CudaDevice, compile::Kernels, graphs, play, staging, waits};
 use crate::device::{Counters, DeviceError, Limits, Precision};
 use cudarc::driver::{CudaContext, result, sys};
 use serde::Serialize;
@@ -125,6 +125,11 @@ impl CudaDevice {
                 gpu.name
             )));
         }
+        // There are no slices of cudarc's to track. Else the first stream of a context would wait for all that is in it, which ends
+        // captures of other devices.
+        // SAFETY: as was just said.
+        unsafe { context.disable_event_tracking() };
+        let _apart = graphs::between_captures();
         let stream = context.new_stream().map_err(refused)?;
         // What is freed stays in the pool: problems are made again and again.
         // SAFETY: the pool belongs to the device, and the attribute's value is 64 bits wide.
@@ -153,6 +158,7 @@ impl CudaDevice {
             shared_bytes,
             landing: play::Landing::new(&context).map_err(refused)?,
             staging: staging::Staging::new(&context).map_err(refused)?,
+            fences: waits::Fences::new(&context).map_err(refused)?,
             context,
             stream,
             precision,

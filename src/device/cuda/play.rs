@@ -4,10 +4,9 @@
 //! `Repeat` is played in chunks of bodies whose sizes `super::pace` finds, as on other GPUs.
 
 use super::super::pace::Pace;
-use super::super::recording::singles;
-use super::super::{After, BufferId, Command, DeviceError, Dispatch, Form, Kind, Limits, Multiply, Params, Playing, Recording, Slice};
+use super::super::{BufferId, Command, DeviceError, Dispatch, Grid, Kind, Multiply, Params, Playing, Recording, Slice};
 use super::products::Places;
-use super::{CudaDevice, failed};
+use super::{CudaDevice, failed, graphs, waits};
 use crate::clock::now_ms;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use std::collections::VecDeque;
@@ -184,11 +183,11 @@ impl CudaDevice {
                 self.upload_reals(*buffer, *offset, data, |value| *value, |value| *value as f32)
             }
             Command::UploadSingles { buffer, offset, data, first, len } => {
-                let data = singles(data, *first, *len)?;
+                let data = &data[*first..*first + *len as usize];
                 self.upload_reals(*buffer, *offset, data, |value| f64::from(*value), |value| *value)
             }
             Command::UploadIndices { buffer, offset, data } => {
-                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
+                let place = self.place(*buffer, *offset, data.len() as u64)?.0;
                 self.upload(place, data, |index| *index)
             }
             _ => Ok(()),
@@ -204,10 +203,7 @@ impl CudaDevice {
         played: &mut u32,
         deadline_ms: f64,
     ) -> Result<bool, DeviceError> {
-        if !body.iter().all(is_enqueued) {
-            return Err(DeviceError::Invalid("the body of a Repeat uploads, reads or repeats".into()));
-        }
-        let flag = self.place(until.0, until.1, 1, Kind::Real)?;
+        let (flag, _) = self.place(until.0, until.1, 1)?;
         let key = Pace::signature(body);
         let mut pace = self.paces.get(&key).copied().unwrap_or_default();
         // Between two slices, somebody may have set it.
@@ -272,7 +268,7 @@ impl CudaDevice {
     fn landed(&self, slot: usize) -> Result<bool, DeviceError> {
         // SAFETY: the event was recorded after the copy into this slot.
         unsafe {
-            result::event::synchronize(self.landing.events[slot]).map_err(failed)?;
+            waits::wait_for_event(self.landing.events[slot], "the flag of inner iterations")?;
             Ok(self.landing.flags.add(slot).cast::<u64>().read() != 0)
         }
     }
@@ -293,9 +289,7 @@ impl CudaDevice {
         let stream = self.stream.cu_stream();
         match command {
             Command::Clear { slice } => {
-                let kind = self.storage(slice.buffer)?.kind;
-                let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
-                let bytes = u64::from(slice.len) * self.element_bytes(kind);
+                let (place, bytes) = self.place(slice.buffer, slice.offset, slice.len.into())?;
                 if bytes > 0 {
                     // SAFETY: `place` checked that the slice is inside its buffer.
                     unsafe { result::memset_d8_async(place, 0, bytes as usize, stream) }.map_err(failed)?;
@@ -303,13 +297,8 @@ impl CudaDevice {
                 Ok(0)
             }
             Command::Copy { from, to } => {
-                if from.buffer == to.buffer || from.len != to.len {
-                    return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
-                }
-                let kind = self.storage(from.buffer)?.kind;
-                let source = self.place(from.buffer, from.offset, from.len.into(), kind)?;
-                let target = self.place(to.buffer, to.offset, to.len.into(), kind)?;
-                let bytes = u64::from(from.len) * self.element_bytes(kind);
+                let (source, bytes) = self.place(from.buffer, from.offset, from.len.into())?;
+                let (target, _) = self.place(to.buffer, to.offset, to.len.into())?;
                 if bytes > 0 {
                     // SAFETY: as above, for both.
                     unsafe { result::memcpy_dtod_async(target, source, bytes as usize, stream) }.map_err(failed)?;
@@ -332,41 +321,18 @@ impl CudaDevice {
 
     fn multiply(&self, multiply: &Multiply) -> Result<(), DeviceError> {
         let Multiply { form, left, right, out, bias } = multiply;
-        let Form { batch, rows, depth, columns, .. } = *form;
-        let needed = [
-            (left, form.left.reach(batch, rows, depth)),
-            (right, form.right.reach(batch, depth, columns)),
-            (out, u64::from(batch) * u64::from(rows) * u64::from(columns)),
-        ];
-        if needed.iter().any(|(slice, reach)| *reach > slice.len.into()) || bias.is_some_and(|bias| bias.len < columns) {
-            return Err(DeviceError::Invalid(format!("a product of {batch} × {rows} × {depth} × {columns} goes beyond what is bound")));
-        }
-        if matches!(form.after, After::Bias | After::BiasGelu) != bias.is_some() {
-            return Err(DeviceError::Invalid("a product with a bias needs one".into()));
-        }
-        let place = |slice: &Slice| self.place(slice.buffer, slice.offset, slice.len.into(), Kind::Real);
+        let place = |slice: &Slice| self.place(slice.buffer, slice.offset, slice.len.into()).map(|(place, _)| place);
         let bias = bias.as_ref().map(place).transpose()?;
         let places = Places { left: place(left)?, right: place(right)?, out: place(out)?, bias };
         let Some(products) = &self.products else { return Err(DeviceError::Invalid("a product that was not prepared".into())) };
-        // SAFETY: as was just looked at.
+        // SAFETY: validation saw that the form's entries lie within the slices, and `place` that these lie within their buffers.
         unsafe { products.enqueue(form, &places, self.stream.cu_stream()) }
     }
 
     /// The launches of a dispatch, one for each part of its kernel; none when there is nothing to do.
     fn launches(&self, dispatch: &Dispatch) -> Result<Vec<Launch>, DeviceError> {
-        let Limits { group_size, groups_per_dimension, .. } = self.limits;
-        let groups = if dispatch.single_group { 1 } else { dispatch.count.div_ceil(group_size) };
         let kernel = self.kernels.get(dispatch.kernel)?;
-        if groups == 0 {
-            return Ok(Vec::new());
-        }
-        let x = groups.min(groups_per_dimension);
-        let y = groups.div_ceil(x);
-        let last_item = u64::from(x) * u64::from(y) * u64::from(group_size) - 1;
-        if y > groups_per_dimension || last_item > u64::from(u32::MAX) {
-            return Err(DeviceError::Invalid(format!("kernel `{}` over {} items: too many for one dispatch", kernel.name, dispatch.count)));
-        }
-        let params = Params { count: dispatch.count, grid_width: x * group_size, zero: 0, group_count: groups, words: dispatch.words };
+        let Some(Grid { x, y, params }) = dispatch.grid(&self.limits)? else { return Ok(Vec::new()) };
         let stand_in = kernel
             .variants
             .iter()
@@ -379,13 +345,11 @@ impl CudaDevice {
                 for parameter in &part.parameters {
                     let Parameter::Storage { binding: slot, .. } = *parameter else { continue };
                     let slot = slot as usize;
-                    let missing = || DeviceError::Invalid(format!("kernel `{}`: nothing is bound to slot {slot}", kernel.name));
-                    let slice = dispatch.bindings[slot].ok_or_else(missing)?;
-                    let kind = self.storage(slice.buffer)?.kind;
+                    let slice = dispatch.bindings[slot].ok_or_else(unvalidated)?;
                     // An empty slice is bound as one element: every buffer has room for that.
-                    bound.push((self.place(slice.buffer, slice.offset, slice.len.into(), kind)?, slice.len.max(1)));
+                    bound.push((self.place(slice.buffer, slice.offset, slice.len.into())?.0, slice.len.max(1)));
                 }
-                let (grid, block) = ((x, y, 1), (group_size, 1, 1));
+                let (grid, block) = ((x, y, 1), (self.limits.group_size, 1, 1));
                 Ok(Launch { function: part.function, grid, block, params, shared_bytes, bound, parameters: part.parameters.clone() })
             })
             .collect()
@@ -413,16 +377,14 @@ impl CudaDevice {
         .map_err(failed)
     }
 
-    /// Where `len` elements begin in a buffer of this kind.
-    fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<sys::CUdeviceptr, DeviceError> {
+    /// Where elements of a buffer begin, and their bytes. Nothing else makes addresses, so the range is looked at again.
+    fn place(&self, buffer: BufferId, offset: u32, len: u64) -> Result<(sys::CUdeviceptr, u64), DeviceError> {
         let storage = self.storage(buffer)?;
-        if storage.kind != kind {
-            return Err(DeviceError::Invalid("a buffer holds the other kind of elements".into()));
-        }
         if u64::from(offset) + len > u64::from(storage.len) {
-            return Err(DeviceError::Invalid("a slice goes beyond its buffer".into()));
+            return Err(unvalidated());
         }
-        Ok(storage.place + u64::from(offset) * self.element_bytes(kind))
+        let each = self.element_bytes(storage.kind);
+        Ok((storage.place + u64::from(offset) * each, len * each))
     }
 
     /// Uploads numbers in the device's precision.
@@ -434,29 +396,32 @@ impl CudaDevice {
         double: impl Fn(&T) -> f64 + Sync,
         single: impl Fn(&T) -> f32 + Sync,
     ) -> Result<(), DeviceError> {
-        let place = self.place(buffer, offset, data.len() as u64, Kind::Real)?;
+        let (place, _) = self.place(buffer, offset, data.len() as u64)?;
         if self.element_bytes(Kind::Real) == 8 { self.upload(place, data, double) } else { self.upload(place, data, single) }
     }
 
     /// Uploads what `to` makes of the elements, to a place that they fit.
     fn upload<T: Sync, U: Send>(&mut self, place: sys::CUdeviceptr, data: &[T], to: impl Fn(&T) -> U + Sync) -> Result<(), DeviceError> {
         // SAFETY: `place` checked that so many elements fit.
-        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to) }.map_err(failed)?;
+        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to) }?;
         self.counters.bytes_uploaded += (data.len() * size_of::<U>()) as u64;
         Ok(())
     }
 
     fn read(&mut self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
         let kind = self.storage(slice.buffer)?.kind;
-        let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
+        let (place, _) = self.place(slice.buffer, slice.offset, slice.len.into())?;
         let (len, each) = (slice.len as usize, self.element_bytes(kind) as usize);
-        let landing = self.landing.reals(len * each).map_err(failed)?;
+        let landing = {
+            let _apart = graphs::between_captures();
+            self.landing.reals(len * each).map_err(failed)?
+        };
         // SAFETY: the landing holds as many bytes, and is looked at after the stream has come so far.
         unsafe {
             let bytes = std::slice::from_raw_parts_mut(landing.cast::<u8>(), len * each);
             result::memcpy_dtoh_async(bytes, place, self.stream.cu_stream()).map_err(failed)?;
-            result::stream::synchronize(self.stream.cu_stream()).map_err(failed)?;
         }
+        self.wait_for_stream("a readback", waits::longest())?;
         self.counters.readbacks += 1;
         self.counters.bytes_read_back += (len * each) as u64;
         // SAFETY: as above; pinned memory is aligned to pages.
@@ -468,6 +433,11 @@ impl CudaDevice {
             }
         })
     }
+}
+
+/// Validation lets nothing come here; a recording that was started on another device does.
+fn unvalidated() -> DeviceError {
+    DeviceError::Invalid("it was validated for another device".into())
 }
 
 /// Whether a command needs nothing of the host.

@@ -1,6 +1,8 @@
 //! Pinned memory that uploads go through. What the caller has is copied into it once, by all cores where it is much, rounded on the
 //! way where the device has f32; from there the GPU fetches it by itself, while the host copies what comes next.
 
+use super::{failed, waits};
+use crate::device::DeviceError;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use rayon::prelude::*;
 use std::ffi::c_void;
@@ -46,7 +48,7 @@ impl Staging {
         mut place: sys::CUdeviceptr,
         data: &[T],
         to: impl Fn(&T) -> U + Sync,
-    ) -> Result<(), DriverError> {
+    ) -> Result<(), DeviceError> {
         let each = size_of::<U>();
         let mut rest = data;
         while !rest.is_empty() {
@@ -61,7 +63,7 @@ impl Staging {
                 unsafe { std::slice::from_raw_parts_mut(self.memory.byte_add(self.slot * SLOT + self.used).cast::<U>(), now.len()) };
             fill(staged, now, &to);
             // SAFETY: the caller says that there is room; nothing is written here before the slot's event.
-            unsafe { result::memcpy_htod_async(place, staged, stream) }?;
+            unsafe { result::memcpy_htod_async(place, staged, stream) }.map_err(failed)?;
             self.used = (self.used + now.len() * each).next_multiple_of(16);
             place += (now.len() * each) as u64;
             rest = later;
@@ -70,12 +72,12 @@ impl Staging {
     }
 
     /// Goes on to the next slot, as soon as it is free.
-    fn turn(&mut self, stream: sys::CUstream) -> Result<(), DriverError> {
+    fn turn(&mut self, stream: sys::CUstream) -> Result<(), DeviceError> {
         // SAFETY: the events live as long as this does; one that was never recorded is not waited for.
         unsafe {
-            result::event::record(self.fetched[self.slot], stream)?;
+            result::event::record(self.fetched[self.slot], stream).map_err(failed)?;
             (self.slot, self.used) = ((self.slot + 1) % SLOTS, 0);
-            result::event::synchronize(self.fetched[self.slot])
+            waits::wait_for_event(self.fetched[self.slot], "the end of an upload")
         }
     }
 

@@ -1,11 +1,10 @@
-//! Commands, checked and turned into what an encoder takes.
+//! Commands, turned into what an encoder takes.
 //!
-//! A command is resolved first (do the buffers exist, do the slices fit, may they be bound together) and encoded after,
-//! so that the body of a `Repeat` is checked once however often it is encoded. Whatever WebGPU would refuse is refused
-//! here, with the kernel's and the buffer's names: WebGPU's own errors arrive late and know neither.
+//! A command is resolved first (to buffers, places in them and bind groups) and encoded after, so that the body of a `Repeat` is
+//! resolved once however often it is encoded. Whatever WebGPU would refuse was refused before (`validation`), with the kernel's and the
+//! buffer's names: WebGPU's own errors arrive late and know neither.
 
-use super::super::recording::singles;
-use super::super::{Access, BufferId, Command, DeviceError, Dispatch, Kind, Limits, Params, Slice, binding};
+use super::super::{Access, BufferId, Command, DeviceError, Dispatch, Grid, Slice, binding};
 use super::pool::{Block, PARAMS_STRIDE, ParamsBuffer};
 use super::{ELEMENT, Storage, WgpuDevice};
 
@@ -36,14 +35,7 @@ const MAX_BIND_GROUPS: usize = 8192;
 /// Elements that are converted and handed to the queue at a time.
 const UPLOAD_PIECE: usize = 1 << 20;
 
-/// The grid of a dispatch, as workgroups in x and y.
-struct Grid {
-    x: u32,
-    y: u32,
-    params: Params,
-}
-
-/// A command that was found to be in order.
+/// A command, resolved.
 pub(super) enum Step<'a> {
     Dispatch { pipeline: wgpu::ComputePipeline, group: wgpu::BindGroup, offset: u32, x: u32, y: u32 },
     Copy { from: wgpu::Buffer, from_byte: u64, to: wgpu::Buffer, to_byte: u64, bytes: u64 },
@@ -99,13 +91,10 @@ impl WgpuDevice {
         for command in commands {
             match command {
                 // One that has nothing to do keeps its place, so that counting stays simple.
-                Command::Dispatch(dispatch) => blocks.push(match self.grid(dispatch)? {
+                Command::Dispatch(dispatch) => blocks.push(match dispatch.grid(&self.limits)? {
                     Some(grid) => Block { params: grid.params, planes: self.planes(dispatch)? },
                     None => Block::default(),
                 }),
-                Command::Repeat { body, .. } if body.iter().any(|command| matches!(command, Command::Repeat { .. })) => {
-                    return Err(DeviceError::Invalid("a Repeat inside a Repeat".into()));
-                }
                 Command::Repeat { body, .. } => blocks.extend(self.params_of(body)?),
                 _ => {}
             }
@@ -124,27 +113,7 @@ impl WgpuDevice {
         Ok(planes)
     }
 
-    /// `None` when there is nothing to do.
-    fn grid(&self, dispatch: &Dispatch) -> Result<Option<Grid>, DeviceError> {
-        let Limits { group_size, groups_per_dimension, .. } = self.limits;
-        let groups = if dispatch.single_group { 1 } else { dispatch.count.div_ceil(group_size) };
-        if groups == 0 {
-            return Ok(None);
-        }
-        let x = groups.min(groups_per_dimension);
-        let y = groups.div_ceil(x);
-        // The last row may be longer than what is needed of it: its items must still be numbers that do not wrap.
-        let last_item = u64::from(x) * u64::from(y) * u64::from(group_size) - 1;
-        if y > groups_per_dimension || last_item > u64::from(u32::MAX) {
-            let name = &self.kernels.get(dispatch.kernel)?.name;
-            let (count, most) = (dispatch.count, self.limits.max_items());
-            return Err(DeviceError::Invalid(format!("kernel `{name}` over {count} items, {most} fit into one dispatch")));
-        }
-        let params = Params { count: dispatch.count, grid_width: x * group_size, zero: 0, group_count: groups, words: dispatch.words };
-        Ok(Some(Grid { x, y, params }))
-    }
-
-    /// Checks a command and appends what it comes to. `block` is the place of the next dispatch's uniform block and moves on.
+    /// Resolves a command and appends what it comes to. `block` is the place of the next dispatch's uniform block and moves on.
     pub(super) fn resolve<'a>(
         &mut self,
         command: &'a Command,
@@ -154,15 +123,15 @@ impl WgpuDevice {
     ) -> Result<(), DeviceError> {
         match command {
             Command::UploadReals { buffer, offset, data } => {
-                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
+                let place = self.place(*buffer, *offset)?;
                 if !data.is_empty() {
                     steps.extend(place.low().map(|byte| Step::UploadReals { buffer: place.buffer.clone(), byte, data, part: low_part }));
                     steps.push(Step::UploadReals { buffer: place.buffer, byte: place.byte, data, part: high_part });
                 }
             }
             Command::UploadSingles { buffer, offset, data, first, len } => {
-                let data = singles(data, *first, *len)?;
-                let place = self.place(*buffer, *offset, data.len() as u64, Kind::Real)?;
+                let data = &data[*first..*first + *len as usize];
+                let place = self.place(*buffer, *offset)?;
                 if !data.is_empty() {
                     let bytes = data.len() as u64 * ELEMENT;
                     steps.extend(place.low().map(|byte| Step::Clear { buffer: place.buffer.clone(), byte, bytes }));
@@ -170,13 +139,13 @@ impl WgpuDevice {
                 }
             }
             Command::UploadIndices { buffer, offset, data } => {
-                let Place { buffer, byte, .. } = self.place(*buffer, *offset, data.len() as u64, Kind::Index)?;
+                let Place { buffer, byte, .. } = self.place(*buffer, *offset)?;
                 if !data.is_empty() {
                     steps.push(Step::UploadIndices { buffer, byte, data });
                 }
             }
             Command::Clear { slice } => {
-                let place = self.place(slice.buffer, slice.offset, slice.len.into(), self.storage(slice.buffer)?.kind)?;
+                let place = self.place(slice.buffer, slice.offset)?;
                 let bytes = u64::from(slice.len) * ELEMENT;
                 if bytes > 0 {
                     let cleared = [Some(place.byte), place.low()].into_iter().flatten();
@@ -184,12 +153,8 @@ impl WgpuDevice {
                 }
             }
             Command::Copy { from, to } => {
-                if from.buffer == to.buffer || from.len != to.len {
-                    return Err(DeviceError::Invalid("a copy needs two buffers and equal lengths".into()));
-                }
-                let kind = self.storage(from.buffer)?.kind;
-                let from_place = self.place(from.buffer, from.offset, from.len.into(), kind)?;
-                let to_place = self.place(to.buffer, to.offset, to.len.into(), kind)?;
+                let from_place = self.place(from.buffer, from.offset)?;
+                let to_place = self.place(to.buffer, to.offset)?;
                 let bytes = u64::from(from.len) * ELEMENT;
                 let copied = |from_byte, to_byte| {
                     let (from, to) = (from_place.buffer.clone(), to_place.buffer.clone());
@@ -209,63 +174,32 @@ impl WgpuDevice {
                 *block += 1;
                 steps.extend(self.resolve_dispatch(dispatch, params, place)?);
             }
-            Command::Multiply(_) => return Err(DeviceError::Invalid("WebGPU has no library for products".into())),
-            Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
-            Command::Read { .. } => return Err(DeviceError::Invalid("a Read that is not the last command".into())),
+            // Validation lets none of them come here: there is no library, and the other two are played by `play`.
+            Command::Multiply(_) | Command::Repeat { .. } | Command::Read { .. } => {
+                return Err(DeviceError::Invalid("a command that can't be encoded".into()));
+            }
         }
         Ok(())
     }
 
-    /// A buffer and the byte where `len` elements of `kind` begin in it. Reals may be single or double.
-    pub(super) fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<Place, DeviceError> {
+    /// A buffer and the byte where elements from `offset` on begin in it.
+    pub(super) fn place(&self, buffer: BufferId, offset: u32) -> Result<Place, DeviceError> {
         let storage = self.storage(buffer)?;
-        if (storage.kind == Kind::Index) != (kind == Kind::Index) {
-            let label = &storage.label;
-            return Err(DeviceError::Invalid(format!("`{label}`: indices where reals are needed, or the other way round")));
-        }
-        if u64::from(offset) + len > u64::from(storage.len) {
-            return Err(past_the_end(&storage.label, offset, len, storage.len));
-        }
         Ok(Place { buffer: storage.buffer.clone(), byte: u64::from(offset) * ELEMENT, plane: u64::from(storage.plane) * ELEMENT })
     }
 
     fn resolve_dispatch<'a>(&mut self, dispatch: &Dispatch, params: &ParamsBuffer, place: u32) -> Result<Option<Step<'a>>, DeviceError> {
         let kernel = self.kernels.get(dispatch.kernel)?;
         let pipeline = self.kernels.ready(kernel)?.clone();
-        let Some(Grid { x, y, .. }) = self.grid(dispatch)? else { return Ok(None) };
-        let name = &kernel.name;
-        let mut slots = [None; binding::COUNT];
-        for (slot, access) in kernel.access.iter().enumerate().skip(1) {
-            let (Some(slice), true) = (dispatch.bindings[slot], *access != Access::Unused) else { continue };
-            let storage = self.storage(slice.buffer)?;
-            if u64::from(slice.offset) + u64::from(slice.len) > u64::from(storage.len) {
-                return Err(past_the_end(&storage.label, slice.offset, slice.len.into(), storage.len));
-            }
-            let invalid = |what: &str| DeviceError::Invalid(format!("kernel `{name}`, binding {slot}, `{}`: {what}", storage.label));
-            if slice.offset % self.limits.offset_alignment != 0 {
-                let offset = slice.offset;
-                return Err(invalid(&format!("offset {offset} is no multiple of {}", self.limits.offset_alignment)));
-            }
-            let plane = if kernel.doubles { storage.plane } else { 0 };
-            if storage.plane > 0 && !kernel.doubles && *access == Access::ReadWrite {
-                return Err(invalid("it is in f32, and would leave old low parts behind double-floats"));
-            }
-            let bytes = (u64::from(plane) + u64::from(slice.len)) * ELEMENT;
-            if bytes > self.limits.binding_bytes {
-                return Err(invalid(&format!("{bytes} bytes, a binding can have {}", self.limits.binding_bytes)));
-            }
-            let other = (1..slot).find(|other| dispatch.bindings[*other].is_some_and(|seen| seen.buffer == slice.buffer));
-            let writes = |slot: usize| kernel.access[slot] == Access::ReadWrite;
-            if let Some(other) = other.filter(|other| kernel.access[*other] != Access::Unused && (writes(*other) || writes(slot))) {
-                return Err(invalid(&format!("binding {other} uses the same buffer, and one of the two writes it")));
-            }
-            slots[slot] = (slice.len > 0).then_some(slice);
-        }
+        let Some(Grid { x, y, .. }) = dispatch.grid(&self.limits)? else { return Ok(None) };
+        let access = kernel.interface.access;
+        let used = |slot: usize| access[slot] != Access::Unused;
+        let slots = std::array::from_fn(|slot| dispatch.bindings[slot].filter(|slice| used(slot) && slice.len > 0));
         let key = BindKey { layout: kernel.layout, params: params.id, doubles: kernel.doubles, slots };
         let group = match self.bind_groups.get(&key) {
             Some(group) => group.clone(),
             None => {
-                let group = self.bind_group(&key, kernel.access, params)?;
+                let group = self.bind_group(&key, access, params)?;
                 if self.bind_groups.len() >= MAX_BIND_GROUPS {
                     self.bind_groups.clear();
                 }
@@ -372,9 +306,4 @@ impl Batch {
         let encoder = self.encoder.get_or_insert_with(|| device.create_command_encoder(&Default::default()));
         self.pass.get_or_insert_with(|| encoder.begin_compute_pass(&Default::default()).forget_lifetime())
     }
-}
-
-fn past_the_end(label: &str, offset: u32, len: u64, has: u32) -> DeviceError {
-    let end = u64::from(offset) + len;
-    DeviceError::Invalid(format!("elements {offset} to {end} of `{label}`, which has {has}"))
 }

@@ -4,7 +4,7 @@
 //! spot, on the web in the background (see `web`), all kernels of a recording at the same time. Kernels of equal text and access are one,
 //! whatever their names; kernels of equal access share a bind group layout, and so their bind groups.
 
-use super::super::{Access, Command, DeviceError, Dispatch, Grade, KernelId, KernelSource, KernelText, Reals, Recording, Signal, binding};
+use super::super::{Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelSource, KernelText, Recording, Signal, binding};
 #[cfg(target_arch = "wasm32")]
 use super::Health;
 use super::pool::Block;
@@ -31,10 +31,9 @@ pub(super) struct Kernels {
 }
 
 pub(super) struct Kernel {
-    pub name: String,
+    pub interface: Interface,
     /// Whether its reals are double-floats.
     pub doubles: bool,
-    pub access: AccessList,
     pub layout: usize,
     state: State,
 }
@@ -129,7 +128,7 @@ impl Kernels {
     fn begin(&mut self, device: &wgpu::Device, id: KernelId) -> Result<bool, DeviceError> {
         let kernel = self.get(id)?;
         let State::Asked(source) = &kernel.state else { return Ok(false) };
-        let (name, layout, source) = (kernel.name.clone(), kernel.layout, source.clone());
+        let (name, layout, source) = (kernel.interface.name.clone(), kernel.layout, source.clone());
         let state = match self.text(&name, &source) {
             Ok(text) => self.begun(device, &name, layout, &source, text),
             Err(error) => State::Refused(error),
@@ -169,11 +168,11 @@ impl Kernels {
         let State::Compiling(source, text, compiling) = &kernel.state else { return Ok(None) };
         let state = match compiling.outcome() {
             None => return Ok(Some(compiling.signal.clone())),
-            Some(Err(message)) => State::Refused(self.refused(&kernel.name, kernel.doubles, &message)),
+            Some(Err(message)) => State::Refused(self.refused(&kernel.interface.name, kernel.doubles, &message)),
             // Held until wgpu has asked the browser for the same.
             Some(Ok(_cached)) => {
                 let scopes = Scopes::open(device);
-                let pipeline = self.pipeline(device, &kernel.name, text, kernel.layout);
+                let pipeline = self.pipeline(device, &kernel.interface.name, text, kernel.layout);
                 scopes.close(health, |_, message| DeviceError::Invalid(message));
                 State::Ready(pipeline)
             }
@@ -188,8 +187,8 @@ impl Kernels {
         match &kernel.state {
             State::Ready(pipeline) => Ok(pipeline),
             State::Refused(error) => Err(error.clone()),
-            State::Parts(_) => Err(DeviceError::Invalid(format!("kernel `{}` is played in parts", kernel.name))),
-            _ => Err(DeviceError::Invalid(format!("kernel `{}` is not compiled yet", kernel.name))),
+            State::Parts(_) => Err(DeviceError::Invalid(format!("kernel `{}` is played in parts", kernel.interface.name))),
+            _ => Err(DeviceError::Invalid(format!("kernel `{}` is not compiled yet", kernel.interface.name))),
         }
     }
 }
@@ -221,12 +220,7 @@ impl WgpuDevice {
     }
 
     fn kernel(&mut self, source: &KernelSource) -> Result<KernelId, DeviceError> {
-        let doubles = match self.reals {
-            Reals::Single => false,
-            Reals::Double => source.grade != Grade::Single,
-            Reals::Mixed => source.grade == Grade::Outer,
-        };
-        if doubles && !source.texts.iter().all(|text| text.doubles) {
+        if source.grade.is_double(self.reals) && !source.texts.iter().all(|text| text.doubles) {
             return self.kernel(&source.clone().in_doubles());
         }
         if let Some(known) = self.kernels.known.get(&source.texts) {
@@ -235,12 +229,12 @@ impl WgpuDevice {
         let kernel = match &source.texts[..] {
             [text] => {
                 let layout = self.kernels.layout(&self.device, text.access);
-                Kernel { name: source.name.clone(), doubles: text.doubles, access: text.access, layout, state: State::Asked(text.clone()) }
+                Kernel { interface: Interface::of(source), doubles: text.doubles, layout, state: State::Asked(text.clone()) }
             }
             texts => {
                 let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
                 let parts = texts.iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
-                Kernel { name: source.name.clone(), doubles: false, access: source.access(), layout: 0, state: State::Parts(parts) }
+                Kernel { interface: Interface::of(source), doubles: false, layout: 0, state: State::Parts(parts) }
             }
         };
         let id = KernelId(self.kernels.list.len() as u32);

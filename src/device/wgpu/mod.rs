@@ -24,7 +24,8 @@ mod web;
 
 pub use play::Play;
 
-use super::{BufferId, Counters, DeviceError, Kind, Limits, Precision, Reals};
+use super::validation::{Held, Inventory};
+use super::{BufferId, Counters, DeviceError, Interface, KernelId, Kind, Limits, Precision, Reals};
 use crate::kernel::wgsl::double::Products;
 use health::{Health, Scopes};
 use std::{collections::HashMap, sync::Arc};
@@ -146,16 +147,6 @@ impl WgpuDevice {
         Ok(sibling)
     }
 
-    /// Whether buffers of a kind are of double-floats.
-    fn is_double(&self, kind: Kind) -> bool {
-        match kind {
-            Kind::Index | Kind::Single => false,
-            Kind::Double => true,
-            Kind::Real => self.reals != Reals::Single,
-            Kind::Inner => self.reals == Reals::Double,
-        }
-    }
-
     /// How double-floats are made here, or what is wrong with them: the verdict of the self-check.
     pub fn has_doubles(&self) -> Result<Products, &str> {
         match &self.exactness {
@@ -183,7 +174,7 @@ impl WgpuDevice {
     /// A buffer of `len` elements, all 0 (WebGPU sees to that).
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         self.health.check()?;
-        let kind = if self.is_double(kind) { Kind::Double } else { kind };
+        let kind = if kind.is_double(self.reals) { Kind::Double } else { kind };
         let plane = if kind == Kind::Double { u64::from(len).next_multiple_of(self.limits.offset_alignment.into()) } else { 0 };
         let bytes = (plane + u64::from(len)) * ELEMENT;
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
@@ -256,6 +247,34 @@ impl WgpuDevice {
 
     fn storage(&self, buffer: BufferId) -> Result<&Storage, DeviceError> {
         self.buffers.get(&buffer).ok_or(DeviceError::UnknownBuffer(buffer.0))
+    }
+
+    /// An error that arrived since it was asked last, or for good.
+    pub(super) fn check_health(&self) -> Result<(), DeviceError> {
+        self.health.check()
+    }
+}
+
+impl Inventory for WgpuDevice {
+    fn held(&self, buffer: BufferId) -> Option<Held<'_>> {
+        let Storage { kind, len, plane, label, .. } = self.buffers.get(&buffer)?;
+        Some(Held { kind: *kind, len: *len, bytes: ELEMENT, plane: *plane, label })
+    }
+
+    fn interface(&self, kernel: KernelId) -> Option<&Interface> {
+        self.kernels.get(kernel).ok().map(|kernel| &kernel.interface)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn meanings(&self) -> &[Reals] {
+        std::slice::from_ref(&self.reals)
+    }
+
+    fn multiplies(&self) -> bool {
+        false
     }
 }
 

@@ -166,7 +166,7 @@ impl WgpuDevice {
                 }
                 Command::Read { slice } if play.command + 1 == recording.commands.len() => {
                     let kind = self.storage(slice.buffer)?.kind;
-                    let place = self.place(slice.buffer, slice.offset, slice.len.into(), kind)?;
+                    let place = self.place(slice.buffer, slice.offset)?;
                     let len = slice.len as usize;
                     if len == 0 {
                         self.counters.readbacks += 1;
@@ -199,7 +199,7 @@ impl WgpuDevice {
         until: (BufferId, u32),
     ) -> Result<Option<Signal>, DeviceError> {
         // 0 or not: the high part says it.
-        let flag = self.place(until.0, until.1, 1, Kind::Real)?.without_low();
+        let flag = self.place(until.0, until.1)?.without_low();
         let mut repeat = play.repeat.take().unwrap_or_else(|| {
             let signature = Pace::signature(body);
             let pace = self.paces.get(&signature).copied().unwrap_or_default();
@@ -301,8 +301,7 @@ impl WgpuDevice {
         let mut block = 0;
         for command in &recording.commands {
             match command {
-                Command::Repeat { body, max, until } => {
-                    self.place(until.0, until.1, 1, Kind::Real)?;
+                Command::Repeat { body, max, .. } => {
                     self.bodies(&mut batch, &params, block, body, *max)?;
                     block += dispatches_of(body);
                 }
