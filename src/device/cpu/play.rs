@@ -151,20 +151,21 @@ impl CpuDevice {
             Command::Multiply(_) => return Err(DeviceError::Invalid("the CPU has no library for products".into())),
             Command::Repeat { .. } => return Err(DeviceError::Invalid("a Repeat inside a Repeat".into())),
             Command::Read { slice } => {
-                play.read = match &*self.buffer(slice.buffer)?.borrow() {
-                    Storage::F32(values) => {
-                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
-                    }
-                    Storage::F64(values) => values.get(range(*slice)).ok_or_else(out_of_range)?.to_vec(),
-                    Storage::Index(values) => {
-                        values.get(range(*slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect()
-                    }
-                };
+                play.read = self.elements(*slice)?;
                 self.counters.readbacks += 1;
                 self.counters.bytes_read_back += u64::from(slice.len) * self.bytes_of(slice.buffer)?;
             }
         }
         Ok(true)
+    }
+
+    /// The elements of a slice as they are now.
+    pub fn elements(&self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
+        Ok(match &*self.buffer(slice.buffer)?.borrow() {
+            Storage::F32(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
+            Storage::F64(values) => values.get(range(slice)).ok_or_else(out_of_range)?.to_vec(),
+            Storage::Index(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
+        })
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {

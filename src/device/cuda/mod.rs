@@ -10,6 +10,7 @@
 //! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `products`: products of matrices by cuBLASLt, where it is there.
+//! * `glances`: a few elements at a time, which nothing waits for.
 //! * `staging`: what is uploaded, on its way.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
@@ -17,6 +18,7 @@
 mod background;
 mod compile;
 mod double;
+mod glances;
 mod graphs;
 mod open;
 mod play;
@@ -25,6 +27,7 @@ mod staging;
 mod tensor;
 
 pub use compile::written;
+pub use glances::Glance;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
@@ -59,6 +62,8 @@ pub struct CudaDevice {
     paces: HashMap<u64, super::pace::Pace>,
     /// Pinned memory through which flags and readbacks come.
     landing: play::Landing,
+    /// Pinned memory that glances land in.
+    glances: glances::Glances,
     /// Pinned memory through which uploads go.
     staging: staging::Staging,
     counters: Counters,
@@ -192,6 +197,7 @@ impl Drop for CudaDevice {
             let _ = unsafe { result::free_async(products.workspace(), self.stream.cu_stream()) };
         }
         self.landing.free();
+        self.glances.free();
         self.staging.free();
         self.kernels.unload();
     }

@@ -402,7 +402,7 @@ impl CudaDevice {
     }
 
     /// Where `len` elements begin in a buffer of this kind.
-    fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<sys::CUdeviceptr, DeviceError> {
+    pub(super) fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<sys::CUdeviceptr, DeviceError> {
         let storage = self.storage(buffer)?;
         if storage.kind != kind {
             return Err(DeviceError::Invalid("a buffer holds the other kind of elements".into()));
