@@ -78,5 +78,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[ACCEPTED] = select(real(0.0), real(1.0), accepted);
         state[LINEARIZED] = select(real(1.0), real(0.0), accepted);
         state[STEPS] += 1.0;
+        state[TAKEN] += state[ACCEPTED];
     }
 }

@@ -47,6 +47,7 @@ fn give_up(rule: u32) {
 
 fn take(length: real, change: real, initial: real, promised: real, kept: real, rule: u32) {
     state[ACCEPTED] = 1.0;
+    state[TAKEN] += 1.0;
     state[LINEARIZED] = 1.0;
     state[COST] = state[TRIAL_COST];
     state[CHANGE_KNOWN] = 0.0;

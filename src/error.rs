@@ -16,6 +16,8 @@ pub enum Error {
     DataLength { term: Option<String>, what: String, got: usize, expected: String },
     #[error("{what} is not finite: value {position} is {value}")]
     NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
+    #[error("{what}: value {position} is {value}, and numbers of f32 end at 3.4e38: scale it, or use an engine in f64")]
+    OutOfRange { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
     #[error("{what}: component {component} of row {row} is {value}, but all numbers must be finite")]
     NonFiniteRow { what: String, row: usize, component: usize, value: String },
     #[error(
@@ -28,6 +30,10 @@ pub enum Error {
         "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
     NonFiniteResidual { term: String, instance: u32 },
+    #[error(
+        "term \"{term}\": the residual of instance {instance} is {value} at the current values, and its square overflows (numbers end at {largest}): scale the residual down"
+    )]
+    SquareOverflows { term: String, instance: u32, value: String, largest: &'static str },
     #[error("term \"{0}\" has no instances: leave it out, or disable it with term.enabled = false")]
     EmptyTerm(String),
     #[error("the problem has no {0}: add some before solving")]
@@ -63,12 +69,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of a number that the device does not have: it is not finite, or beyond f32's range.
+    pub fn not_finite(term: Option<String>, instance: Option<u32>, what: String, (position, value): (usize, f64)) -> Self {
+        if value.is_finite() {
+            return Self::OutOfRange { term, instance, what, position, value: format!("{value:e}") };
+        }
+        Self::NonFinite { term, instance, what, position, value: value.to_string() }
+    }
+
     /// The code that programs switch on (`LeastwiseError.code`).
     pub fn code(&self) -> &'static str {
         match self {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
-            Self::NonFinite { .. } | Self::NonFiniteRow { .. } | Self::NonFiniteResidual { .. } => "non-finite",
+            Self::NonFinite { .. } | Self::OutOfRange { .. } | Self::NonFiniteRow { .. } => "non-finite",
+            Self::NonFiniteResidual { .. } | Self::SquareOverflows { .. } => "non-finite",
             Self::LargePoint { .. } => "bounds",
             Self::Stopped(_) => "stopped",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
@@ -97,9 +112,10 @@ impl Error {
 
     pub fn term(&self) -> Option<&str> {
         match self {
-            Self::IndexOutOfRange { term, .. } | Self::NonFiniteResidual { term, .. } | Self::Tape { term, .. } => Some(term),
+            Self::IndexOutOfRange { term, .. } | Self::NonFiniteResidual { term, .. } => Some(term),
+            Self::SquareOverflows { term, .. } | Self::Tape { term, .. } => Some(term),
             Self::EmptyTerm(term) | Self::NoResidual(term) => Some(term),
-            Self::DataLength { term, .. } | Self::NonFinite { term, .. } => term.as_deref(),
+            Self::DataLength { term, .. } | Self::NonFinite { term, .. } | Self::OutOfRange { term, .. } => term.as_deref(),
             _ => None,
         }
     }
@@ -107,7 +123,8 @@ impl Error {
     pub fn instance(&self) -> Option<u32> {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
-            Self::NonFinite { instance, .. } => *instance,
+            Self::SquareOverflows { instance, .. } => Some(*instance),
+            Self::NonFinite { instance, .. } | Self::OutOfRange { instance, .. } => *instance,
             Self::NonFiniteRow { row, .. } | Self::LargePoint { row, .. } => u32::try_from(*row).ok(),
             Self::Bounds { instance, .. } => Some(*instance),
             Self::Manifold { error, .. } => error.instance(),

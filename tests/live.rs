@@ -5,7 +5,7 @@ use crate::support::*;
 use leastwise::device::{Counters, Precision};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Loss, Reals, Slot, Stats, TermSpec, Weight};
-use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::session::{Advanced, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Termination};
 
 fn sessions() -> [(&'static str, Session); 3] {
@@ -280,5 +280,50 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
             assert!(seen[0].inner_iterations < whole / 2, "{name}, {moment}: {} of {whole}", seen[0].inner_iterations);
             assert!(seen[0].cost <= report.initial_cost, "{name}, {moment}");
         }
+    }
+}
+
+/// What `advance` tells, once all that was enqueued before has come.
+fn told(session: &mut Session, problem: u32, table: u32, solver: u32) -> Advanced {
+    // A glance that was on its way lands while values are read; the next call asks again.
+    for _ in 0..2 {
+        session.advance(solver, 0, f64::INFINITY).unwrap();
+        read(session, problem, table);
+    }
+    session.advance(solver, 0, f64::INFINITY).unwrap().expect("it has come")
+}
+
+#[test]
+fn advance_tells_what_became_of_steps_without_a_readback() {
+    for (name, mut session) in sessions() {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(&(0..50).map(f64::from).collect::<Vec<_>>()), true).unwrap();
+        let term = pull(&mut session, problem, "pull", x, (0..50).collect(), Some(Loss::cauchy(1.0).unwrap()));
+        let solver = session.solver(problem, &Options { linear: Some("pcg".into()), ..Options::default() }).unwrap();
+        step(&mut session, solver);
+        let before = session.device().counters().readbacks;
+        for _ in 0..10 {
+            let known = session.advance(solver, 2, f64::INFINITY).unwrap();
+            if !session.device().is_queue() {
+                assert_eq!(known.map(|known| known.unfinished), Some(0), "{name}");
+            }
+        }
+        assert_eq!(session.device().counters().readbacks, before, "{name}: nothing waits for counts");
+        let Advanced { accepted, rejected, unfinished } = told(&mut session, problem, x, solver);
+        assert_eq!((accepted + rejected, unfinished), (21, 0), "{name}: with the one before");
+        assert!(accepted > 1, "{name}: {accepted}");
+        // At its minimum steps are rejected, and what an edit undoes is made good.
+        session.advance(solver, 60, f64::INFINITY).unwrap();
+        let rested = told(&mut session, problem, x, solver);
+        assert!(rested.rejected > 0, "{name}: {rested:?}");
+        session.set_column(problem, term, 0, Reals::F64(&[30.0; 50])).unwrap();
+        session.advance(solver, 5, f64::INFINITY).unwrap();
+        let edited = told(&mut session, problem, x, solver);
+        assert!(edited.accepted > rested.accepted && edited.accepted + edited.rejected == 86, "{name}: {edited:?}");
+        // Other buffers count from 0, and what was known goes on.
+        pull(&mut session, problem, "more", x, (0..5).collect(), None);
+        session.advance(solver, 1, f64::INFINITY).unwrap();
+        let more = told(&mut session, problem, x, solver);
+        assert_eq!(more.accepted + more.rejected, 87, "{name}: {more:?}");
     }
 }

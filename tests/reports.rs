@@ -232,3 +232,156 @@ fn a_table_changes_nothing_while_something_runs_and_a_cancelled_tuning_leaves_no
         );
     }
 }
+
+/// The freedoms of a row over three points in a plane, of which every three of five are linked.
+fn freedoms_of_triples(residual: impl FnOnce(&mut Tape, &[u32]) -> u32) -> Vec<Freedom> {
+    let mut session = cpu(Precision::F64);
+    let problem = session.problem();
+    let points = [0.0, 0.0, 1.0, 0.0, 0.25, 1.0, 1.5, 0.75, 2.0, 1.25];
+    let x = session.table(problem, "x", 2, Reals::F64(&points), true).unwrap();
+    let indices = (0..3u32).map(|first| (first..first + 3).collect()).collect();
+    term(&mut session, problem, "triples", &[(x, 0), (x, 1), (x, 2)], indices, &[1.0, 0.75, 1.5], residual);
+    solve(&mut session, problem, &Options { max_iterations: Some(1.0), ..Options::default() }).gauge
+}
+
+#[test]
+fn translations_of_rows_that_link_three_points_are_found() {
+    use Opcode::*;
+    let both = [Freedom::Translation { variable: "x".into(), components: vec![0, 1] }];
+    let sides = |tape: &mut Tape, inputs: &[u32]| [1, 2].map(|other| tape.op(Sub, &[inputs[other], inputs[0]]));
+    let second_difference = freedoms_of_triples(|tape, inputs| {
+        let two = tape.literal(2.0);
+        let (sum, doubled) = (tape.op(Add, &[inputs[0], inputs[2]]), tape.op(Mul, &[inputs[1], two]));
+        tape.op(Sub, &[sum, doubled])
+    });
+    assert_eq!(second_difference, both);
+    let product = freedoms_of_triples(|tape, inputs| {
+        let sides = sides(tape, inputs);
+        let product = tape.op(Dot, &sides);
+        tape.op(Sub, &[product, inputs[3]])
+    });
+    assert_eq!(product, both);
+    let lengths = freedoms_of_triples(|tape, inputs| {
+        let sides = sides(tape, inputs).map(|side| tape.op(Norm, &[side]));
+        tape.op(Add, &sides)
+    });
+    assert_eq!(lengths, both);
+    let area = freedoms_of_triples(|tape, inputs| {
+        let area = tape.op(TriangleArea, &inputs[..3]);
+        let logarithm = tape.op(Log, &[area]);
+        tape.op(Sub, &[logarithm, inputs[3]])
+    });
+    assert_eq!(area, both, "defined where the area is positive");
+    let mean = freedoms_of_triples(|tape, inputs| {
+        let mean = tape.op(Mean, &inputs[..3]);
+        tape.op(Sub, &[mean, inputs[1]])
+    });
+    assert_eq!(mean, both, "numbers that are rounded");
+    let sideways = freedoms_of_triples(|tape, inputs| {
+        let sides = sides(tape, inputs).map(|side| tape.op(Norm, &[side]));
+        let (sum, height) = (tape.op(Add, &sides), tape.op(Component, &[inputs[0], 1]));
+        tape.op(Mul, &[sum, height])
+    });
+    assert_eq!(sideways, [Freedom::Translation { variable: "x".into(), components: vec![0] }]);
+    let anchored = freedoms_of_triples(|tape, inputs| {
+        let sides = sides(tape, inputs);
+        let (product, tiny) = (tape.op(Dot, &sides), tape.literal(1e-9));
+        let size = tape.op(NormSq, &[inputs[0]]);
+        let weak = tape.op(Mul, &[size, tiny]);
+        tape.op(Add, &[product, weak])
+    });
+    assert_eq!(anchored, [], "however weakly");
+    let walled = freedoms_of_triples(|tape, inputs| {
+        let sides = sides(tape, inputs);
+        let (product, far) = (tape.op(Dot, &sides), tape.literal(700.0));
+        let place = tape.op(Sub, &[inputs[0], far]);
+        let wall = tape.op(NormSq, &[place]);
+        let ahead = [0, 1].map(|component| tape.op(Component, &[place, component])).map(|place| tape.op(Relu, &[place]));
+        let ahead = tape.op(Add, &ahead);
+        let wall = tape.op(Mul, &[wall, ahead]);
+        tape.op(Add, &[product, wall])
+    });
+    assert_eq!(walled, [], "a wall far away");
+}
+
+#[test]
+fn a_report_tells_of_its_call_alone() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x) = chain(&mut session, 20);
+    let start = read(&mut session, problem, x);
+    let solver = session.solver(problem, &Options { linear: Some("pcg".into()), ..Options::default() }).unwrap();
+    let total = |session: &Session| session.device().counters().dispatches;
+    let mut run = |session: &mut Session| -> Report {
+        session.write_table(problem, x, Reals::F64(&start), None).unwrap();
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(report) = finish(session, task, |_| {}) else { panic!("no report") };
+        *report
+    };
+    let first = run(&mut session);
+    for _ in 0..3 {
+        let before = total(&session);
+        let again = run(&mut session);
+        assert_eq!(again.counters.dispatches, total(&session) - before);
+        assert_eq!(again.compile_ms, 0.0, "all was compiled by the first");
+        assert_eq!(again.initial_cost, first.initial_cost);
+        let numbers: Vec<u32> = again.iterations.iter().map(|step| step.index).collect();
+        assert_eq!(numbers, (0..numbers.len() as u32).collect::<Vec<_>>());
+    }
+    // Steps by themselves are told of by the next report, and by none after it.
+    session.write_table(problem, x, Reals::F64(&start), None).unwrap();
+    step(&mut session, solver);
+    step(&mut session, solver);
+    let report = |session: &mut Session| -> Report {
+        let task = session.report(solver).unwrap();
+        let Progress::Report(report) = finish(session, task, |_| {}) else { panic!("no report") };
+        *report
+    };
+    assert_eq!(report(&mut session).iterations.len(), 2);
+    step(&mut session, solver);
+    assert_eq!(report(&mut session).iterations.len(), 1);
+    step(&mut session, solver);
+    assert_eq!(run(&mut session).iterations[0].index, 0);
+}
+
+#[test]
+fn derivatives_are_checked_by_differences_of_the_functions_own_scale() {
+    use Opcode::*;
+    let mut session = cpu(Precision::F64);
+    let mut check = |values: &[f64], residual: &dyn Fn(&mut Tape, &[u32]) -> u32| -> (f64, f64) {
+        let problem = session.problem();
+        let x = session.table(problem, "x", 1, Reals::F64(values), true).unwrap();
+        let data = vec![1000.0; values.len()];
+        let term = term(&mut session, problem, "f", &[(x, 0)], vec![(0..values.len() as u32).collect()], &data, residual);
+        let task = session.check_term(problem, term).unwrap();
+        let Progress::Values(values) = finish(&mut session, task, |_| {}) else { panic!("no values") };
+        (values[0], values[7])
+    };
+    let close = |what: &str, (error, skipped): (f64, f64), expected: f64| {
+        assert!(error < 1e-8 && skipped == expected, "{what}: {error:e}, {skipped} skipped");
+    };
+    let asinh = |tape: &mut Tape, inputs: &[u32]| {
+        let scaled = tape.op(Mul, inputs);
+        tape.op(Asinh, &[scaled])
+    };
+    close("asinh(1000 x)", check(&[0.0, 1e-9, 1e-4, -1e-3, 5e-3, 0.3, -2.0], &asinh), 0.0);
+    let steep = |tape: &mut Tape, inputs: &[u32]| tape.op(PowInt, &[inputs[0], -2i32 as u32]);
+    close("x⁻²", check(&[1e-3, -1e-4, 1e-6, 0.25, 40.0], &steep), 0.0);
+    let acos = |tape: &mut Tape, inputs: &[u32]| tape.op(Acos, &inputs[..1]);
+    close("acos x at the ends of its domain", check(&[1.0, -1.0, 0.5, 0.999, 0.0], &acos), 2.0);
+    let narrow = |tape: &mut Tape, inputs: &[u32]| {
+        let scaled = tape.op(Mul, inputs);
+        let square = tape.op(Square, &[scaled]);
+        let minus = tape.op(Neg, &[square]);
+        tape.op(Exp, &[minus])
+    };
+    close("a bump of 1/1000", check(&[5e-4, -1e-3, 2e-3, 0.0], &narrow), 0.0);
+    let waves = |tape: &mut Tape, inputs: &[u32]| {
+        let scaled = tape.op(Mul, inputs);
+        tape.op(Sin, &[scaled])
+    };
+    close("waves of 1/1000", check(&[0.3, 1.0, -7.0, 0.0], &waves), 0.0);
+    close("large and small numbers", check(&[1e12, 1e-12, -3e5], &|tape, inputs| tape.op(Square, &inputs[..1])), 0.0);
+    // What is wrong stays wrong: at a kink the derivative is one thing, and differences say another.
+    let (error, skipped) = check(&[0.0, 1.0], &|tape, inputs| tape.op(Relu, &inputs[..1]));
+    assert!((error - 0.5).abs() < 1e-9 && skipped == 0.0, "{error}, {skipped}");
+}

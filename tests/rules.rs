@@ -4,7 +4,7 @@ use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::expr::rules::{Edge, Outcome, RULES, Rule, markdown};
-use leastwise::problem::{Reals, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session};
 
 /// Values at edges of a rule, and their slopes, edge after edge.
@@ -84,6 +84,54 @@ fn every_edge_of_the_table_is_what_happens() {
         }
     }
     assert!(checked > 300, "{checked}");
+}
+
+/// Of exponents that are data, negative bases have powers: those of whole numbers.
+#[test]
+fn negative_bases_have_powers_where_the_exponent_is_whole_and_does_not_move() {
+    let cases = [
+        (-2.0, 2.0, Some((4.0, -4.0))),
+        (-2.0, 3.0, Some((-8.0, 12.0))),
+        (-0.5, -1.0, Some((-2.0, -4.0))),
+        (-1.5, 4.0, Some((5.0625, -13.5))),
+        (-3.0, 0.0, Some((1.0, 0.0))),
+        (-3.0, 1.0, Some((-3.0, 1.0))),
+        (-2.0, 0.5, None),
+        (-2.0, -1.5, None),
+    ];
+    let (bases, exponents): (Vec<f64>, Vec<f64>) = cases.iter().map(|case| (case.0, case.1)).unzip();
+    for (name, mut session, tolerance) in
+        [("cpu f64", cpu(Precision::F64), 1e-13), ("cpu f32", cpu(Precision::F32), 2e-6), ("webgpu", gpu(None), 2e-6)]
+    {
+        let problem = session.problem();
+        let a = session.table(problem, "a", 1, Reals::F64(&bases), true).unwrap();
+        let mut tape = Tape::default();
+        let operands = [tape.input(0), tape.input(1)];
+        let power = tape.op(Opcode::Pow, &operands);
+        let spec = TermSpec {
+            name: "power".into(),
+            count: cases.len() as u32,
+            indices: vec![(0..cases.len() as u32).collect()],
+            slots: vec![Slot { table: a, column: 0 }],
+            columns: vec![Column { name: "b".into(), width: 1, shared: false, values: Reals::F64(&exponents) }],
+            weight: Weight::Shared(1.0),
+            loss: None,
+            objective: Default::default(),
+            tape: &tape.words,
+            outputs: &[power],
+        };
+        let term = session.term(problem, spec).unwrap();
+        let task = session.evaluate_term(problem, term, None).unwrap();
+        let Progress::Values(values) = finish(&mut session, task, |_| {}) else { panic!("no values") };
+        let (values, slopes) = values.split_at(cases.len());
+        for ((base, exponent, expected), (value, slope)) in cases.iter().zip(values.iter().zip(slopes)) {
+            let right = match expected {
+                None => !value.is_finite(),
+                Some((power, by_base)) => close(*value, *power, tolerance) && close(*slope, *by_base, tolerance),
+            };
+            assert!(right, "{name}: {base} to the power {exponent} is {value} with the slope {slope}, not {expected:?}");
+        }
+    }
 }
 
 /// Slopes at points away from every edge are covered by the fuzzer; here, that no operation is missing from the table.

@@ -6,7 +6,7 @@ import {
   triangleNormal, vec, vector,
 } from "leastwise";
 import { Euler, Matrix4, Quaternion, Vector3 } from "three";
-import { evaluate, testAll } from "./functions.mjs";
+import { evaluate, PRECISIONS, testAll } from "./functions.mjs";
 import { open } from "./support.mjs";
 
 // ── plain JavaScript: vectors are arrays, matrices arrays of rows one after the other ──
@@ -197,4 +197,79 @@ test("where directions and angles are not defined, values and derivatives are 0"
     assert.ok(values.every((value) => value === 0), `${name}: ${values}`);
     assert.ok(derivatives.every((value) => value === 0), `${name}: its derivatives are ${derivatives}`);
   }
+});
+
+// ── eigenvalues next to each other ──
+
+/** Q diag(1, 1 + gap, 3) Qᵀ for a Q of two turns, row by row; the third column of Q is the vector of 3. */
+function nearlyDouble(gap, first, second) {
+  const [c, s, d, e] = [Math.cos(first), Math.sin(first), Math.cos(second), Math.sin(second)];
+  const q = [[c, -s * d, s * e], [s, c * d, -c * e], [0, e, d]], values = [1, 1 + gap, 3];
+  return { m: q.flatMap((a) => q.map((b) => values.reduce((sum, value, k) => sum + a[k] * value * b[k], 0))), q, values };
+}
+
+const GAPS = [1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-15, 0];
+const spectra = GAPS.flatMap((gap) => [[0.4, 1.1], [2, -0.7], [0, 0]].map(([a, b]) => ({ gap, ...nearlyDouble(gap, a, b) })));
+const outer = (a, b) => a.flatMap((x) => b.map((y) => x * y));
+const columnOf = ({ q }, k) => q.map((row) => row[k]);
+
+for (const { backend, precision } of PRECISIONS) {
+  test(`derivatives of eigenvalues are v vᵀ at every gap, on ${backend} in ${precision}`, async (t) => {
+    const lw = await open(t, { backend, precision });
+    const bound = precision === "f64" ? 1e-13 : 2e-5;
+    const problem = lw.problem();
+    const x = problem.variables("m", { shape: 9, values: Float64Array.from(spectra.flatMap(({ m }) => m)) });
+    const term = problem.residuals("eigenvalues", { of: [x] }, ([m]) => {
+      const { x: low, y: middle, z: high } = eigenSymmetric(mat3(...[0, 1, 2].map((row) => vec(m.at(3 * row), m.at(3 * row + 1), m.at(3 * row + 2))))).values;
+      return [low.add(middle).add(high), low.add(middle), low, middle, high];
+    });
+    const { jacobian, residuals } = await term.evaluate();
+    spectra.forEach((spectrum, instance) => {
+      const row = (k) => [...jacobian.subarray((5 * instance + k) * 9, (5 * instance + k + 1) * 9)];
+      const high = outer(columnOf(spectrum, 2), columnOf(spectrum, 2)), identity = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+      const close = (found, expected, what) => found.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= bound, `${what} at gap ${spectrum.gap}: entry ${k} is ${value}, not ${expected[k]}`));
+      close(row(0), identity, "the trace");
+      close(row(1), identity.map((value, k) => value - high[k]), "λ₀ + λ₁");
+      close(row(4), high, "λ₂");
+      // Of each a projection onto one direction, whichever it is within a plane.
+      for (const k of [2, 3]) close(outer([0, 1, 2], [0, 1, 2]).map((_, at) => [0, 1, 2].reduce((sum, i) => sum + row(k)[3 * Math.floor(at / 3) + i] * row(k)[3 * i + (at % 3)], 0)), row(k), `λ${k - 2}, squared`);
+      close(spectrum.values.map((_, k) => residuals[5 * instance + 2 + k]), spectrum.values, "the values");
+    });
+  });
+}
+
+for (const { backend, precision } of PRECISIONS.filter(({ backend }) => backend !== "webgpu")) {
+  test(`second derivatives of sums of eigenvalues are smooth at every gap, on ${backend} in ${precision}`, async (t) => {
+    const lw = await open(t, { backend, precision });
+    const problem = lw.problem();
+    const x = problem.variables("m", { shape: 9, values: Float64Array.from(spectra.flatMap(({ m }) => m)) });
+    const energy = (name, of) => problem.energy(name, { of: [x] }, ([m]) => of(eigenSymmetric(mat3(...[0, 1, 2].map((row) => vec(m.at(3 * row), m.at(3 * row + 1), m.at(3 * row + 2))))).values));
+    const trace = await energy("trace", ({ x, y, z }) => x.add(y).add(z)).evaluate({ hessian: "exact" });
+    assert.ok(trace.hessian.every((value) => value === 0), "a linear function");
+    const { hessian } = await energy("two", ({ x, y }) => x.add(y)).evaluate({ hessian: "exact" });
+    const bound = precision === "f64" ? 1e-12 : 2e-5;
+    spectra.forEach((spectrum, instance) => {
+      // −∂²λ₂ = −2 Σⱼ (uᵀ S vⱼ)(uᵀ T vⱼ)/(λ₂ − λⱼ), S and T symmetric.
+      const high = columnOf(spectrum, 2);
+      const along = [0, 1].map((j) => { const v = columnOf(spectrum, j); return outer(high, v).map((value, k) => (value + v[Math.floor(k / 3)] * high[k % 3]) / 2); });
+      for (let k = 0; k < 81; k++) {
+        const expected = -2 * along.reduce((sum, a, j) => sum + a[Math.floor(k / 9)] * a[k % 9] / (3 - spectrum.values[j]), 0);
+        const found = hessian[81 * instance + k];
+        assert.ok(Math.abs(found - expected) <= bound, `gap ${spectrum.gap}: entry ${k} is ${found}, not ${expected}`);
+      }
+    });
+    // One of two that are apart has the other in its second derivative; of two that are one, neither has.
+    const lowest = await energy("lowest", ({ x }) => x).evaluate({ hessian: "exact" });
+    const largest = (gap) => Math.max(...spectra.flatMap((spectrum, k) => (spectrum.gap === gap ? [...lowest.hessian.subarray(81 * k, 81 * k + 81)].map(Math.abs) : [])));
+    assert.ok(largest(1e-2) > 10 && largest(1e-2) < 200 && largest(0) < 2, `${largest(1e-2)}, ${largest(0)}`);
+  });
+}
+
+test("a linear function of eigenvalues is minimised from where two are equal", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("m", { shape: 9, values: Float64Array.from(nearlyDouble(0, 0.4, 1.1).m) });
+  problem.residuals("trace", { of: [x] }, ([m]) => { const { x, y, z } = eigenSymmetric(mat3(vec(m.at(0), m.at(1), m.at(2)), vec(m.at(3), m.at(4), m.at(5)), vec(m.at(6), m.at(7), m.at(8)))).values; return x.add(y).add(z).sub(4); });
+  const report = await problem.solve();
+  assert.ok(report.converged && report.cost < 1e-25, String(report));
 });

@@ -135,7 +135,7 @@ for (const backend of BACKENDS) {
     solver.dispose();
   });
 
-  test(`advance() on ${backend}: enqueues or works, reads nothing back, and gets there`, async (t) => {
+  test(`advance() on ${backend}: enqueues or works, waits for nothing, tells what became of steps, and gets there`, async (t) => {
     const lw = await open(t, { backend });
     const it = arap(lw, mesh);
     const { problem } = it;
@@ -145,14 +145,17 @@ for (const backend of BACKENDS) {
     const readbacks = () => lw.counters().readbacks;
     const before = readbacks();
     for (let frame = 0; frame < 30; frame++) {
-      assert.equal(solver.advance({ iterations: 1, budgetMs: 8 }), undefined);
+      const told = solver.advance({ iterations: 1, budgetMs: 8 });
+      if (lw.backend === "cpu") assert.ok(told.accepted + told.rejected <= frame + 1 && told.unfinished <= 1, JSON.stringify(told));
+      if (frame === 0 && lw.backend !== "cpu") assert.equal(told, undefined, "nothing is known in the same frame");
       if (frame % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     if (backend === "webgpu") assert.equal(readbacks(), before, "nothing was read back");
     const report = await solver.report();
     assert.ok(report.cost < 0.1 * start.cost, `30 frames brought ${start.cost} to ${report.cost}`);
     closeTo(await judged(it), report.cost, 1e-4, "the cost, in f64");
-    solver.advance({ iterations: 0 });
+    const { accepted, rejected, unfinished } = solver.advance({ iterations: 0 });
+    assert.ok(accepted > 0 && accepted + rejected + unfinished <= 30, `${accepted}, ${rejected}, ${unfinished}`);
     solver.dispose();
   });
 }

@@ -1,7 +1,7 @@
 // Tensors: values and gradients of every operation against plain JavaScript, on every backend, and errors for people.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { abs, attention, concat, conv2d, crossEntropy, embedding, exp, grad, map, maxPool2d, select, sin, sqrt, stack, where } from "leastwise";
+import { abs, attention, concat, conv2d, crossEntropy, embedding, exp, grad, map, maxPool2d, pow, select, sin, sqrt, stack, where } from "leastwise";
 import { ADDON, BACKENDS, open, refuses, rejects } from "./support.mjs";
 
 // ── a slow tensor: a shape, and elements row by row ──
@@ -70,21 +70,33 @@ function sample(shape, seed, move = 0) {
 
 const positive = (shape, seed) => { const s = sample(shape, seed); return { shape, values: s.values.map((value) => Math.fround(Math.abs(value) + 0.3)) }; };
 
-// ── operations: operands, ours, and the slow one ──
+/** Numbers of both signs, between 0.3 and 1.7 away from 0. */
+const signed = (shape, seed) => { const s = sample(shape, seed); return { shape, values: s.values.map((value) => Math.fround(value + 0.3 * Math.sign(value))) }; };
+/** Angles in three half-turns, 0.17 away from where the tangent has none. */
+const turned = (shape, seed) => { const s = sample(shape, seed); return { shape, values: s.values.map((value, k) => Math.fround(value + Math.PI * (k % 3 - 1))) }; };
+/** Numbers between −reach and reach. */
+const wide = (shape, seed, reach) => { const s = sample(shape, seed); return { shape, values: s.values.map((value) => Math.fround(value * (reach / 1.4))) }; };
+
+// ── operations: operands, ours, the slow one, and by which operands it is differentiated ──
 
 const A = sample([3, 1, 5], 1), B = sample([4, 5], 2), C = sample([3, 4, 5], 3), P = positive([3, 4, 5], 4), Q = positive([5], 5);
-const unary = (name, slow, of = C) => [name, [of], (x) => x[name](), (x) => each(slow, x)];
+// Whole domains: R for what all reals have, E for what grows exponentially; N has both signs and not 0, W is whole.
+const R = wide([3, 4, 5], 21, 6), E = wide([3, 4, 5], 22, 4), N = signed([3, 4, 5], 23), W = { shape: [5], values: [2, 3, -1, 0, 1] };
+const unary = (name, slow, of = R) => [name, [of], (x) => x[name](), (x) => each(slow, x)];
 const binary = (name, slow, [a, b] = [A, B]) => [name, [a, b], (x, y) => x[name](y), (x, y) => each(slow, x, y)];
 const along = (name, axes, keep, slow, of = C) => [`${name} over ${axes}${keep ? ", kept" : ""}`, [of], (x) => x[name](axes, { keepDims: keep }), (x) => reduce(x, axes, keep, slow)];
 const moved = (name, ours, slow, of = C) => [name, [of], ours, slow];
 
 const OPERATIONS = [
-  binary("add", (x, y) => x + y), binary("sub", (x, y) => x - y), binary("mul", (x, y) => x * y), binary("div", (x, y) => x / y, [A, P]), binary("pow", (x, y) => x ** y, [P, Q]),
+  binary("add", (x, y) => x + y), binary("sub", (x, y) => x - y), binary("mul", (x, y) => x * y), binary("div", (x, y) => x / y, [A, N]), binary("pow", (x, y) => x ** y, [P, sample([5], 5)]),
+  ["pow of whole numbers", [N], (x) => x.pow(2).add(x.pow(3)).sub(x.pow(-1)).mul(x.pow(0)), (x) => each((a) => a ** 2 + a ** 3 - 1 / a, x)],
+  ["pow of whole elements", [N, W], (x, y) => x.pow(y), (x, y) => each((a, b) => a ** b, x, y), [0]],
+  ["pow in map", [N, W], (x, y) => map((a, b) => pow(a, b).add(pow(a, 2)), x, y), (x, y) => each((a, b) => a ** b + a * a, x, y), [0]],
   binary("maximum", Math.max), binary("minimum", Math.min),
-  unary("neg", (x) => -x), unary("abs", Math.abs), unary("square", (x) => x * x), unary("sqrt", Math.sqrt, P), unary("rsqrt", (x) => 1 / Math.sqrt(x), P), unary("cbrt", Math.cbrt, P), unary("exp", Math.exp), unary("exp2", (x) => 2 ** x),
-  unary("expm1", Math.expm1), unary("log", Math.log, P), unary("log1p", Math.log1p, P), unary("sin", Math.sin), unary("cos", Math.cos), unary("tan", Math.tan, sample([3, 4], 6)), unary("tanh", Math.tanh), unary("erf", erf),
+  unary("neg", (x) => -x), unary("abs", Math.abs), unary("square", (x) => x * x), unary("sqrt", Math.sqrt, P), unary("rsqrt", (x) => 1 / Math.sqrt(x), P), unary("cbrt", Math.cbrt, N), unary("exp", Math.exp, E), unary("exp2", (x) => 2 ** x, E),
+  unary("expm1", Math.expm1, E), unary("log", Math.log, P), unary("log1p", Math.log1p, wide([3, 4, 5], 24, 0.9)), unary("sin", Math.sin), unary("cos", Math.cos), unary("tan", Math.tan, turned([3, 4], 6)), unary("tanh", Math.tanh), unary("erf", erf, wide([3, 4, 5], 25, 2.5)),
   unary("relu", (x) => Math.max(x, 0)), unary("sigmoid", sigmoid), unary("gelu", (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))), unary("silu", (x) => x * sigmoid(x)), unary("softplus", (x) => Math.log1p(Math.exp(x))),
-  ["where", [A, B, C], (c, x, y) => where(c.greater(0), x, y), (c, x, y) => each((a, b, d) => (a > 0 ? b : d), c, x, y)],
+  ["where", [A, B, C], (c, x, y) => where(c.greater(0), x, y), (c, x, y) => each((a, b, d) => (a > 0 ? b : d), c, x, y), [1, 2]],
   ["map", [A, B], (x, y) => map((a, b) => select(a.gt(b), sin(a).mul(b), sqrt(abs(a).add(exp(b)))), x, y), (x, y) => each((a, b) => (a > b ? Math.sin(a) * b : Math.sqrt(Math.abs(a) + Math.exp(b))), x, y)],
   ["numbers", [C], (x) => x.mul(2).add(1).div(4).sub(0.5), (x) => each((a) => (a * 2 + 1) / 4 - 0.5, x)],
   ["matmul", [C, sample([5, 2], 7)], (x, y) => x.matmul(y), matmul],
@@ -159,25 +171,23 @@ for (const [backend, dtype, tolerance] of [...BACKENDS.map((backend) => [backend
 
 test("gradients of every operation are central differences, in f64", async (t) => {
   const lw = await open(t, { backend: "cpu" });
-  for (const [name, operands, ours, slow] of OPERATIONS) {
+  for (const [name, operands, ours, slow, by = operands.map((_, k) => k)] of OPERATIONS) {
     // A sum with weights, so that every element counts differently.
     const weights = sample(slow(...operands).shape, 99);
     const { slopes } = lw.scope(() => {
       const tensors = operands.map(({ shape, values }) => lw.tensor(values, shape, { dtype: "f64" }));
       const loss = ours(...tensors).mul(lw.tensor(weights.values, weights.shape, { dtype: "f64" })).sum();
-      const by = name === "where" ? tensors.slice(1) : tensors;
-      return { slopes: grad(loss, by).map((g) => g.read()) };
+      return { slopes: grad(loss, by.map((k) => tensors[k])).map((g) => g.read()) };
     });
     const found = await Promise.all(slopes);
-    const first = operands.length - found.length;
     const value = (changed) => total(slow(...changed).values.map((each, k) => each * weights.values[k]));
     found.forEach((values, which) => {
-      const h = 1e-5, operand = operands[which + first];
+      const h = 1e-5, operand = operands[by[which]];
       const expected = operand.values.map((_, k) => {
         const side = (sign) => value(operands.map((each) => (each === operand ? { shape: each.shape, values: each.values.map((v, i) => (i === k ? v + sign * h : v)) } : each)));
         return (side(1) - side(-1)) / (2 * h);
       });
-      near(values, expected, 3e-8, `${name}, by operand ${which + first}`);
+      near(values, expected, 3e-8, `${name}, by operand ${by[which]}`);
     });
   }
 });
@@ -200,6 +210,11 @@ test("what is documented of kinks and ties", async (t) => {
   assert.deepEqual(await by((x) => x.abs(), [0, -2]), [0, -1]);
   assert.deepEqual(await by((x) => x.relu(), [0, 2, -2]), [0, 1, 0]);
   assert.deepEqual(await by((x) => x.maximum(0), [0, 2, -2]), [1, 1, 0], "of equal ones the left one");
+  assert.deepEqual(await by((x) => x.pow(2), [-2, 0, 3]), [-4, 0, 6]);
+  assert.deepEqual(await by((x) => x.pow(lw.tensor([2, 3, 0.5, 0.5])), [-2, -2, -2, 0]), [-4, 12, NaN, 0], "below 0 whole exponents have slopes, at 0 no slope is infinite");
+  const exponent = lw.tensor([2, 2]);
+  assert.deepEqual([...await grad(lw.tensor([1, -2]).pow(exponent).sum(), [exponent])[0].read()], [0, NaN], "by an exponent there is none below 0");
+  assert.deepEqual([...await lw.tensor([-2, -2, -2]).pow(lw.tensor([2, 3, 0.5])).read()], [4, -8, NaN]);
   assert.deepEqual([...await lw.tensor([10, 20, 30]).gather(lw.tensor([-3, 1, 9])).read()], [10, 20, 30], "computed rows are taken to the nearest");
 });
 

@@ -79,8 +79,10 @@ fn log1p(x: real) -> real {
 }
 
 fn power(a: real, b: real) -> real {
-    let y = exponential(b * logarithm(max(a, 1.2e-38)));
-    return select(select(flagged(), select(real(0), real(1), b == 0.0), a == 0.0 && b >= 0.0), y, a > 0.0);
+    let y = exponential(b * logarithm(max(abs(a), 1.2e-38)));
+    let is_odd = b - 2.0 * floor(0.5 * b) == 1.0;
+    let is_defined = a > 0.0 || (a < 0.0 && floor(b) == b);
+    return select(select(flagged(), select(real(0), real(1), b == 0.0), a == 0.0 && b >= 0.0), negated_if(y, a < 0.0 && is_odd), is_defined);
 }
 
 // Two steps of Newton's method from f32.

@@ -27,8 +27,9 @@ fn logarithm2(x: real) -> Sum {
     return Sum(leading, opaque(opaque(k - leading) + product) + product_rest);
 }
 
+// Below 0, whole exponents have a power: ±|a|ᵇ, negative for odd ones.
 fn power(a: real, b: real) -> real {
-    let log = logarithm2(a);
+    let log = logarithm2(abs(a));
     // |b| beyond 2³⁴ overflows or underflows, if a is not 1.
     let c = select(select(b, -1.7e10, b < -1.7e10), 1.7e10, b > 1.7e10);
     let c_leading = leading_half(c);
@@ -38,5 +39,8 @@ fn power(a: real, b: real) -> real {
     let k = round(exponent);
     let y = scale_by_power_of_two(exponential2_part(opaque(product - k) + rest), i32(clamp(k, -200.0, 200.0)));
     let bounded = select(select(y, 0.0, exponent < -150.0), infinity(), exponent >= 128.0);
-    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), bounded, a > 0.0);
+    let is_odd = b - 2.0 * floor(0.5 * b) == 1.0;
+    let signed = select(bounded, -bounded, a < 0.0 && is_odd);
+    let is_defined = a > 0.0 || (a < 0.0 && floor(b) == b);
+    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), signed, is_defined);
 }

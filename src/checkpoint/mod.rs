@@ -14,7 +14,7 @@ use crate::anneal::file::FileError;
 use crate::anneal::file::container::Format;
 
 /// To be counted up when a section changes, or an element of the solver's state.
-pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 1, version: 1, name: "a checkpoint of a solve" };
+pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 2, version: 2, name: "a checkpoint of a solve" };
 
 /// The sections of a file.
 pub mod section {

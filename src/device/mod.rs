@@ -41,6 +41,14 @@ impl Precision {
         }
     }
 
+    /// The largest finite number.
+    pub fn largest(self) -> f64 {
+        match self {
+            Self::F32 | Self::F32x2 => f32::MAX.into(),
+            Self::F64 => f64::MAX,
+        }
+    }
+
     /// What it resolves of 1.
     pub fn epsilon(self) -> f64 {
         match self {
@@ -176,6 +184,14 @@ pub enum Play {
     Cuda(cuda::Play),
     /// Of a recording that is not valid: it plays nothing, and ends with the error.
     Refused(DeviceError),
+}
+
+/// A few elements that were asked for by [`Device::glance`], and which nothing waits for.
+pub enum Glance {
+    Landed(Vec<f64>),
+    Wgpu(wgpu::Play),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Glance),
 }
 
 /// What kind of device it is, as far as schedules are concerned.
@@ -461,6 +477,36 @@ impl Device {
             Self::Wgpu(device) => device.enqueue(recording),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.enqueue(recording),
+        }
+    }
+
+    /// Asks for a few elements as they are behind all that is enqueued, without ever waiting for them. It counts as no readback.
+    pub fn glance(&mut self, slice: Slice) -> Result<Glance, DeviceError> {
+        match self {
+            Self::Cpu(device) => device.elements(slice).map(Glance::Landed),
+            Self::Wgpu(device) => {
+                let mut play = wgpu::Play::glance(Recording { commands: vec![Command::Read { slice }] });
+                Ok(match device.resume(&mut play)? {
+                    Playing::Finished(values) => Glance::Landed(values),
+                    _ => Glance::Wgpu(play),
+                })
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.glance(slice).map(Glance::Cuda),
+        }
+    }
+
+    /// What a glance saw, once that has come.
+    pub fn seen(&mut self, glance: &mut Glance) -> Result<Option<Vec<f64>>, DeviceError> {
+        match (self, glance) {
+            (_, Glance::Landed(values)) => Ok(Some(std::mem::take(values))),
+            (Self::Wgpu(device), Glance::Wgpu(play)) => match device.resume(play)? {
+                Playing::Finished(values) => Ok(Some(values)),
+                _ => Ok(None),
+            },
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(device), Glance::Cuda(glance)) => device.seen(glance),
+            _ => Err(DeviceError::Invalid("it was asked of another device".into())),
         }
     }
 

@@ -266,19 +266,20 @@ impl Graph {
         self.div_safe(one, root)
     }
 
-    /// b·aᵇ⁻¹ and aᵇ ln a. At a = 0 the first is 1 for b = 1 and else 0, the second 0.
+    /// b·aᵇ⁻¹ and aᵇ ln a. At a = 0 the first is 0 for b < 1, where it would be infinite, and so is the second. Below 0 the
+    /// first is NaN unless b is whole, as the power itself, and the second is NaN.
     fn pow_slopes(&mut self, a: Expr, b: Expr, y: Expr) -> (Expr, Expr) {
         let (zero, one) = (self.constant(0.0), self.constant(1.0));
-        let positive = self.less(zero, a);
+        let at_zero = self.equal(a, zero);
+        let is_less = self.less(b, one);
+        let infinite = self.and(at_zero, is_less);
         let lowered = self.sub(b, one);
         let power = self.binary(Binary::Pow, a, lowered);
         let slope = self.mul(b, power);
-        let is_one = self.equal(b, one);
-        let at_zero = self.select(is_one, one, zero);
-        let of_base = self.select(positive, slope, at_zero);
+        let of_base = self.select(infinite, zero, slope);
         let logarithm = self.unary(Unary::Log, a);
         let slope = self.mul(y, logarithm);
-        let of_exponent = self.select(positive, slope, zero);
+        let of_exponent = self.select(at_zero, zero, slope);
         (of_base, of_exponent)
     }
 }

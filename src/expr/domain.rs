@@ -5,13 +5,20 @@
 //! replaced by one flag at the very end, where nothing is computed with it any more. A branch of a `select` counts
 //! only where it is taken. Signs that the symbols prove (squares, sums of squares, …) need no comparison.
 
-use super::{Binary, Expr, Graph, Node, Unary};
+use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 
-/// What is known of the sign of a value, wherever it is defined.
+/// Sign of a value, as far as it is known, wherever it is defined.
 #[derive(Clone, Copy, Default)]
 struct Sign {
     not_negative: bool,
     positive: bool,
+}
+
+impl Leaf {
+    /// True unless it is a number that stays the same while variables move.
+    fn moves(self) -> bool {
+        !matches!(self, Self::Data { .. } | Self::Literal(_) | Self::Weight)
+    }
 }
 
 impl Graph {
@@ -27,10 +34,12 @@ impl Graph {
         let Some(last) = roots.iter().max().map(|root| root.0 as usize) else { return Vec::new() };
         let needed = self.reachable(roots);
         let mut signs = vec![Sign::default(); last + 1];
+        let mut moves = vec![false; last + 1];
         let mut valid = vec![truth; last + 1];
         for index in (0..=last).filter(|&index| needed[index]) {
             let node = self.node(Expr(index as u32));
             signs[index] = self.sign_of(node, &signs);
+            moves[index] = self.moves(node, &moves);
             let at = |expr: Expr| valid[expr.0 as usize];
             valid[index] = match node {
                 Node::Const(_) | Node::Leaf(_) => continue,
@@ -39,7 +48,10 @@ impl Graph {
                     self.and(at(a), within)
                 }
                 Node::Binary(operation, a, b) => {
-                    let within = self.binary_domain(operation, a, b, &signs);
+                    let within = match operation {
+                        Binary::Pow => self.power_domain((a, signs[a.0 as usize]), (b, moves[b.0 as usize])),
+                        _ => self.binary_domain(operation, b, &signs),
+                    };
                     let operands = self.and(at(a), at(b));
                     self.and(operands, within)
                 }
@@ -82,7 +94,42 @@ impl Graph {
         }
     }
 
-    fn binary_domain(&mut self, operation: Binary, a: Expr, b: Expr, signs: &[Sign]) -> Expr {
+    /// True if the value of a node has a derivative by some variable, seen by its structure alone.
+    fn moves(&self, node: Node, moves: &[bool]) -> bool {
+        let at = |expr: Expr| moves[expr.0 as usize];
+        match node {
+            Node::Const(_) => false,
+            Node::Leaf(leaf) => leaf.moves(),
+            Node::Unary(Unary::Floor | Unary::Ceil | Unary::Round | Unary::Not | Unary::Finite | Unary::Detach, _) => false,
+            Node::Unary(_, a) => at(a),
+            Node::Binary(Binary::Lt | Binary::Le | Binary::And | Binary::Or, ..) => false,
+            Node::Binary(_, a, b) => at(a) || at(b),
+            Node::Select { then, otherwise, .. } => at(then) || at(otherwise),
+        }
+    }
+
+    /// Where aᵇ is defined: above 0, at 0 for b ≥ 0, and below for a whole b that does not move. Of an exponent that moves, a
+    /// negative base has no power next to the whole ones.
+    fn power_domain(&mut self, (a, sign): (Expr, Sign), (b, moves): (Expr, bool)) -> Expr {
+        let (zero, one) = (self.constant(0.0), self.constant(1.0));
+        if sign.positive {
+            return one;
+        }
+        let above = self.less(zero, a);
+        let (at_zero, exponent) = (self.less_equal(zero, a), self.less_equal(zero, b));
+        let edge = self.and(at_zero, exponent);
+        let within = self.or(above, edge);
+        if sign.not_negative || moves {
+            return within;
+        }
+        let below = self.less(a, zero);
+        let floor = self.unary(Unary::Floor, b);
+        let whole = self.equal(b, floor);
+        let below = self.and(below, whole);
+        self.or(within, below)
+    }
+
+    fn binary_domain(&mut self, operation: Binary, b: Expr, signs: &[Sign]) -> Expr {
         let (zero, one) = (self.constant(0.0), self.constant(1.0));
         match operation {
             Binary::Div if self.value(b).is_some_and(|value| value != 0.0) || signs[b.0 as usize].positive => one,
@@ -93,13 +140,6 @@ impl Graph {
                 }
                 let below = self.less(b, zero);
                 self.or(above, below)
-            }
-            Binary::Pow if signs[a.0 as usize].positive => one,
-            Binary::Pow => {
-                let above = self.less(zero, a);
-                let (at_zero, exponent) = (self.less_equal(zero, a), self.less_equal(zero, b));
-                let edge = self.and(at_zero, exponent);
-                self.or(above, edge)
             }
             _ => one,
         }
@@ -173,7 +213,8 @@ impl Graph {
                 },
                 Binary::Mul => only_if(a == b || at(a).not_negative && at(b).not_negative, not_negative),
                 Binary::Div => only_if(at(a).not_negative && at(b).not_negative, not_negative),
-                Binary::Pow | Binary::Lt | Binary::Le | Binary::And | Binary::Or => not_negative,
+                Binary::Pow => only_if(at(a).not_negative, not_negative),
+                Binary::Lt | Binary::Le | Binary::And | Binary::Or => not_negative,
                 Binary::Sub | Binary::Atan2 => Sign::default(),
             },
             Node::Select { then, otherwise, .. } => Sign {

@@ -1,6 +1,6 @@
 //! Expressions as numbers, and from one graph into another.
 
-use super::{Expr, Graph, Leaf, Node};
+use super::{Expr, Graph, Leaf, Node, Unary};
 
 impl Graph {
     /// The values of `roots` in f64, node by node; `values` is memory to use again.
@@ -34,6 +34,30 @@ impl Graph {
             };
         }
         roots.iter().map(|root| image[root.0 as usize]).collect()
+    }
+
+    /// The expressions as they are computed, in a graph without [`Unary::Detach`], which speaks to derivatives alone: x −
+    /// detach(x) is 0 there, and so is what it was a factor of. None where nothing is detached.
+    pub fn settled(&self, roots: &[Expr]) -> Option<(Self, Vec<Expr>)> {
+        let needed = self.reachable(roots);
+        let is_detached = |index: usize| needed[index] && matches!(self.node(Expr(index as u32)), Node::Unary(Unary::Detach, _));
+        (0..needed.len()).any(is_detached).then_some(())?;
+        let mut settled = Self::new();
+        let mut image = vec![Expr(0); needed.len()];
+        for index in (0..needed.len()).filter(|&index| needed[index]) {
+            let at = |expr: Expr| image[expr.0 as usize];
+            image[index] = match self.node(Expr(index as u32)) {
+                Node::Const(bits) if f64::from_bits(bits).is_nan() => settled.flag(),
+                Node::Const(bits) => settled.constant(f64::from_bits(bits)),
+                Node::Leaf(leaf) => settled.leaf(leaf),
+                Node::Unary(Unary::Detach, a) => at(a),
+                Node::Unary(operation, a) => settled.unary(operation, at(a)),
+                Node::Binary(operation, a, b) => settled.binary(operation, at(a), at(b)),
+                Node::Select { condition, then, otherwise } => settled.select(at(condition), at(then), at(otherwise)),
+            };
+        }
+        let roots = roots.iter().map(|root| image[root.0 as usize]).collect();
+        Some((settled, roots))
     }
 
     /// The expressions where no variable has moved along its manifold.

@@ -382,10 +382,7 @@ impl Graph {
             Binary::Mul => self.mul(a, b),
             Binary::Div => self.div(a, b),
             Binary::Lt | Binary::Le | Binary::And | Binary::Or | Binary::Pow | Binary::Atan2 => {
-                // A library knows some powers of negative bases; here they are not defined.
-                let defined = operation != Binary::Pow || self.value(a).is_some_and(|x| x >= 0.0);
                 if let (Some(x), Some(y)) = (self.value(a), self.value(b))
-                    && defined
                     && let Some(folded) = self.folded(operation.apply(x, y))
                 {
                     return folded;

@@ -95,7 +95,7 @@ opcodes! {
     Rsqrt = 42, Values(1), "a → 1/√a";
     Cbrt = 43, Values(1), "a → ∛a";
     PowInt = 44, Words(2), "value, i32 exponent → aⁿ by multiplication";
-    Pow = 45, Values(2), "a, b → aᵇ for a ≥ 0";
+    Pow = 45, Values(2), "a, b → aᵇ for a ≥ 0, and below for whole b";
     Exp = 46, Values(1), "a → eᵃ";
     Exp2 = 47, Values(1), "a → 2ᵃ";
     Expm1 = 48, Values(1), "a → eᵃ − 1";

@@ -49,7 +49,7 @@ pub enum Binary {
     Sub,
     Mul,
     Div,
-    /// aᵇ for a > 0; 0ᵇ is 0 for b > 0 and 1 for b = 0.
+    /// aᵇ for a > 0, and for a < 0 where b is whole; 0ᵇ is 0 for b > 0 and 1 for b = 0.
     Pow,
     /// The angle of (x, y) = (right, left), in [−π, π]; 0 at the origin. The sign of a zero does not matter.
     Atan2,

@@ -78,7 +78,7 @@ rules! {
     "sqrt(a)", Sqrt [1], "√a", "1/(2√a)", "slope 0 at 0; undefined below", [at(&[0.0], 0.0, &[0.0]), undefined(&[-1.0])];
     "rsqrt(a)", Rsqrt [1], "1/√a", "−1/(2a√a)", "undefined at 0 and below", [undefined(&[0.0]), undefined(&[-1.0])];
     "cbrt(a)", Cbrt [1], "∛a", "1/(3∛a²)", "slope 0 at 0", [at(&[0.0], 0.0, &[0.0]), at(&[-8.0], -2.0, &[1.0 / 12.0])];
-    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. Undefined for a < 0",
+    "pow(a, b)", Pow [1, 1], "aᵇ", "b·aᵇ⁻¹, aᵇ ln a", "a = 0: 0 for b > 0, 1 for b = 0, undefined for b < 0; there ∂a is 1 for b = 1 and else 0, ∂b is 0. a < 0: as for every a where b is whole and does not move (a number, data, `detach`, a rounded value), else undefined",
         [at(&[0.0, 0.0], 1.0, &[0.0, 0.0]), at(&[0.0, 1.0], 0.0, &[1.0, 0.0]), at(&[0.0, 2.0], 0.0, &[0.0, 0.0]), at(&[0.0, 0.5], 0.0, &[0.0, 0.0]), undefined(&[0.0, -1.0]), undefined(&[-2.0, 2.0]), at(&[4.0, 0.5], 2.0, &[0.25, 4.0 * LN_2])];
     "pow(a, n)", PowInt [1], "aⁿ, n a whole number from −1024 to 1024 written as a number", "n·aⁿ⁻¹", "by multiplication, for every a; 0⁰ = 1; undefined at a = 0 for n < 0",
         [at(&[0.0, 0.0], 1.0, &[0.0]), at(&[0.0, 1.0], 0.0, &[1.0]), at(&[-2.0, 2.0], 4.0, &[-4.0]), at(&[-2.0, 3.0], -8.0, &[12.0]), at(&[2.0, -2.0], 0.25, &[-0.25]), undefined(&[0.0, -1.0])];

@@ -33,7 +33,9 @@ pub enum TapeError {
     UnknownSource { instruction: usize, source_number: u32, count: usize },
     #[error("instruction {instruction} ({name}) cannot take operands of {widths:?} scalars")]
     Width { instruction: usize, name: &'static str, widths: Vec<usize> },
-    #[error("the literal of instruction {instruction} is {value}: it must be finite and at most 3.4e38 in magnitude")]
+    #[error(
+        "the literal of instruction {instruction} is {value:e}: it must be finite, and at most 3.4e38 in magnitude unless the engine computes in f64"
+    )]
     Literal { instruction: usize, value: f64 },
     #[error("the traced function is too large: {0} are allowed in one value, {1} in all", MAX_WIDTH, MAX_SCALARS)]
     TooLarge,
@@ -198,6 +200,22 @@ pub fn lift_into(words: &[u32], lifted: &mut Vec<u32>, literals: &mut Vec<f64>) 
         }
         at = next;
     }
+}
+
+/// Refuses numbers of a tape beyond the largest that a device has; what is malformed, the reader refuses.
+pub fn check_literals(words: &[u32], largest: f64) -> Result<(), TapeError> {
+    let (mut at, mut instruction) = (0, 0);
+    while let Some(&head) = words.get(at) {
+        let next = at + 1 + (head >> 16) as usize;
+        if head == Opcode::Literal as u32 | 2 << 16
+            && let Some(&[low, high]) = words.get(at + 1..next)
+            && literal(low, high).abs() > largest
+        {
+            return Err(TapeError::Literal { instruction, value: literal(low, high) });
+        }
+        (at, instruction) = (next, instruction + 1);
+    }
+    Ok(())
 }
 
 fn literal(low: u32, high: u32) -> f64 {
@@ -383,7 +401,7 @@ impl Reader<'_> {
             }
             _ => {
                 let value = literal(words[0], words[1]);
-                if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
+                if !value.is_finite() {
                     return Err(TapeError::Literal { instruction, value });
                 }
                 Ok(vec![self.number(value)])

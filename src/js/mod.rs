@@ -297,9 +297,11 @@ impl Engine {
         self.session.solve(solver, crossing::mode(mode)).map_err(refuse)
     }
 
-    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), JsValue> {
+    /// Steps accepted, rejected and unfinished, once they are known.
+    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<Option<Vec<u32>>, JsValue> {
         self.call_threads();
-        self.session.advance(solver, iterations, budget_ms).map_err(refuse)
+        let advanced = self.session.advance(solver, iterations, budget_ms).map_err(refuse)?;
+        Ok(advanced.map(|steps| vec![steps.accepted, steps.rejected, steps.unfinished]))
     }
 
     pub fn report(&mut self, solver: u32) -> Result<u32, JsValue> {

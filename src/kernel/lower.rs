@@ -1,12 +1,21 @@
 //! From expressions to a straight-line program.
 
 use super::{Instruction, Load, Program, Store, Value};
-use crate::expr::{Binary, Expr, Graph, Leaf, Node, Unary};
+use crate::expr::{Binary, Expr, Graph, Leaf, Node};
 
 /// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible: depth
 /// first, output by output, and of several operands first the one that needs the most registers (Sethi & Ullman, "The
 /// generation of optimal code for arithmetic expressions", 1970), so that few values are alive at a time.
 pub fn lower(graph: &Graph, stores: &[(Store, Expr)], load: impl Fn(Leaf) -> Load, program: &mut Program) {
+    let (places, roots): (Vec<Store>, Vec<Expr>) = stores.iter().copied().unzip();
+    match graph.settled(&roots) {
+        None => lower_settled(graph, stores, load, program),
+        Some((settled, roots)) => lower_settled(&settled, &places.into_iter().zip(roots).collect::<Vec<_>>(), load, program),
+    }
+}
+
+/// The same of a graph in which nothing is detached.
+fn lower_settled(graph: &Graph, stores: &[(Store, Expr)], load: impl Fn(Leaf) -> Load, program: &mut Program) {
     let mut uses = vec![0u32; graph.len()];
     let mut stack: Vec<Expr> = stores.iter().map(|store| store.1).collect();
     while let Some(expr) = stack.pop() {
@@ -95,10 +104,6 @@ impl<L: Fn(Leaf) -> Load> Lowering<'_, L> {
     }
 
     fn emit(&mut self, expr: Expr, fused: Option<(Expr, Expr, Expr)>) {
-        if let Node::Unary(Unary::Detach, a) = self.graph.node(expr) {
-            self.values[expr.0 as usize] = self.values[a.0 as usize];
-            return;
-        }
         let instruction = match (fused, self.graph.node(expr)) {
             (Some((a, b, c)), _) => Instruction::MulAdd(self.at(a), self.at(b), self.at(c)),
             (_, Node::Const(bits)) => Instruction::Const(f64::from_bits(bits)),

@@ -106,6 +106,11 @@ impl Structure {
         Signature { slots: slots.collect(), columns, weight_shared: layout.weight_shared, shared, header: 2 * count, loss }
     }
 
+    /// Words of its canonical form: how large it is.
+    pub fn words(&self) -> usize {
+        self.canonical.words.len()
+    }
+
     /// The residual itself: leaves are slots of the structure, and its data as columns of one scalar each.
     pub fn residual(&self) -> (Graph, Vec<Expr>) {
         self.canonical.rebuild(self.rows as usize, |leaf| self.leaves[leaf as usize])

@@ -1,16 +1,14 @@
 //! What may move, and how far: fixed components and boxes.
 //!
 //! On the device both are vectors over all unknowns: the *pins* hold 1 where a component may move and 0 where it may
-//! not; `lower` and `upper` hold the box, ±[`UNBOUNDED`] where there is no limit. They are made when something is fixed or
-//! bounded for the first time; every later edit is one upload, after which nothing is compiled or analysed anew.
+//! not; `lower` and `upper` hold the box, ± the device's largest number where there is no limit: kernels may assume that
+//! there are no infinities. They are made when something is fixed or bounded for the first time; every later edit is one
+//! upload, after which nothing is compiled or analysed anew.
 
 use super::table::Table;
 use super::{Problem, Reals};
 use crate::device::{BufferId, Command, Device, Kind, Precision, Slice};
 use crate::error::Error;
-
-/// Stands for an infinite limit: kernels may assume that there are no infinities, and values of this size are refused.
-pub const UNBOUNDED: f64 = f32::MAX as f64;
 
 /// The device's vectors that say what may move.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +183,8 @@ impl Problem {
         self.constraints = Some(known);
         let whole = |slice: Slice, value: f64| Command::UploadReals { buffer: slice.buffer, offset: 0, data: vec![value; len as usize] };
         let mut uploads = vec![whole(known.pins, 1.0)];
-        for (slice, value) in known.bounds.into_iter().flatten().zip([-UNBOUNDED, UNBOUNDED]) {
+        let largest = device.precision().largest();
+        for (slice, value) in known.bounds.into_iter().flatten().zip([-largest, largest]) {
             uploads.push(whole(slice, value));
         }
         for table in self.moving() {
@@ -270,8 +269,9 @@ impl Table {
     /// Its limits as the device has them: those that its precision does not have are rounded into the box.
     fn device_limits(&self, precision: Precision) -> [Vec<f64>; 2] {
         let [lower, upper] = self.constraints.bounds.as_ref().expect("a bounded table");
+        let largest = precision.largest();
         let limits = lower.iter().zip(upper).map(|(&lower, &upper)| {
-            let (lower, upper) = (lower.max(-UNBOUNDED), upper.min(UNBOUNDED));
+            let (lower, upper) = (lower.max(-largest), upper.min(largest));
             let [low, high] = [at_least(lower, precision), -at_least(-upper, precision)];
             // Between two neighbours there is nothing: the nearest has to do.
             if low > high { (nearest(lower, precision), nearest(lower, precision)) } else { (low, high) }

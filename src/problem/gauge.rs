@@ -1,10 +1,12 @@
 //! What nothing holds: variables that no residual touches, and tables that can be moved as a whole without any residual
 //! changing. JᵀWJ is singular there; damping keeps the steps finite, and such unknowns where they are.
 //!
-//! Both are read off the structure, without a number that was computed: a translation is free where the entries of J that
-//! belong to one component of a table add up to 0 in every row of every residual, symbol by symbol. Other freedoms, such as
-//! turns, are not looked for.
+//! Both are properties of the residuals alone, not of the values that they are at: a translation is free where the entries of
+//! J that belong to one component of a table add up to 0 in every row of every residual, symbol by symbol, or else where the
+//! residual's values stay the same when the component moves by the same in all slots ([`probe`](super::probe)). Other
+//! freedoms, such as turns, are not looked for.
 
+use super::probe::Probe;
 use super::{Batch, Problem, Table, distinct};
 use crate::kernel::Entry;
 use serde::Serialize;
@@ -73,22 +75,28 @@ impl Problem {
         if batch.sums.is_some() && (of_entries.contains(&number) || tables.contains(&number)) {
             return false;
         }
-        let (inputs, entries) = (&batch.programs.inputs, &batch.programs.entries);
-        let mine = |&(slot, of): &(u32, u32)| tables[slot as usize] == number && of == component;
-        entries.chunks(inputs.len().max(1)).all(|row| {
-            let (mut constant, mut symbols) = (0.0, BTreeMap::<(bool, u32), i32>::new());
-            for entry in row.iter().zip(inputs).filter(|(_, input)| mine(input)).map(|(entry, _)| *entry) {
-                let (symbol, negative) = match entry {
-                    Entry::Constant(value) => {
-                        constant += value;
-                        continue;
-                    }
-                    Entry::Stored { column, negative } => ((true, column), negative),
-                    Entry::Data { column, negative } => ((false, column), negative),
-                };
-                *symbols.entry(symbol).or_default() += if negative { -1 } else { 1 };
-            }
-            constant == 0.0 && symbols.values().all(|&times| times == 0)
-        })
+        is_unmoved_by_symbols(batch, tables, number, component)
+            || Probe::new(&self.terms, batch).is_some_and(|probe| probe.is_unmoved(|slot| tables[slot as usize] == number, component))
     }
+}
+
+/// True where the entries of J of a component of a table add up to 0 in every row, symbol by symbol.
+fn is_unmoved_by_symbols(batch: &Batch, tables: &[u32], number: u32, component: u32) -> bool {
+    let (inputs, entries) = (&batch.programs.inputs, &batch.programs.entries);
+    let mine = |&(slot, of): &(u32, u32)| tables[slot as usize] == number && of == component;
+    entries.chunks(inputs.len().max(1)).all(|row| {
+        let (mut constant, mut symbols) = (0.0, BTreeMap::<(bool, u32), i32>::new());
+        for entry in row.iter().zip(inputs).filter(|(_, input)| mine(input)).map(|(entry, _)| *entry) {
+            let (symbol, negative) = match entry {
+                Entry::Constant(value) => {
+                    constant += value;
+                    continue;
+                }
+                Entry::Stored { column, negative } => ((true, column), negative),
+                Entry::Data { column, negative } => ((false, column), negative),
+            };
+            *symbols.entry(symbol).or_default() += if negative { -1 } else { 1 };
+        }
+        constant == 0.0 && symbols.values().all(|&times| times == 0)
+    })
 }

@@ -92,7 +92,8 @@ impl Loss {
         };
         let sources: Vec<tape::Source> = (0..=parameters.len()).map(|number| tape::Source { leaf: leaf(number), width: 1 }).collect();
         let mut graph = Graph::new();
-        let (values, literals) = tape::read_lifted(&mut graph, words, &[output], &sources).map_err(|error| refused(error.to_string()))?;
+        let read = tape::check_literals(words, f32::MAX.into()).and_then(|()| tape::read_lifted(&mut graph, words, &[output], &sources));
+        let (values, literals) = read.map_err(|error| refused(error.to_string()))?;
         let &[value] = &values[..] else {
             return Err(refused(format!("it gives {} scalars, but a loss is one", values.len())));
         };

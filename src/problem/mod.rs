@@ -22,6 +22,7 @@ mod loss;
 mod mirror;
 mod multipliers;
 mod pattern;
+mod probe;
 mod projection;
 mod ragged;
 mod registry;
@@ -90,14 +91,14 @@ impl Reals<'_> {
         self.len() == 0
     }
 
-    /// The values, or the position of the first that is not finite.
-    pub fn finite(&self) -> Result<Vec<f64>, (usize, f64)> {
+    /// The values, or the position of the first that is not finite where numbers go to `largest`: beyond, it would be infinite
+    /// on the device.
+    pub fn finite(&self, largest: f64) -> Result<Vec<f64>, (usize, f64)> {
         let values: Vec<f64> = match self {
             Self::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
             Self::F64(values) => values.to_vec(),
         };
-        // Beyond f32's range a value would be infinite on a GPU.
-        match values.iter().position(|value| !value.is_finite() || value.abs() > f64::from(f32::MAX)) {
+        match values.iter().position(|value| !value.is_finite() || value.abs() > largest) {
             Some(position) => Err((position, values[position])),
             None => Ok(values),
         }
@@ -280,7 +281,7 @@ impl Problem {
         let limits = device.limits();
         let refused = |error| Error::Manifold { name: name.into(), error };
         let (width, manifold) = registry.manifold(shapes).map_err(refused)?;
-        let mut table = Table::new(name, width, manifold, values, moving)?;
+        let mut table = Table::new(name, width, manifold, values, (moving, device.precision().largest()))?;
         let too_large = || {
             Error::Limits(format!(
                 "\"{name}\": all variables and constants together exceed one buffer binding ({} bytes)",
@@ -351,21 +352,27 @@ impl Problem {
 
     pub fn add_term(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec) -> Result<u32, Error> {
         spec.validate(&self.tables)?;
+        let largest = device.precision().largest();
+        spec.check_literals(largest)?;
         let (reading, literals) = registry.read(&spec, &self.tables)?;
-        let term = Term::new(spec, reading, &literals)?;
+        let term = Term::new(spec, reading, &literals, largest)?;
         self.add(device, registry, term)
     }
 
     /// A term of which some slots have a row of entries an instance.
     pub fn add_ragged(&mut self, device: &Device, registry: &mut Registry, spec: RaggedSpec) -> Result<u32, Error> {
         spec.validate(&self.tables)?;
-        let term = Term::ragged(registry, spec, &self.tables)?;
+        let largest = device.precision().largest();
+        spec.check_literals(largest)?;
+        let term = Term::ragged(registry, spec, &self.tables, largest)?;
         self.add(device, registry, term)
     }
 
     /// A term that sums over rows of any length.
     pub fn add_summed(&mut self, device: &Device, registry: &mut Registry, spec: SummedSpec) -> Result<u32, Error> {
-        let term = Term::summed(spec, &self.tables)?;
+        let largest = device.precision().largest();
+        spec.plain.check_literals(largest)?;
+        let term = Term::summed(spec, &self.tables, largest)?;
         let number = self.add(device, registry, term)?;
         // What has no place is refused at once.
         self.lay_out_sums(device).inspect_err(|_| self.terms.truncate(number as usize)).map(|()| number)

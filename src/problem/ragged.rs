@@ -86,6 +86,12 @@ impl RaggedSpec<'_> {
         }
     }
 
+    /// Numbers of its tapes are within the device's range.
+    pub(super) fn check_literals(&self, largest: f64) -> Result<(), Error> {
+        let checked = self.traces.iter().try_for_each(|trace| tape::check_literals(trace.tape, largest));
+        checked.map_err(|error| Error::Tape { term: self.plain.name.clone(), error })
+    }
+
     pub(super) fn lengths(&self) -> Vec<u32> {
         self.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }

@@ -222,8 +222,8 @@ impl Registry {
         let objective = spec.objective as u32;
         key.extend([objective, (key.len() - end) as u32, spec.outputs.len() as u32, spec.slots.len() as u32, spec.columns.len() as u32]);
         self.stats.terms += 1;
-        let representable = literals.iter().all(|value| value.abs() <= f64::from(f32::MAX));
-        let known = self.tapes.get(&key[..]).filter(|_| representable).cloned();
+        let is_finite = literals.iter().all(|value| value.is_finite());
+        let known = self.tapes.get(&key[..]).filter(|_| is_finite).cloned();
         self.key = key;
         if let Some(reading) = known {
             self.stats.hits += 1;

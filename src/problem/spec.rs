@@ -2,6 +2,7 @@
 
 use super::{Loss, Reals, Table};
 use crate::error::Error;
+use crate::expr::tape;
 use crate::kernel::Objective;
 
 /// How a term reaches a table: through a column of its index table.
@@ -112,6 +113,11 @@ impl TermSpec<'_> {
             Some(column) => Err(shape(format!("data column \"{}\" has a width of {}", column.name, column.width))),
             None => Ok(()),
         }
+    }
+
+    /// Numbers of the tape are within the device's range.
+    pub(super) fn check_literals(&self, largest: f64) -> Result<(), Error> {
+        tape::check_literals(self.tape, largest).map_err(|error| Error::Tape { term: self.name.clone(), error })
     }
 
     /// Every index leads to an instance of its slot's table.

@@ -112,7 +112,7 @@ impl SummedSpec<'_> {
 }
 
 impl Term {
-    pub(super) fn summed(spec: SummedSpec, tables: &[Table]) -> Result<Self, Error> {
+    pub(super) fn summed(spec: SummedSpec, tables: &[Table], largest: f64) -> Result<Self, Error> {
         spec.validate(tables)?;
         let plain = &spec.plain;
         let refused = |error: TapeError| Error::Tape { term: plain.name.clone(), error };
@@ -122,7 +122,7 @@ impl Term {
         if read.residual.is_empty() {
             return Err(Error::NoResidual(plain.name.clone()));
         }
-        let mut term = Self::of_rows(plain, &spec.columns, &spec.offsets);
+        let mut term = Self::of_rows(plain, &spec.columns, &spec.offsets, largest);
         let values = term.given(plain, &spec.columns)?;
         let weight = term.weight_values(plain.weight)?;
         let rows: Vec<u32> = (0..).zip(spec.offsets.windows(2)).flat_map(|(row, ends)| (ends[0]..ends[1]).map(move |_| row)).collect();

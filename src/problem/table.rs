@@ -24,6 +24,8 @@ pub struct Table {
     pub arena: u32,
     pub vector: u32,
     pub block: u32,
+    /// The largest number that its device has.
+    pub(super) largest: f64,
     /// The values until they are uploaded.
     pub(super) initial: Option<Vec<f64>>,
     /// The values of constants in f64, where the device has them in f32 and a solve may go on in more precision.
@@ -32,7 +34,14 @@ pub struct Table {
 }
 
 impl Table {
-    pub(super) fn new(name: &str, width: u32, manifold: Option<Arc<Manifold>>, values: Reals, moving: bool) -> Result<Self, Error> {
+    /// A table whose values are given, on a device with numbers up to `largest`.
+    pub(super) fn new(
+        name: &str,
+        width: u32,
+        manifold: Option<Arc<Manifold>>,
+        values: Reals,
+        (moving, largest): (bool, f64),
+    ) -> Result<Self, Error> {
         let shape = |message: String| Error::Shape { name: name.into(), message };
         let instances = values.len() / width as usize;
         if instances == 0 || !values.len().is_multiple_of(width as usize) {
@@ -44,6 +53,7 @@ impl Table {
         let mut table = Self::of_sums(name, width, count, moving);
         table.tangent = manifold.as_ref().map_or(width, |manifold| manifold.tangent);
         table.manifold = manifold;
+        table.largest = largest;
         table.initial = Some(table.settled(values, None)?);
         Ok(table)
     }
@@ -61,6 +71,7 @@ impl Table {
             arena: 0,
             vector: 0,
             block: 0,
+            largest: f32::MAX.into(),
             initial: None,
             exact: None,
             constraints: TableConstraints::default(),
@@ -94,12 +105,9 @@ impl Table {
 
     /// Values of all instances, or of those in `at`: finite, and on the manifold.
     fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
-        let mut values = values.finite().map_err(|(position, value)| Error::NonFinite {
-            term: None,
-            instance: Some((position / self.width as usize) as u32),
-            what: format!("\"{}\"", self.name),
-            position,
-            value: value.to_string(),
+        let mut values = values.finite(self.largest).map_err(|(position, value)| {
+            let instance = Some((position / self.width as usize) as u32);
+            Error::not_finite(None, instance, format!("\"{}\"", self.name), (position, value))
         })?;
         if let Some(manifold) = &self.manifold {
             let named = |place: usize| at.map_or(place, |at| at[place] as usize);

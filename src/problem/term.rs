@@ -110,12 +110,14 @@ pub struct Term {
     plain_columns: usize,
     /// The tables of all slots; of a ragged term, of those of its longest rows.
     slots: Vec<u32>,
+    /// The largest number that its device has.
+    largest: f64,
 }
 
 impl Term {
-    pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64]) -> Result<Self, Error> {
+    pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64], largest: f64) -> Result<Self, Error> {
         let name = std::mem::take(&mut spec.name);
-        let mut term = Self::empty(name, &spec);
+        let mut term = Self::empty(name, &spec, largest);
         let values = term.given(&spec, &[])?;
         let weight = term.weight_values(spec.weight)?;
         let literals = |_: usize| literals;
@@ -125,8 +127,8 @@ impl Term {
     }
 
     /// A term with a part for every bucket of lengths.
-    pub(super) fn ragged(registry: &mut Registry, spec: RaggedSpec, tables: &[Table]) -> Result<Self, Error> {
-        let mut term = Self::of_rows(&spec.plain, &spec.columns, &spec.offsets);
+    pub(super) fn ragged(registry: &mut Registry, spec: RaggedSpec, tables: &[Table], largest: f64) -> Result<Self, Error> {
+        let mut term = Self::of_rows(&spec.plain, &spec.columns, &spec.offsets, largest);
         let values = term.given(&spec.plain, &spec.columns)?;
         let weight = term.weight_values(spec.plain.weight)?;
         let lengths = spec.lengths();
@@ -151,14 +153,14 @@ impl Term {
     }
 
     /// A term of which some slots have a row of entries an instance, without its parts.
-    pub(super) fn of_rows(plain: &TermSpec, columns: &[EntryColumn], offsets: &[u32]) -> Self {
-        let mut term = Self::empty(plain.name.clone(), plain);
+    pub(super) fn of_rows(plain: &TermSpec, columns: &[EntryColumn], offsets: &[u32], largest: f64) -> Self {
+        let mut term = Self::empty(plain.name.clone(), plain, largest);
         term.columns.extend(columns.iter().map(|column| NamedColumn { name: column.name.clone(), width: 1, per: Per::Entry }));
         term.offsets = Some(offsets.to_vec());
         term
     }
 
-    fn empty(name: String, spec: &TermSpec) -> Self {
+    fn empty(name: String, spec: &TermSpec, largest: f64) -> Self {
         let columns = spec.columns.iter().map(|column| NamedColumn {
             name: column.name.clone(),
             width: column.width,
@@ -177,6 +179,7 @@ impl Term {
             offsets: None,
             plain_columns: spec.columns.len(),
             slots: spec.slots.iter().map(|slot| slot.table).collect(),
+            largest,
         }
     }
 
@@ -497,16 +500,13 @@ impl Term {
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what(), got: values.len(), expected });
         }
-        values.finite().map_err(|(position, value)| Error::NonFinite {
-            term: Some(self.name.clone()),
-            instance: match (per, &self.offsets) {
+        values.finite(self.largest).map_err(|(position, value)| {
+            let instance = match (per, &self.offsets) {
                 (Per::Term, _) => None,
                 (Per::Entry, Some(offsets)) => Some(offsets.partition_point(|&start| start as usize <= position) as u32 - 1),
                 _ => Some((position / width) as u32),
-            },
-            what: what(),
-            position,
-            value: value.to_string(),
+            };
+            Error::not_finite(Some(self.name.clone()), instance, what(), (position, value))
         })
     }
 }

@@ -132,9 +132,10 @@ impl Session {
         let Some(mut report) = task.ended.take() else { return Err(Error::Disposed("task")) };
         let is_exact = !self.solver_entry(task.solver)?.solver.is_loosened();
         let mut ending = task.lagrangian.judge(&report, is_exact);
-        if task.residuals.iter().any(|(_, residuals)| task.lagrangian.is_unbounded(residuals)) {
+        let falls = report.termination == Termination::Unbounded;
+        if falls || task.residuals.iter().any(|(_, residuals)| task.lagrangian.is_unbounded(residuals)) {
             let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
-            ending = Some((Termination::NoProgress, reason.into()));
+            ending = Some((Termination::Unbounded, reason.into()));
         }
         let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
         for (number, residuals) in task.residuals.drain(..) {
@@ -144,7 +145,7 @@ impl Session {
                 // What was cut short says nothing of λ.
                 Some(Termination::Stopped | Termination::TimeLimit | Termination::Singular) => continue,
                 // λ grew with what can't be met: the next solve is not to begin with it.
-                Some(Termination::Infeasible | Termination::NoProgress) => vec![0.0; residuals.len()],
+                Some(Termination::Infeasible | Termination::NoProgress | Termination::Unbounded) => vec![0.0; residuals.len()],
                 _ => task.lagrangian.shifts(constraint, &residuals),
             };
             owner.problem.set_multipliers(&self.device, number, task.lagrangian.penalty, shifts)?;

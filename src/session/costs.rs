@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::task::Progress;
-use crate::device::{BufferId, Command, Device, Play, Playing, Recording, Slice, binding::*};
+use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::solve::{Summing, evaluate, offender};
@@ -15,6 +15,8 @@ pub(super) struct Costs {
     term: Option<u32>,
     /// Batches and chunks still to do.
     left: VecDeque<(usize, usize)>,
+    /// Batch, chunk and place of the instance whose cost is not finite, while its residual is read.
+    suspect: Option<(usize, usize, usize)>,
     work: Summing,
     play: Option<Play>,
     values: Vec<f64>,
@@ -53,7 +55,7 @@ impl Costs {
     ) -> Result<Self, Error> {
         let longest = left.iter().map(|&(batch, _)| problem.batches()[batch].longest_scratch()).max();
         let work = Session::summing(device, longest.unwrap_or(1))?;
-        Ok(Self { problem: id, term, left, work, play: None, values })
+        Ok(Self { problem: id, term, left, suspect: None, work, play: None, values })
     }
 
     pub fn buffers(&self) -> [BufferId; 2] {
@@ -62,6 +64,12 @@ impl Costs {
 
     /// Starts the next chunk; `None` when all are done.
     fn next(&mut self, problem: &mut Problem, device: &mut Device) -> Result<Option<Play>, Error> {
+        if let Some((batch, chunk, _)) = self.suspect {
+            let batch = &problem.batches()[batch];
+            let chunk = &batch.chunks[chunk];
+            let rows = Slice { buffer: chunk.jacobian, offset: 0, len: batch.programs.rows * chunk.count };
+            return Ok(Some(device.start(Recording { commands: vec![Command::Read { slice: rows }] })));
+        }
         let Some(&(batch, number)) = self.left.front() else { return Ok(None) };
         let mut recording = Recording { commands: problem.take_uploads() };
         let batch = &problem.batches()[batch];
@@ -78,15 +86,17 @@ impl Costs {
     }
 
     /// Takes a chunk's values.
-    fn take(&mut self, problem: &Problem, values: Vec<f64>) -> Result<(), Error> {
+    fn take(&mut self, problem: &Problem, precision: Precision, values: Vec<f64>) -> Result<(), Error> {
+        if let Some(suspect) = self.suspect {
+            return Err(blame(problem, suspect, precision, &values)?);
+        }
         let Some((number, chunk)) = self.left.pop_front() else { return Ok(()) };
         let batch = &problem.batches()[number];
         let first = batch.chunks[chunk].first;
         let Some(term) = self.term else {
             let Some(place) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
-            let instance = first + place as u32;
-            let (term, instance) = offender::name(problem, batch, instance)?;
-            return Err(Error::NonFiniteResidual { term, instance });
+            self.suspect = Some((number, chunk, place));
+            return Ok(());
         };
         let owner = problem.term(term)?;
         for member in batch.members.iter().filter(|member| member.term == term) {
@@ -98,6 +108,23 @@ impl Costs {
         }
         Ok(())
     }
+}
+
+/// The error of an instance whose cost is not finite: its residual is not, or the residual's square overflows.
+fn blame(problem: &Problem, suspect: (usize, usize, usize), precision: Precision, rows: &[f64]) -> Result<Error, Error> {
+    let (batch, chunk, place) = suspect;
+    let batch = &problem.batches()[batch];
+    let chunk = &batch.chunks[chunk];
+    let (term, instance) = offender::name(problem, batch, chunk.first + place as u32)?;
+    let is_squared = batch.programs.curvature.is_none();
+    let own = rows.iter().skip(place).step_by(chunk.count as usize).map(|r| r.abs());
+    let is_finite = own.clone().all(f64::is_finite);
+    let size = own.fold(0.0, f64::max);
+    if !is_squared || !is_finite {
+        return Ok(Error::NonFiniteResidual { term, instance });
+    }
+    let largest = if precision == Precision::F64 { "1.8e308" } else { "3.4e38" };
+    Ok(Error::SquareOverflows { term, instance, value: format!("{size:.3e}"), largest })
 }
 
 impl Session {
@@ -124,7 +151,7 @@ impl Session {
                     costs.play = Some(play);
                     return Ok(Progress::Waiting(signal));
                 }
-                Playing::Finished(values) => costs.take(&entry.problem, values)?,
+                Playing::Finished(values) => costs.take(&entry.problem, self.device.precision(), values)?,
             }
         }
     }

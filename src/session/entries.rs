@@ -4,7 +4,8 @@
 //! They are compared with differences of the whole row, in f64: where an entry moves, its part of the sum does.
 
 use super::Session;
-use super::inspect::{Worst, extrapolated, signed};
+use super::differences::differences;
+use super::inspect::{Worst, signed};
 use crate::clock::now_ms;
 use crate::device::{BufferId, Command, Device, Precision, Slice};
 use crate::error::Error;
@@ -207,13 +208,13 @@ impl<'a> Numeric<'a> {
     }
 
     /// ∂r/∂x for one of the row's own slots: through the sums, too.
-    fn own(&mut self, row: u32, slot: u32, component: u32) -> Vec<f64> {
+    fn own(&mut self, row: u32, slot: u32, component: u32) -> Vec<Option<f64>> {
         let part = &self.term.parts[0];
         let of_slot = part.reading.slots.iter().position(|known| *known == slot).unwrap_or_default();
         let column = part.reading.structure.slots[of_slot].column;
         let x = self.at(part.tables[of_slot], &part.contents, column, row);
         let table = &self.problem.tables()[part.tables[of_slot] as usize];
-        extrapolated(table, x, component, |scalars| {
+        differences(table, x, component, |scalars| {
             let moved = Moved(Some((slot, scalars)));
             let sums = self.sums(row, moved);
             self.residual(row, &sums, moved)
@@ -221,13 +222,13 @@ impl<'a> Numeric<'a> {
     }
 
     /// ∂r/∂y for an entry, given the sums of its row.
-    fn entry(&mut self, row: u32, place: u32, (slot, component): (u32, u32), sums: &[f64]) -> Vec<f64> {
+    fn entry(&mut self, row: u32, place: u32, (slot, component): (u32, u32), sums: &[f64]) -> Vec<Option<f64>> {
         let entries = self.entries;
         let column = entries.reading.structure.slots[slot as usize].column;
         let x = self.at(entries.tables[slot as usize], &entries.contents, column, place);
         let table = &self.problem.tables()[entries.tables[slot as usize] as usize];
         let here = self.summed(place, Moved(None));
-        extrapolated(table, x, component, |scalars| {
+        differences(table, x, component, |scalars| {
             let there = self.summed(place, Moved(Some((entries.reading.slots[slot as usize], scalars))));
             let sums: Vec<f64> = sums.iter().zip(here.iter().zip(there)).map(|(sum, (here, there))| sum + (there - here)).collect();
             self.residual(row, &sums, Moved(None))

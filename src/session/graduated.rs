@@ -5,6 +5,7 @@
 //! are the user's again.
 
 use super::costs::Costs;
+use super::live::LiveSteps;
 use super::refined::Refining;
 use super::task::{Progress, SolveMode, Task};
 use super::{Session, SolverEntry};
@@ -151,7 +152,7 @@ impl Session {
                 return Err(error);
             }
         };
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None }));
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, live_steps: LiveSteps::default() }));
         let solver = self.solvers.len() as u32 - 1;
         let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };

@@ -1,6 +1,7 @@
 //! Looking at a term: its residuals, Jacobians and Hessians as the device has them, and whether these are each other's.
 
 use super::Session;
+use super::differences::differences;
 use super::entries::EntryInspection;
 use super::hessians::{HessianForm, Hessians};
 use super::task::Progress;
@@ -48,9 +49,10 @@ pub(super) struct Inspection {
     entries: Option<EntryInspection>,
 }
 
-/// The entry of J that differs most from its difference quotient.
+/// The entry of J that differs most from its difference quotient, and how many have none to be compared with.
 #[derive(Clone, Copy)]
 pub(super) struct Worst {
+    skipped: u32,
     error: f64,
     instance: u32,
     row: u32,
@@ -62,12 +64,17 @@ pub(super) struct Worst {
 
 impl Worst {
     /// Another entry of J: kept if it is worse.
-    pub fn meet(&mut self, instance: u32, row: usize, slot: u32, component: u32, derivative: f64, difference: f64) {
+    pub fn meet(&mut self, instance: u32, row: usize, slot: u32, component: u32, derivative: f64, difference: Option<f64>) {
+        if difference.is_none() && derivative.is_finite() {
+            self.skipped += 1;
+            return;
+        }
+        let difference = difference.unwrap_or(f64::NAN);
         let error = (derivative - difference).abs() / derivative.abs().max(difference.abs()).max(1.0);
         // A derivative that is not finite is as wrong as can be.
         let error = if error.is_nan() { f64::INFINITY } else { error };
         if error > self.error {
-            *self = Self { error, instance, row: row as u32, slot, component, derivative, difference };
+            *self = Self { skipped: self.skipped, error, instance, row: row as u32, slot, component, derivative, difference };
         }
     }
 }
@@ -121,7 +128,7 @@ impl Inspection {
             jacobians: vec![0.0; size(columns)],
             hessians,
             next: (0, 0),
-            worst: Worst { error: -1.0, instance: 0, row: 0, slot: 0, component: 0, derivative: 0.0, difference: 0.0 },
+            worst: Worst { skipped: 0, error: -1.0, instance: 0, row: 0, slot: 0, component: 0, derivative: 0.0, difference: 0.0 },
         })
     }
 
@@ -265,8 +272,8 @@ impl Inspection {
             }
             Wanted::Residuals => std::mem::take(&mut self.residuals),
             Wanted::Check => {
-                let Worst { error, instance, row, slot, component, derivative, difference } = self.worst;
-                vec![error.max(0.0), instance.into(), row.into(), slot.into(), component.into(), derivative, difference]
+                let Worst { skipped, error, instance, row, slot, component, derivative, difference } = self.worst;
+                vec![error.max(0.0), instance.into(), row.into(), slot.into(), component.into(), derivative, difference, skipped.into()]
             }
         }
     }
@@ -283,19 +290,6 @@ pub(super) fn input_places(part: &Part, inputs: &[(u32, u32)], starts: &[Option<
         Some((start.unwrap_or(0) + component) as usize)
     };
     inputs.iter().map(place).collect()
-}
-
-/// Central differences of two widths, extrapolated (Richardson), along a degree of freedom of a table's instance x;
-/// `at` evaluates with x moved.
-pub(super) fn extrapolated(table: &Table, x: &[f64], along: u32, mut at: impl FnMut(&[f64]) -> Vec<f64>) -> Vec<f64> {
-    let size = if table.manifold.is_some() { 1.0 } else { x[along as usize].abs().max(1.0) };
-    let width = 1e-3 * size;
-    let mut central = |width: f64| {
-        let (above, below) = (at(&table.displaced(x, along, width)), at(&table.displaced(x, along, -width)));
-        above.into_iter().zip(below).map(|(above, below)| (above - below) / (2.0 * width)).collect::<Vec<f64>>()
-    };
-    let (wide, narrow) = (central(width), central(width / 2.0));
-    wide.into_iter().zip(narrow).map(|(wide, narrow)| narrow + (narrow - wide) / 3.0).collect()
 }
 
 /// Differences of the residual, evaluated in f64 node by node.
@@ -340,9 +334,9 @@ impl<'a> Numeric<'a> {
     }
 
     /// ∂r/∂input.
-    fn differences(&mut self, instance: usize, slot: u32, component: u32) -> Vec<f64> {
+    fn differences(&mut self, instance: usize, slot: u32, component: u32) -> Vec<Option<f64>> {
         let (table, x) = (self.table(slot), self.scalars(instance, slot));
-        extrapolated(table, x, component, |moved| self.residual(instance, slot, moved))
+        differences(table, x, component, |moved| self.residual(instance, slot, moved))
     }
 }
 

@@ -12,11 +12,13 @@ mod compress;
 mod constrained;
 mod costs;
 mod covariances;
+mod differences;
 mod entries;
 mod graduated;
 mod hessians;
 mod indices;
 mod inspect;
+mod live;
 mod measure;
 mod mirrors;
 mod refined;
@@ -35,6 +37,7 @@ pub use covariances::Covaried;
 pub use graduated::{Graduated, Suspect};
 pub use hessians::HessianForm;
 pub use indices::{Answer, singles};
+pub use live::Advanced;
 pub use measure::{Measured, Traffic};
 pub use task::{Progress, SolveMode};
 pub use tensors::{TensorSettings, TensorStatistics};
@@ -49,6 +52,7 @@ use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use indices::Indices;
 use inspect::{Inspection, Wanted};
+use live::LiveSteps;
 use std::collections::HashMap;
 use task::Task;
 
@@ -71,11 +75,13 @@ impl Entry {
 struct SolverEntry {
     problem: u32,
     solver: Solver,
+    /// A live step that the CPU is in the midst of.
     live: Option<crate::device::Play>,
     /// Structure and selection of terms that the kernels of live steps are compiled for, on a GPU.
     compiled: Option<(u64, u64)>,
     /// Structure that the kernels of edits were compiled for.
     edits_of: Option<u64>,
+    live_steps: LiveSteps,
 }
 
 /// A device beside the session's own, and what is compiled for it.
@@ -405,7 +411,7 @@ impl Session {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
         let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None }));
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, live_steps: LiveSteps::default() }));
         Ok(self.solvers.len() as u32 - 1)
     }
 

@@ -1,5 +1,6 @@
 //! Solvers of a session: solving as a task, and live steps for frame loops.
 
+use super::live::Advanced;
 use super::task::{SolveMode, Task};
 use super::{Session, SolverEntry};
 use crate::clock::now_ms;
@@ -23,6 +24,12 @@ impl Session {
     /// A task that solves to termination, or makes one step.
     pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        match mode {
+            SolveMode::Solve => entry.solver.begin_call(&self.device),
+            SolveMode::Step => entry.solver.begin_step(&self.device),
+        }
         self.prepare(solver)?;
         self.solver_entry(solver)?.solver.reopen();
         let is_constrained = self.entry(problem)?.0.problem.enabled_constraints().next().is_some();
@@ -48,8 +55,9 @@ impl Session {
     /// Live use: a GPU gets `iterations` steps enqueued at once and nothing is read back; the CPU works until
     /// `budget_ms` are over or the steps are done, and goes on within a step the next time.
     ///
-    /// While kernels are still being compiled, a call does nothing.
-    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<(), Error> {
+    /// While kernels are still being compiled, a call does nothing. Gives what is known of the solver's steps: on the CPU what
+    /// is, on a GPU what was some calls ago, and nothing before that has come.
+    pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<Option<Advanced>, Error> {
         let deadline = now_ms() + budget_ms;
         let entry = self.solver_entry(solver)?;
         let problem = entry.problem;
@@ -66,15 +74,18 @@ impl Session {
             self.prepare(solver)?;
         }
         // Before a step is recorded: what it takes from the problem is uploaded once.
-        if self.compile_live(solver)?.is_some() {
-            return Ok(());
-        }
+        let is_compiling = self.compile_live(solver)?.is_some();
         let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
         let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
+        if is_compiling {
+            return Ok(entry.live_steps.known(entry.live.is_some()));
+        }
+        entry.solver.begin_step(&self.device);
         for _ in 0..iterations {
             if self.device.is_queue() {
                 let recording = entry.solver.live_step(&mut owner.problem)?;
                 self.device.enqueue(&recording)?;
+                entry.live_steps.enqueue();
                 continue;
             }
             let mut play = match entry.live.take() {
@@ -92,7 +103,8 @@ impl Session {
                 break;
             }
         }
-        Ok(())
+        entry.live_steps.look(&mut self.device, entry.solver.step_counts())?;
+        Ok(entry.live_steps.known(entry.live.is_some()))
     }
 
     /// Begins to compile what live steps of a prepared solver need on a GPU; the signal to wait for until all of it is there, if anything.

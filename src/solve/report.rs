@@ -51,11 +51,22 @@ pub enum Termination {
     Singular,
     /// Constraints can't be met from where the solve began.
     Infeasible,
+    /// An energy falls without end.
+    Unbounded,
 }
 
 impl Termination {
-    pub const ALL: [Self; 7] =
-        [Self::Converged, Self::MaxIterations, Self::TimeLimit, Self::Stopped, Self::NoProgress, Self::Precision, Self::Singular];
+    pub const ALL: [Self; 9] = [
+        Self::Converged,
+        Self::MaxIterations,
+        Self::TimeLimit,
+        Self::Stopped,
+        Self::NoProgress,
+        Self::Precision,
+        Self::Singular,
+        Self::Infeasible,
+        Self::Unbounded,
+    ];
 }
 
 impl Termination {
@@ -70,6 +81,7 @@ impl Termination {
             Self::Precision => "precision",
             Self::Singular => "singular",
             Self::Infeasible => "infeasible",
+            Self::Unbounded => "unbounded",
         }
     }
 }
@@ -216,9 +228,9 @@ pub struct Report {
     pub products: Vec<ProductReport>,
     /// How programs are run, where the CPU has a choice.
     pub evaluators: Vec<EvaluatorReport>,
-    /// What the device did since the solver was made.
+    /// What the device did in this call.
     pub counters: Counters,
-    /// Dispatches that found the linear system solved already; of steps whose numbers came back, since the solver was made.
+    /// Dispatches of this call that found the linear system solved already; of steps whose numbers came back.
     pub idle_dispatches: u64,
 }
 

@@ -29,7 +29,7 @@ use super::termination::{Scale, Tests};
 use super::waste::Waste;
 use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
+use crate::device::{BufferId, Command, Counters, Device, Precision, Recording, Slice};
 use crate::error::Error;
 use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
@@ -84,6 +84,8 @@ pub struct Solver {
     stale: Option<f64>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),
+    /// The same of all hosts when the present call began.
+    returned_before: (u64, u64),
     /// λ, φ and η of the next step, as far as the host knows.
     knobs: Knobs,
     /// Whether a step was accepted since the solver was made, as far as the host knows, or the problem is linear: only
@@ -100,6 +102,10 @@ pub struct Solver {
     slack: f64,
     /// The first iteration since the last report.
     first_iteration: u32,
+    /// True until something was done: what making the solver took belongs to the first call.
+    fresh: bool,
+    /// True after a report, until the next step: what it told of is over.
+    concluded: bool,
     /// Components that were moved into their limits since the solver was made, and until the last report.
     moved: [u32; 2],
     /// The step that led to the point, while nothing else has touched it; and how many such steps in a row, and the last of
@@ -154,6 +160,7 @@ impl Solver {
             sets_out: true,
             stale: None,
             returned: (0, 0),
+            returned_before: (0, 0),
             knobs: first_knobs(&settings, precision),
             has_moved: is_linear(problem),
             settings,
@@ -165,6 +172,8 @@ impl Solver {
             tests: Tests::default(),
             slack: 0.0,
             first_iteration: 0,
+            fresh: true,
+            concluded: false,
             moved: [0; 2],
             arrival: None,
             retreats: 0,
@@ -400,6 +409,11 @@ impl Solver {
             None => commands.extend(self.step_commands(problem, Kind::Live)?),
         }
         Ok(Recording { commands })
+    }
+
+    /// The device's counts of steps: the first element is those accepted, the last those tried.
+    pub fn step_counts(&self) -> Slice {
+        Slice { offset: self.work.state.offset + state::TAKEN, len: state::STEPS - state::TAKEN + 1, ..self.work.state }
     }
 
     /// Appends a step; one of kind `Whole` becomes `Again` where that is enough.

@@ -18,6 +18,7 @@ numbered! {
     ACCEPTED = 9, "1 when the last step was accepted.";
     LINEARIZED = 10, "1 while r, J, g and the diagonal blocks belong to the accepted point.";
     SOLVED = 11, "1 when the inner solver is done: its kernels do nothing then.";
+    TAKEN = 12, "Steps accepted, of those in `STEPS`.";
     BETA = 13, "Conjugate gradients' direction update.";
     RZ = 14, "rᵀM⁻¹r.";
     RZ_START = 15, "rᵀM⁻¹r before the first inner iteration.";

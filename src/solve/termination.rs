@@ -32,7 +32,15 @@ pub struct Tests {
     misjudged: bool,
     /// Steps in a row by the gradient alone that hardly changed the cost.
     pub(super) still: u32,
+    /// Accepted steps in a row that at least doubled both the size of a negative cost and ‖x‖.
+    falls: u32,
 }
+
+/// What every end of an unbounded energy says.
+const UNBOUNDED: &str = "bound the variables, or add what holds them";
+
+/// Such steps after which a cost far below the first one is taken to have no lower bound.
+const FALLS: u32 = 3;
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
 pub(super) const SLIGHT_DAMPING: f64 = 1e-2;
@@ -47,7 +55,31 @@ const NEXT_TO_NOTHING: f64 = 1e-14;
 impl Tests {
     /// The most of what they count.
     pub fn count(&self) -> u32 {
-        self.rejections.max(self.still)
+        self.rejections.max(self.still).max(self.falls)
+    }
+
+    /// Whether an energy falls without end. Its cost is negative, and so large that its square overflows; or it is 1/ε times
+    /// the first one (or 1, if that is more) and three accepted steps in a row at least doubled both its size and ‖x‖, which
+    /// no energy with a minimum does there. `point_norm` is that before the step.
+    pub fn unbounded(&mut self, step: &Iteration, initial_cost: f64, point_norm: f64, epsilon: f64) -> Option<(Termination, String)> {
+        let size = -step.cost;
+        if step.accepted {
+            let doubles = -step.cost_change >= 0.5 * size && step.step_norm >= point_norm;
+            self.falls = if size > 0.0 && doubles { self.falls + 1 } else { 0 };
+        }
+        let overflows = if epsilon < 1e-10 { size >= 1e154 } else { size >= 1e19 };
+        let is_far = size >= initial_cost.abs().max(1.0) / epsilon;
+        if !(overflows || is_far && self.falls >= FALLS) {
+            return None;
+        }
+        Some((Termination::Unbounded, format!("the energy falls without end: it is {:.3e} now; {UNBOUNDED}", step.cost)))
+    }
+
+    /// The same of a length whose square overflows soon.
+    pub fn is_lost(length: f64, epsilon: f64) -> Option<(Termination, String)> {
+        let far = if epsilon < 1e-10 { 1e100 } else { 1e17 };
+        let reason = || format!("the variables go away without end: ‖x‖ or ‖s‖ is {length:.3e} now; {UNBOUNDED}");
+        (length.is_nan() || length >= far).then(|| (Termination::Unbounded, reason()))
     }
 
     pub fn write(&self, to: &mut Writer) {
@@ -55,10 +87,11 @@ impl Tests {
         to.flag(self.spent);
         to.flag(self.misjudged);
         to.u32(self.still);
+        to.u32(self.falls);
     }
 
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
-        Ok(Self { rejections: from.u32()?, spent: from.flag()?, misjudged: from.flag()?, still: from.u32()? })
+        Ok(Self { rejections: from.u32()?, spent: from.flag()?, misjudged: from.flag()?, still: from.u32()?, falls: from.u32()? })
     }
 
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
@@ -70,9 +103,12 @@ impl Tests {
         // A clipped step may promise to go uphill; a promise near 0 is a small one of either sign.
         let (promised, found) = (model.abs(), step.cost_change.abs());
         let converged = |reason: String| Some((Termination::Converged, reason));
+        if let Some(unbounded) = self.unbounded(step, initial_cost, point_norm, epsilon) {
+            return Some(unbounded);
+        }
         let is_slight = step.damping <= SLIGHT_DAMPING;
         if step.accepted {
-            *self = Self::default();
+            *self = Self { falls: self.falls, ..Self::default() };
         } else {
             self.rejections += 1;
             // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.

@@ -108,6 +108,43 @@ fn costs_may_be_negative() {
 }
 
 #[test]
+fn what_falls_without_end_is_told() {
+    for (name, exactness, mut session) in sessions() {
+        let line = |writer: &mut Writer, x| writer.linear(&[(1.0, x)], 0.0);
+        let hill = |writer: &mut Writer, x| {
+            let square = writer.op(Square, &[x]);
+            writer.linear(&[(-1.0, square)], 3.0)
+        };
+        let pole = |writer: &mut Writer, x| {
+            let square = writer.op(Square, &[x]);
+            let inverse = writer.op(Reciprocal, &[square]);
+            writer.linear(&[(-1.0, inverse)], 0.0)
+        };
+        let energies: [(&str, &dyn Fn(&mut Writer, u32) -> u32); 3] = [("x", &line), ("3 − x²", &hill), ("−1/x²", &pole)];
+        for (energy, write) in energies {
+            for method in ["newton", "lbfgs"] {
+                let (problem, _) = one(&mut session, 1.0, write);
+                let options = Options { method: Some(method.into()), ..Options::default() };
+                let report = solve(&mut session, problem, &options);
+                let told = (report.termination, report.converged);
+                assert_eq!(told, (Termination::Unbounded, false), "{name}, {energy} by {method}: {} at {:e}", report.reason, report.cost);
+                assert!(report.reason.contains("without end") && report.cost < -1e5, "{name}, {energy}: {}", report.reason);
+                session.free_problem(problem);
+            }
+        }
+        // Large numbers alone say nothing.
+        let scale = if exactness < 1e-6 { 1e40 } else { 1e12 };
+        let (problem, _) = one(&mut session, 0.0, |writer, x| {
+            let square = writer.op(Square, &[x]);
+            writer.linear(&[(scale, square), (-2.0 * scale, x)], 0.0)
+        });
+        let report = solve(&mut session, problem, &Options::default());
+        assert!(report.cost < -0.99 * scale && report.termination != Termination::Unbounded, "{name}: {}", report.reason);
+        session.free_problem(problem);
+    }
+}
+
+#[test]
 fn what_has_no_curvature_is_still_descended() {
     for (name, exactness, mut session) in sessions() {
         // ¼x⁴ − ½x² beside its maximum at 0.

@@ -97,8 +97,10 @@ fn functions_of_two_are_right_to_a_hundredth_of_the_promise() {
     ] {
         let pairs: Vec<(f64, f64)> = pairs[0].iter().copied().zip(pairs[1].iter().copied()).step_by(5).collect();
         let pairs: Vec<(f64, f64)> = pairs.into_iter().filter(|(a, b)| is_in_range(*a) && is_in_range(*b)).collect();
+        // A whole exponent stays one: next to it, a negative base has no power.
+        let stays = |a: f64, b: f64| operation == Binary::Pow && a < 0.0 && b.fract() == 0.0;
         let (left, right): (Vec<f64>, Vec<f64>) =
-            pairs.into_iter().map(|(a, b)| (widened(a, &mut random), widened(b, &mut random))).unzip();
+            pairs.into_iter().map(|(a, b)| (widened(a, &mut random), if stays(a, b) { b } else { widened(b, &mut random) })).unzip();
         check(&mut device, &format!("{operation:?}"), &binary(operation), &[left, right], |a| operation.apply(a[0], a[1]));
     }
 }

@@ -112,6 +112,11 @@ pub fn powers() -> [Vec<f64>; 2] {
         pairs.push([random.between(0.0, 10.0), random.between(-4.0, 4.0)]);
     }
     pairs.extend((0..200).flat_map(|k| [[f64::from(k), 3.0], [f64::from(k), 0.5], [2.0, f64::from(k - 126)]]));
+    // Below 0 a power is that of the magnitude, with a sign; between whole exponents there is none.
+    pairs.extend((1..200).flat_map(|k| {
+        let base = -0.37 * f64::from(k);
+        [[base, 3.0], [base, -2.0], [base, f64::from(k % 23 - 11)], [base, 0.5], [base, -1.75]]
+    }));
     columns(pairs)
 }
 

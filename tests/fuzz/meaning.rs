@@ -398,6 +398,10 @@ fn general_power<const N: usize>(machine: &mut Machine, a: Dual<N>, b: Dual<N>) 
         return machine.chain2([a, b], value, [n * x.powf(n - 1.0), value * x.ln()]);
     }
     machine.note(i64::from(n > 0.0) - i64::from(n < 0.0));
+    if x < 0.0 && machine.decide(n.fract() == 0.0) && b.slopes.iter().all(|slope| *slope == 0.0) {
+        // Defined unless the exponent moves by its structure, which its slopes do not tell.
+        return machine.chain(a, x.powf(n), n * x.powf(n - 1.0)).within(state.max(State::Doubtful));
+    }
     let undefined = x < 0.0 || n < 0.0 || x.is_nan();
     let slope = f64::from(machine.decide(n == 1.0));
     let value = if n == 0.0 { 1.0 } else { 0.0 };

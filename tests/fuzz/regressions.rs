@@ -43,7 +43,7 @@ const REGRESSIONS: &[Regression] = &[
         outputs: &[9],
         points: &[&[0.0, 0.0, 1.0, 0.0, 0.0]],
     },
-    // Folded by a library that knows negative bases.
+    // Folded as it is computed: an exponent that is a number does not move.
     Regression {
         name: "−2 to the power −2",
         inputs: &[(Variable, 1)],

@@ -57,6 +57,17 @@ fn of_elementwise_operations() {
                 graph.apply(name, &shifted).unwrap()
             });
         }
+        for exponent in [2.0, 3.0, -2.0, 0.0] {
+            let x = bench.random(&mut random, &[13]);
+            check(&mut bench, &format!("seed {seed}, to the power {exponent}"), &[x], |graph, x| {
+                // Bases of both signs, away from 0.
+                let bases = [2.5, -2.5].map(|shift| graph.apply_number("add", x[0], shift).unwrap());
+                let written = graph.operation("powInt", &[bases[1]], &[exponent]).unwrap();
+                let computed = bases.map(|base| graph.apply_number("pow", base, exponent).unwrap());
+                let both = graph.apply("add", &computed).unwrap();
+                graph.apply("sub", &[both, written]).unwrap()
+            });
+        }
     }
 }
 

@@ -35,6 +35,13 @@ fn elementwise_operations() {
                 let base = bench.graph().apply_number("add", a, 1.5).unwrap();
                 nodes.push(bench.graph().apply(name, &[base, positive]).unwrap());
             }
+            // Whole exponents have powers of every base.
+            let stretched = bench.graph().apply_number("mul", b, 2.0).unwrap();
+            let whole = bench.graph().apply("round", &[stretched]).unwrap();
+            nodes.push(bench.graph().apply("pow", &[a, whole]).unwrap());
+            for exponent in [2.0, 3.0, -1.0] {
+                nodes.push(bench.graph().operation("powInt", &[a], &[exponent]).unwrap());
+            }
             bench.check(&format!("seed {seed}, {size}"), &nodes, 4.0);
         }
     }

@@ -17,6 +17,7 @@ import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
 import type { AnyTensor, DType, HalfTensor, Storage, Tensor } from "./tensor/tensor.js";
 import type { Threads } from "./threads.js";
+import { LARGEST_F32 } from "./trace.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
@@ -165,7 +166,8 @@ export class EngineOf implements Engine {
     this.doubles = doublesOf(native.doubles);
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
-    this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64");
+    const largest = this.precision === "f64" ? Number.MAX_VALUE : LARGEST_F32;
+    this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64", largest);
     this.#tensors = new TensorContext(this.#tasks, origin.backend);
     this.#maker = new TensorMaker(this.#tensors);
     this.#routing = new Routing(this.#tensors, this.adapter);

@@ -18,12 +18,16 @@ export function sqrt(a: Num): Scalar { return scalar("sqrt", Opcode.Sqrt, [a]); 
 export function rsqrt(a: Num): Scalar { return scalar("rsqrt", Opcode.Rsqrt, [a]); }
 /** ∛a, negative for negative a; its derivative at 0 is 0. */
 export function cbrt(a: Num): Scalar { return scalar("cbrt", Opcode.Cbrt, [a]); }
+/** True for a literal exponent whose power is a product of factors. @internal */
+export const isWholeExponent = (b: unknown): b is number => typeof b === "number" && Number.isInteger(b) && Math.abs(b) <= 1024;
+
 /**
  * aᵇ. For a whole number b from −1024 to 1024 by multiplication, for every a (a ≠ 0 where b < 0). Otherwise a > 0, or
- * a = 0 with b ≥ 0; the derivative at a = 0 is 1 in a where b = 1, else 0.
+ * a = 0 with b ≥ 0 (the derivative at a = 0 is 1 in a where b = 1, else 0), or a < 0 where b is whole and does not depend on a
+ * variable: data, `detach(b)`, `round(b)`.
  */
 export function pow(a: Num, b: Num): Scalar {
-  if (typeof b === "number" && Number.isInteger(b) && Math.abs(b) <= 1024) {
+  if (isWholeExponent(b)) {
     if (!isNum(a)) refuse("pow", [a, b], "numbers and scalars");
     const trace = traceOf("pow", [a]);
     return new Scalar(trace, trace.write(Opcode.PowInt, [values(trace, [a])[0]!, b >>> 0]));

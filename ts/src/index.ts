@@ -32,7 +32,7 @@ export type { Counters, Feasibility, Freedom, Iteration, Offender, EvaluatorRepo
 export type { Reporting } from "./settings.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
-export type { Solver, SolveOptions } from "./solver.js";
+export type { LiveSteps, Solver, SolveOptions } from "./solver.js";
 export type { MultiStartOptions, MultiStartReport, SampledStarts, Start } from "./starts.js";
 export { sumOver } from "./sums.js";
 export type { Each, EntryOf, More } from "./sums.js";

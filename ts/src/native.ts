@@ -208,7 +208,8 @@ export interface NativeEngine {
   /** `solve`: runs to termination. `step`: stops (state `done`, no report) after one iteration. */
   solve(solver: number, mode: "solve" | "step"): number;
   /** Live use: at most `iterations` more LM steps, none of them waited for. On the CPU works until `budgetMs`. */
-  advance(solver: number, iterations: number, budgetMs: number): void;
+  /** Steps accepted, rejected and unfinished, once they are known. */
+  advance(solver: number, iterations: number, budgetMs: number): ArrayLike<number> | null | undefined;
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
   /** A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver. */

@@ -164,7 +164,7 @@ export class ProblemOf implements Problem {
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const words = Words.take();
     try {
-      const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind);
+      const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind, this.tasks.largest);
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
       this.#terms.add(name);

@@ -29,7 +29,7 @@ export interface Iteration {
 }
 
 /** Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors. */
-export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular" | "infeasible";
+export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular" | "infeasible" | "unbounded";
 
 /**
  * What the device did during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,

@@ -27,7 +27,7 @@ type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 const NONE: readonly never[] = [];
 
 /** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
-export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, kind: TermKind = "residual"): TermCrossing {
+export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, kind: TermKind = "residual", largest?: number): TermCrossing {
   const energy = kind === "energy", constraint = !energy && kind !== "residual";
   const what = energy ? "energy" : constraint ? "constraint" : "residual";
   const where = { term: name };
@@ -74,7 +74,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   writeTerm(words, term, lengths.length);
-  for (const length of lengths) writeTrace(words, term, slots, keys, residual, length);
+  for (const length of lengths) writeTrace(words, term, slots, keys, residual, length, largest);
   return term;
 }
 
@@ -92,10 +92,10 @@ export const kept: { values: readonly unknown[] } = { values: NONE };
 const LONGEST_ROW = 64;
 
 /** Runs the residual for rows of a length, and packs its tape and outputs. */
-function writeTrace(words: Words, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: (of: never, data: never) => unknown, length: number): void {
+function writeTrace(words: Words, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: (of: never, data: never) => unknown, length: number, largest: number | undefined): void {
   const at = words.length;
   words.push3(length, 0, 0);
-  const tracing = new Trace(name, words);
+  const tracing = new Trace(name, words, undefined, largest);
   const bare = layout.slots.length;
   const input = (source: number, form: Form) => form.element(tracing, tracing.write1(Opcode.Input, source));
   const [first, each] = [bare + columns.length, ragged.length + entries.length];

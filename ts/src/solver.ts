@@ -107,6 +107,16 @@ export interface SolveOptions {
   onIteration?: (iteration: Iteration) => void | "stop";
 }
 
+/** What became of a solver's steps since it was made: see {@link Solver.advance}. */
+export interface LiveSteps {
+  /** Steps (of methods without a linear system: points tried) that were taken. */
+  readonly accepted: number;
+  /** Those that were not: they would have raised the cost, or led where the residual is not defined. */
+  readonly rejected: number;
+  /** Steps begun of which nothing is known yet: on the CPU 1 where a budget ended in the midst of a step, on a GPU those enqueued since. */
+  readonly unfinished: number;
+}
+
 /** A solver of one problem. It keeps its damping between calls. */
 export interface Solver extends Disposable {
   /** Solves to termination, as `problem.solve()` does; from where {@link restore} left it, if it was in the midst of that. */
@@ -114,14 +124,17 @@ export interface Solver extends Disposable {
   /** One step, and its numbers. */
   step(): Promise<Iteration>;
   /**
-   * For frame loops. On a GPU: enqueues `iterations` steps (1 unless told) and returns; nothing is read back. On the
+   * For frame loops. On a GPU: enqueues `iterations` steps (1 unless told) and returns; nothing is waited for. On the
    * CPU: works until `budgetMs` (8 unless told) are over or the steps are done, and goes on from there the next time.
    * While kernels are still being compiled it does nothing.
+   *
+   * Gives what became of the steps so far: on the CPU as of now, on a GPU as of some frames ago, and `undefined` until that
+   * is known.
    *
    * Nothing holds it back on a GPU: it never waits for the steps that are still queued, and calling it faster than the
    * GPU works lets the queue grow. Call it once a frame.
    */
-  advance(options?: { iterations?: number; budgetMs?: number }): void;
+  advance(options?: { iterations?: number; budgetMs?: number }): LiveSteps | undefined;
   /**
    * Brings back the cost and what was done. Steps that `advance` made leave no record of their own: after nothing else,
    * `iterations` is empty.
@@ -200,13 +213,14 @@ export class SolverOf implements Solver {
     return last;
   }
 
-  advance(options: { iterations?: number; budgetMs?: number } = {}): void {
+  advance(options: { iterations?: number; budgetMs?: number } = {}): LiveSteps | undefined {
     mustBeObject(options, "advance(options): options");
     const { iterations = 1, budgetMs = 8 } = options;
     if (!(Number.isInteger(iterations) && iterations >= 0 && typeof budgetMs === "number" && budgetMs >= 0)) {
       throw new LeastwiseError("invalid-option", `advance({ iterations: ${iterations}, budgetMs: ${budgetMs} }): a whole number of steps and a time, neither negative`);
     }
-    this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
+    const steps = this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
+    return steps ? { accepted: steps[0]!, rejected: steps[1]!, unfinished: steps[2]! } : undefined;
   }
 
   async report(): Promise<Report> {

@@ -22,7 +22,8 @@ export class Tasks {
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
 
-  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64") {}
+  /** `largest` is the largest number that problems may have. */
+  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64", readonly largest: number) {}
 
   /** Calls into the engine. */
   call<T>(work: (native: NativeEngine) => T): T {

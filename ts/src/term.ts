@@ -8,9 +8,6 @@ import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
 
-/** The largest finite f32. */
-const F32_MAX = 3.4028234663852886e38;
-
 /**
  * A term of a problem: its data, weight and the parameters of its loss can change at any time, being enabled between solves and
  * live steps; nothing is compiled for it. An instance of weight 0 is evaluated like any other, so its residual has to be finite.
@@ -39,7 +36,10 @@ export interface Term<D> extends Disposable {
   /** With the Hessian of every instance's ½ w ρ(‖r‖²) (of an energy's w E), too. r and J are those of the residual itself, without its loss. */
   evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
   evaluate(options: { hessian?: HessianForm | undefined }): Promise<Evaluation & Partial<HessianEvaluation>>;
-  /** Compares J with differences of r in f64 (Richardson's extrapolation), at the accepted values, and gives the worst entry. A loss has no part in either. */
+  /**
+   * Compares J with differences of r in f64, at the accepted values, and gives the worst entry. Widths are chosen for every entry: relative to the
+   * value, and as narrow as the residual's features (Richardson's extrapolation). A loss has no part in either.
+   */
   checkGradients(): Promise<GradientCheck>;
   /** Frees its buffers and takes it out of the problem. */
   dispose(): void;
@@ -67,6 +67,8 @@ export interface GradientCheck {
   readonly component: number;
   readonly derivative: number;
   readonly difference: number;
+  /** Entries that were not compared: the residual is not defined on both sides (acos at 1), or no differences agree with each other. */
+  readonly skipped: number;
 }
 
 /**
@@ -191,11 +193,12 @@ export class TermOf<D> implements Term<D> {
       const expected = shared ? `${width} (shared by all instances)` : entries ? `${needed} (one an entry)` : `${needed} (${this.count} instances of ${width})`;
       throw new LeastwiseError("data-length", `term "${this.name}": ${what} has ${values.length} values, but ${expected} are needed`, { term: this.name });
     }
-    // Beyond f32's range a value would be infinite on a GPU. NaN is not within it either.
-    const position = values.findIndex((value) => !(Math.abs(value) <= F32_MAX));
+    // NaN is not within the range either.
+    const position = values.findIndex((value) => !(Math.abs(value) <= this.tasks.largest));
     if (position >= 0) {
-      const value = String(values[position]).replace("Infinity", "inf");
-      throw new LeastwiseError("non-finite", `term "${this.name}": ${what} is not finite: value ${position} is ${value}`, { term: this.name, instance: shared || entries ? undefined : Math.floor(position / width) });
+      const value = String(values[position]).replace("Infinity", "inf").replace("e+", "e");
+      const wrong = Number.isFinite(values[position]) ? `${what}: value ${position} is ${value}, and numbers of f32 end at 3.4e38: scale it, or use an engine in f64` : `${what} is not finite: value ${position} is ${value}`;
+      throw new LeastwiseError("non-finite", `term "${this.name}": ${wrong}`, { term: this.name, instance: shared || entries ? undefined : Math.floor(position / width) });
     }
   }
 
@@ -240,8 +243,8 @@ export class TermOf<D> implements Term<D> {
 
   async checkGradients(): Promise<GradientCheck> {
     const task = this.tasks.call((native) => native.checkTerm(this.alive(), this.handle));
-    const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0] = (await this.tasks.run(task)).values ?? [];
-    return { error, instance, row, slot, component, derivative, difference };
+    const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0, skipped = 0] = (await this.tasks.run(task)).values ?? [];
+    return { error, instance, row, slot, component, derivative, difference, skipped };
   }
 
   dispose(): void {

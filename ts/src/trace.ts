@@ -7,6 +7,9 @@ import { LeastwiseError } from "./errors.js";
 import { Opcode } from "./opcodes.js";
 import type { Words } from "./words.js";
 
+/** The largest finite f32: beyond, a number would be infinite on a GPU. @internal */
+export const LARGEST_F32 = 3.4028234663852886e38;
+
 /** The trace whose function is running: plain numbers have no other way to it. */
 let running: Trace | undefined;
 
@@ -23,8 +26,8 @@ export class Trace {
   private values = 0;
   private open = true;
 
-  /** The tape is appended to `words`. */
-  constructor(readonly term: string | undefined, private readonly words: Words, private readonly name?: string) {}
+  /** The tape is appended to `words`; numbers go up to `largest`. */
+  constructor(readonly term: string | undefined, private readonly words: Words, private readonly name?: string, private readonly largest = LARGEST_F32) {}
 
   /** What messages call it. */
   get title(): string {
@@ -75,9 +78,9 @@ export class Trace {
   }
 
   literal(value: number): number {
-    // Beyond f32's range a number would be infinite on a GPU.
-    if (!(Math.abs(value) <= 3.4028234663852886e38)) {
-      throw new LeastwiseError("non-finite", `${this.title} uses the number ${value}: numbers in an expression must be finite, and at most 3.4e38`, { term: this.term });
+    if (!(Math.abs(value) <= this.largest)) {
+      const range = this.largest === LARGEST_F32 ? ", and at most 3.4e38" : "";
+      throw new LeastwiseError("non-finite", `${this.title} uses the number ${value}: numbers in an expression must be finite${range}`, { term: this.term });
     }
     number[0] = value;
     return this.write2(Opcode.Literal, halves[0]!, halves[1]!);

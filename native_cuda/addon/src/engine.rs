@@ -208,8 +208,9 @@ impl Engine {
     }
 
     #[napi]
-    pub fn advance(&self, env: &Env, solver: u32, iterations: u32, budget_ms: f64) -> Result<()> {
-        self.call(env, |session| session.advance(solver, iterations, budget_ms))
+    pub fn advance(&self, env: &Env, solver: u32, iterations: u32, budget_ms: f64) -> Result<Option<Vec<u32>>> {
+        let advanced = self.call(env, |session| session.advance(solver, iterations, budget_ms))?;
+        Ok(advanced.map(|steps| vec![steps.accepted, steps.rejected, steps.unfinished]))
     }
 
     #[napi]

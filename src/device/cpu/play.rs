@@ -141,18 +141,22 @@ impl CpuDevice {
             // There is no library for products, and a Repeat is played by `repeat`.
             Command::Multiply(_) | Command::Repeat { .. } => return Err(unplayable()),
             Command::Read { slice } => {
-                let buffer = self.buffer(slice.buffer)?;
-                play.read = match &*buffer.storage.borrow() {
-                    Storage::F32(values) => values[range(*slice)].iter().map(|value| f64::from(*value)).collect(),
-                    Storage::F64(values) => values[range(*slice)].to_vec(),
-                    Storage::Index(values) => values[range(*slice)].iter().map(|value| f64::from(*value)).collect(),
-                };
-                let bytes = u64::from(slice.len) * self.bytes_of(buffer.kind);
+                let bytes = u64::from(slice.len) * self.bytes_of(self.buffer(slice.buffer)?.kind);
+                play.read = self.elements(*slice)?;
                 self.counters.readbacks += 1;
                 self.counters.bytes_read_back += bytes;
             }
         }
         Ok(true)
+    }
+
+    /// The elements of a slice as they are now.
+    pub fn elements(&self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
+        Ok(match &*self.buffer(slice.buffer)?.storage.borrow() {
+            Storage::F32(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
+            Storage::F64(values) => values.get(range(slice)).ok_or_else(out_of_range)?.to_vec(),
+            Storage::Index(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
+        })
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {

@@ -58,7 +58,10 @@ fn log1p(x: real) -> real {
 }
 
 fn power(a: real, b: real) -> real {
-    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), pow(a, b), a > 0.0);
+    let y = pow(abs(a), b);
+    let is_odd = b - 2.0 * floor(0.5 * b) == 1.0;
+    let is_defined = a > 0.0 || (a < 0.0 && floor(b) == b);
+    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), select(y, -y, a < 0.0 && is_odd), is_defined);
 }
 
 fn cube_root(x: real) -> real {

@@ -10,6 +10,7 @@
 //! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `products`: products of matrices by cuBLASLt, where it is there.
+//! * `glances`: a few elements at a time, which nothing waits for.
 //! * `staging`: what is uploaded, on its way.
 //! * `waits`: waits for the GPU, each of which ends.
 //!
@@ -18,6 +19,7 @@
 mod background;
 mod compile;
 mod double;
+mod glances;
 mod graphs;
 mod open;
 mod play;
@@ -27,6 +29,7 @@ mod tensor;
 mod waits;
 
 pub use compile::written;
+pub use glances::Glance;
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
@@ -63,6 +66,8 @@ pub struct CudaDevice {
     paces: HashMap<u64, super::pace::Pace>,
     /// Pinned memory through which flags and readbacks come.
     landing: play::Landing,
+    /// Pinned memory that glances land in.
+    glances: glances::Glances,
     /// Pinned memory through which uploads go.
     staging: staging::Staging,
     fences: waits::Fences,
@@ -234,6 +239,7 @@ impl Drop for CudaDevice {
             let _ = unsafe { result::free_async(products.workspace(), self.stream.cu_stream()) };
         }
         self.landing.free();
+        self.glances.free();
         self.staging.free();
         self.fences.free();
         self.kernels.unload();

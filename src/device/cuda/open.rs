@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, graphs, play, staging, waits};
+use super::{CudaDevice, compile::Kernels, glances, graphs, play, staging, waits};
 use crate::device::{Counters, DeviceError, Limits, Precision};
 use cudarc::driver::{CudaContext, result, sys};
 use serde::Serialize;
@@ -157,6 +157,7 @@ impl CudaDevice {
             kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default(), shared_bytes),
             shared_bytes,
             landing: play::Landing::new(&context).map_err(refused)?,
+            glances: glances::Glances::default(),
             staging: staging::Staging::new(&context).map_err(refused)?,
             fences: waits::Fences::new(&context).map_err(refused)?,
             context,

@@ -378,7 +378,7 @@ impl CudaDevice {
     }
 
     /// Where elements of a buffer begin, and their bytes. Nothing else makes addresses, so the range is looked at again.
-    fn place(&self, buffer: BufferId, offset: u32, len: u64) -> Result<(sys::CUdeviceptr, u64), DeviceError> {
+    pub(super) fn place(&self, buffer: BufferId, offset: u32, len: u64) -> Result<(sys::CUdeviceptr, u64), DeviceError> {
         let storage = self.storage(buffer)?;
         if u64::from(offset) + len > u64::from(storage.len) {
             return Err(unvalidated());

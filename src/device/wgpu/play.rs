@@ -22,13 +22,20 @@ pub struct Play {
     block: u32,
     repeat: Option<Repetition>,
     reading: Option<(Arc<Readback>, Kind, usize)>,
+    /// Nobody waits for what it reads, so it is counted as no readback.
+    is_glance: bool,
     /// How it ended, if it did.
     ended: Option<Result<(), DeviceError>>,
 }
 
 impl Play {
     pub fn new(recording: Recording) -> Self {
-        Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, ended: None }
+        Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, is_glance: false, ended: None }
+    }
+
+    /// One that only reads, and that nobody waits for.
+    pub fn glance(recording: Recording) -> Self {
+        Self { is_glance: true, ..Self::new(recording) }
     }
 
     /// What is played, while nothing of it has been.
@@ -152,8 +159,10 @@ impl WgpuDevice {
         };
         if let Some((readback, kind, len)) = play.reading.take() {
             let values = readback.take(kind, len).ok_or_else(not_mapped)?;
-            self.counters.readbacks += 1;
-            self.counters.bytes_read_back += len as u64 * if kind == Kind::Double { 2 * ELEMENT } else { ELEMENT };
+            if !play.is_glance {
+                self.counters.readbacks += 1;
+                self.counters.bytes_read_back += len as u64 * if kind == Kind::Double { 2 * ELEMENT } else { ELEMENT };
+            }
             return Ok(Playing::Finished(values));
         }
         let mut batch = Batch::default();

@@ -1,10 +1,10 @@
 //! Eigenvalues of a symmetric 3×3 matrix and the rotation closest to a matrix, with derivatives.
 //!
 //! Both are found by numbers alone first: Jacobi's rotations (Golub & Van Loan, *Matrix Computations*, 4th ed.,
-//! section 8.5), unrolled and detached from differentiation. Then come steps of a quadratically convergent iteration in
-//! symbols. They change the numbers by rounding errors only, but carry the derivatives: one step is exact to first
-//! order, two are exact to third. So nothing is differentiated through the iterations, and no closed form
-//! loses its digits at equal eigenvalues.
+//! section 8.5), unrolled and detached from differentiation. Then symbols carry the derivatives and change the numbers by
+//! rounding errors at most: eigenvalues by perturbation theory, vectors and rotations by steps of a quadratically
+//! convergent iteration, of which one is exact to first order and two are exact to third. So nothing is differentiated
+//! through the iterations, and no closed form loses its digits at equal eigenvalues.
 
 use super::{matrix, vector};
 use crate::expr::{Expr, Graph, Unary};
@@ -18,11 +18,40 @@ const SWEEPS: usize = 5;
 /// vectors are held. The sign of a vector is that of the iteration: the same for the same matrix.
 pub fn symmetric(graph: &mut Graph, m: &[Expr]) -> Vec<Expr> {
     let m = symmetric_part(graph, m);
-    let basis = detached_eigenvectors(graph, &m);
-    let basis = improved(graph, &m, &basis);
-    let values = diagonalised(graph, &m, &basis);
+    let numbers = detached_eigenvectors(graph, &m);
+    let values = perturbed(graph, &m, &numbers);
+    let basis = improved(graph, &m, &numbers);
     let vectors = improved(graph, &m, &basis);
-    [vec![values[0], values[4], values[8]], matrix::transpose(&vectors)].concat()
+    [values.to_vec(), matrix::transpose(&vectors)].concat()
+}
+
+/// Eigenvalues next to a matrix whose eigenvectors are the `basis` of numbers, to second order in the change of the matrix
+/// (Golub & Van Loan, section 7.2): λᵢ = bᵢᵢ + Σⱼ cᵢⱼ²/(bᵢᵢ − bⱼⱼ), B = VᵀMV, where c = b − detach(b) is 0 and has the
+/// derivatives of b. What rounding left in bᵢⱼ is in no derivative: the first is vᵢ ⊗ vᵢ at every gap, and the second
+/// 2 Σⱼ (vᵢᵀ dM vⱼ)²/(λᵢ − λⱼ), without the pairs whose gap is rounding. Both eigenvalues of a pair have the same
+/// quotient with opposite signs, so that sums over equal eigenvalues lose it before anything is computed.
+fn perturbed(graph: &mut Graph, m: &[Expr], basis: &[Expr]) -> [Expr; 3] {
+    let b = diagonalised(graph, m, basis);
+    let (zero, one) = (graph.constant(0.0), graph.constant(1.0));
+    // All that rounding left off the diagonal, on both sides of it.
+    let rounding = [1, 2, 3, 5, 6, 7].into_iter().fold(zero, |sum, k| {
+        let size = graph.unary(Unary::Abs, b[k]);
+        graph.add(sum, size)
+    });
+    let mut values = [b[0], b[4], b[8]];
+    for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+        let off = b[3 * i + j];
+        let still = graph.unary(Unary::Detach, off);
+        let change = graph.sub(off, still);
+        let gap = graph.sub(b[4 * j], b[4 * i]);
+        let inverse = quotient_if_small(graph, one, rounding, gap);
+        let inverse = graph.unary(Unary::Detach, inverse);
+        let squared = graph.square(change);
+        let share = graph.mul(squared, inverse);
+        values[i] = graph.sub(values[i], share);
+        values[j] = graph.add(values[j], share);
+    }
+    values
 }
 
 /// The rotation R that maximises tr(RᵀM), det R = 1 even where det M < 0 (Kabsch, 1976): R = U Vᵀ from the singular
@@ -111,8 +140,13 @@ fn diagonalised(graph: &mut Graph, m: &[Expr], basis: &[Expr]) -> Vec<Expr> {
 /// a/b where b is at least eight times |a|, else 0: a step that is not small comes from rounding errors of a singular
 /// problem.
 fn small_quotient(graph: &mut Graph, a: Expr, b: Expr) -> Expr {
-    let (zero, size) = (graph.constant(0.0), graph.unary(Unary::Abs, a));
-    let bound = graph.times(size, 8.0);
+    let size = graph.unary(Unary::Abs, a);
+    quotient_if_small(graph, a, size, b)
+}
+
+/// a/b where b is at least eight times `size`, else 0.
+fn quotient_if_small(graph: &mut Graph, a: Expr, size: Expr, b: Expr) -> Expr {
+    let (zero, bound) = (graph.constant(0.0), graph.times(size, 8.0));
     let small = graph.less(bound, b);
     let quotient = graph.div(a, b);
     graph.select(small, quotient, zero)

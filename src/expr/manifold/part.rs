@@ -188,7 +188,8 @@ fn traced(
         tape::Source { leaf: Leaf::Slot { slot: 0, component: 0 }, width: ambient },
         tape::Source { leaf: Leaf::Step { slot: 0, component: 0 }, width: tangent },
     ];
-    let moved = tape::read(&mut own, words, outputs, &sources).map_err(ManifoldError::Tape)?;
+    let checked = tape::check_literals(words, f32::MAX.into());
+    let moved = checked.and_then(|()| tape::read(&mut own, words, outputs, &sources)).map_err(ManifoldError::Tape)?;
     if own.len() > MAX_TRACED {
         return Err(ManifoldError::TooLarge);
     }

@@ -12,6 +12,8 @@ pub struct Arrival {
     pub gradient_norm: f64,
     /// ‖x‖ before the step.
     pub point_norm: f64,
+    /// The cost that the solve began with.
+    pub initial_cost: f64,
     /// What the arithmetic resolves of 1.
     pub epsilon: f64,
     /// Whether the search came to nothing, along −g as well.
@@ -34,10 +36,11 @@ pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Ar
         let reason = "the residual is finite, but its derivative is not: guard the expression with select()";
         return Some((Termination::NoProgress, reason.into()));
     }
-    // Lengths whose squares overflow soon.
-    let far = if arrival.epsilon < 1e-10 { 1e100 } else { 1e17 };
-    if [step.step_norm, arrival.point_norm].into_iter().any(|length| length.is_nan() || length >= far) {
-        return Some((Termination::NoProgress, "the cost seems to be unbounded below: bound the variables, or add what holds them".into()));
+    if let Some(lost) = [step.step_norm, arrival.point_norm].into_iter().find_map(|length| Tests::is_lost(length, arrival.epsilon)) {
+        return Some(lost);
+    }
+    if let Some(unbounded) = tests.unbounded(step, arrival.initial_cost, arrival.point_norm, arrival.epsilon) {
+        return Some(unbounded);
     }
     if arrival.gradient_norm <= tolerances.gradient {
         let gradient = arrival.gradient_norm;

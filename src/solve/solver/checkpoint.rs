@@ -372,6 +372,7 @@ impl Solver {
         problem.linearized_by = Some(self.id);
         (self.iterations, self.first_iteration, self.initial_cost) = (known.iterations, known.first_iteration, known.initial_cost);
         self.moved = known.moved;
+        (self.fresh, self.concluded) = (false, false);
         (self.arrival, self.retreat, self.retreats) = (known.arrival, known.retreat, known.retreats);
         (self.offenders.count, self.offenders.first) = (known.non_finite, known.offender);
         self.recordings = [None, None, None];

@@ -92,6 +92,7 @@ impl Solver {
         let arrival = Arrival {
             gradient_norm: at(state::NEXT_GRADIENT_MAX),
             point_norm: at(state::POINT_NORM),
+            initial_cost: self.initial_cost.unwrap_or(before),
             epsilon: self.precision.epsilon(),
             failed,
             slope: at(state::SLOPE),

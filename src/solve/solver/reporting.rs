@@ -18,6 +18,37 @@ impl Solver {
         self.report_recording(problem)
     }
 
+    /// Before a solve: its report tells of it alone.
+    pub fn begin_call(&mut self, device: &Device) {
+        let is_first = std::mem::take(&mut self.fresh);
+        if !is_first && !self.resuming {
+            self.forget_past(device);
+        }
+    }
+
+    /// Before a step by itself, of which the next report tells.
+    pub fn begin_step(&mut self, device: &Device) {
+        self.fresh = false;
+        if self.concluded {
+            self.forget_past(device);
+        }
+    }
+
+    /// Forgets what earlier calls did, and were told of.
+    fn forget_past(&mut self, device: &Device) {
+        self.iterations.clear();
+        (self.first_iteration, self.initial_cost, self.moved[1]) = (0, None, self.moved[0]);
+        (self.offenders, self.waste.dispatches, self.compile_ms) = (Offenders::default(), 0, 0.0);
+        (self.before, self.returned_before) = (device.counters(), self.returned_so_far());
+        self.concluded = false;
+    }
+
+    /// How often systems came back to be solved, and how many elements.
+    fn returned_so_far(&self) -> (u64, u64) {
+        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
+        (self.returned.0 + readbacks, self.returned.1 + elements)
+    }
+
     /// The cost of every enabled term at the accepted point, as partial sums.
     pub(super) fn report_recording(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
         let mut commands = problem.take_uploads();
@@ -48,6 +79,7 @@ impl Solver {
         let Offenders { count: non_finite, first: first_non_finite, .. } = std::mem::take(&mut self.offenders);
         let moved = self.moved[0];
         let cost = cost_by_term.iter().map(|term| term.1).sum();
+        self.concluded = true;
         let first_iteration = std::mem::replace(&mut self.first_iteration, self.iterations.len() as u32);
         let steps_ms = self.iterations[first_iteration as usize..].iter().map(|step| step.ms).sum();
         Report {
@@ -94,11 +126,11 @@ impl Solver {
         problem.enabled_batches().flat_map(|batch| EvaluatorReport::of(device, batch, product)).collect()
     }
 
-    /// What the device did since the solver was made; the systems that came back to be solved are counted apart.
+    /// What the device did in the present call; the systems that came back to be solved are counted apart.
     fn counters(&self, device: &Device) -> Counters {
         let mut counters = device.counters().since(&self.before);
-        let (readbacks, elements) = self.host.as_ref().map_or((0, 0), |host| (host.readbacks, host.elements));
-        let (readbacks, elements) = (self.returned.0 + readbacks, self.returned.1 + elements);
+        let (so_far, before) = (self.returned_so_far(), self.returned_before);
+        let (readbacks, elements) = (so_far.0 - before.0, so_far.1 - before.1);
         let bytes = elements * self.precision.bytes();
         (counters.matrix_readbacks, counters.matrix_bytes_read_back) = (readbacks, bytes);
         (counters.readbacks, counters.bytes_read_back) = (counters.readbacks - readbacks, counters.bytes_read_back - bytes);

@@ -42,6 +42,7 @@ impl Solver {
     /// Takes a report back, since the solve goes on elsewhere: what it was made of belongs to a later one. What is known of the
     /// point is stale from now on.
     pub fn withdraw(&mut self, report: &Report) {
+        self.concluded = false;
         self.first_iteration = self.iterations.len() as u32 - report.iterations.len() as u32;
         self.initial_cost = Some(report.initial_cost);
         self.moved[1] = self.moved[0].saturating_sub(report.moved_into_bounds);
@@ -71,6 +72,7 @@ impl Solver {
     /// All steps since the last report, after which the next begins.
     pub fn conclude(&mut self) -> Vec<Iteration> {
         let steps = self.steps();
+        self.concluded = true;
         let first = std::mem::replace(&mut self.first_iteration, steps);
         (self.initial_cost, self.moved[1], self.offenders) = (None, self.moved[0], Offenders::default());
         self.iterations[first as usize..].to_vec()

@@ -8,6 +8,9 @@ use crate::expr::tape::{self, Source};
 use crate::expr::{Graph as Scalars, Leaf};
 use crate::kernel::fused::Fold;
 
+/// A literal exponent's magnitude at most: up to here a power is made of products.
+const MOST_FACTORS: f64 = 1024.0;
+
 /// A function's operands at most: a kernel reads no more tensors.
 const MOST_OPERANDS: usize = 5;
 
@@ -34,6 +37,7 @@ impl Graph {
                 Ok(self.constant(*value, &shape))
             }
             ("count", [], shape) => self.count(&sizes(name, shape)?),
+            ("powInt", [x], [exponent]) => self.whole_power(*x, *exponent),
             ("detach", [x], []) => self.detach(*x),
             ("f16", [x], []) => self.half(*x),
             ("f32", [x], []) => Ok(self.widened(self.known(*x)?)),
@@ -67,6 +71,15 @@ impl Graph {
             ("maxPool2d", [images], &[a, b, c, d, e, f]) => self.max_pool2d(*images, [a, b], [c, d], [e, f]),
             _ => shape_error(),
         }
+    }
+
+    /// xⁿ by multiplication, for every x.
+    fn whole_power(&mut self, x: Node, exponent: f64) -> Result<Node, Error> {
+        if exponent.fract() != 0.0 || exponent.abs() > MOST_FACTORS {
+            return refuse("powInt", format!("the exponent must be a whole number from −1024 to 1024, not {exponent}"));
+        }
+        let formula = Formula::new(1, |graph, x| graph.power(x[0], exponent as i32));
+        self.map("powInt", &formula, &[x])
     }
 
     /// A traced function of one scalar of every operand, which broadcast.

@@ -159,6 +159,7 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         let state = random_state(random, &known);
         let at = |element: u32| Value::from(state[element as usize]);
         let (cost, steps, damping, radius, length) = (at(COST), at(STEPS), at(DAMPING), at(RADIUS), at(ALONG_NEWTON));
+        let taken = at(TAKEN);
         let mut case = Case::reduction(Fixed::Accept, name, &[size as u32, size as u32 + 2], state);
         case.reals(PARTIALS, partials);
 
@@ -197,6 +198,7 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
             _ => 0.0625,
         };
         case.expect_state(&[(CHANGE, change), (GAIN, ratio), (STEPS, steps + 1.0.into()), (FORCING, forcing.into())]);
+        case.expect_state(&[(TAKEN, taken + flag(accepted))]);
         let telling = accepted || model.abs() > epsilon * cost.value.abs();
         case.expect_state(&[
             (ACCEPTED, flag(accepted)),

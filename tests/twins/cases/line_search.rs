@@ -45,7 +45,7 @@ const BEGUN: [(u32, f64); 7] =
 
 fn taken(gain: f64, slope: f64) -> Vec<(u32, f64)> {
     let mut written = BEGUN.to_vec();
-    written.extend([(ACCEPTED, 1.0), (LINEARIZED, 1.0), (COST, 1.5), (CHANGE_KNOWN, 0.0), (LENGTH_BEFORE, 0.5)]);
+    written.extend([(ACCEPTED, 1.0), (TAKEN, 3.0), (LINEARIZED, 1.0), (COST, 1.5), (CHANGE_KNOWN, 0.0), (LENGTH_BEFORE, 0.5)]);
     written.extend([(SLOPE_BEFORE, slope), (TURNING, 1.0), (NEXT_GRADIENT_MAX, TOP), (GAIN, gain)]);
     written
 }
@@ -172,6 +172,7 @@ pub fn line_search(size: usize, random: &mut Random) -> Vec<Case> {
                 (NEXT_GRADIENT_MAX, 3.0),
                 (POINT_NORM, 4.0),
                 (STEPS, 7.0),
+                (TAKEN, 2.0),
                 (BETA_1, 0.5),
                 (BETA_2, 0.5),
                 (DECAY_1, 0.5),

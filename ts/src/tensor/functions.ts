@@ -121,7 +121,7 @@ export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: 
   mustBeTensors("map(work, …tensors)", tensors);
   const words = Words.take();
   try {
-    const trace = new Trace(undefined, words, "the function of map()");
+    const trace = new Trace(undefined, words, "the function of map()", computedWith(tensors[0].dtype) === "f64" ? Number.MAX_VALUE : undefined);
     const elements = tensors.map((_, k) => new Scalar(trace, trace.write1(Opcode.Input, k)));
     const returned: unknown = trace.run((of: readonly Scalar[]) => (work as (...elements: readonly Scalar[]) => Scalar)(...of), elements, undefined);
     if (!(returned instanceof Scalar)) throw new LeastwiseError("no-residual", `map(work, …tensors): work must return one scalar, not ${describe(returned)}`);

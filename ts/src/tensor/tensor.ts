@@ -4,6 +4,7 @@
  */
 import { isArrayLike, type DeviceView, type F32, type F64 } from "../arrays.js";
 import { LeastwiseError, mustBeObject } from "../errors.js";
+import { isWholeExponent } from "../functions.js";
 import { describe } from "../instruction.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
@@ -67,8 +68,11 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   mul(o: Kept<D> | number): Tensor<D> { return apply("mul", [this, o]); }
   /** this / o */
   div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
-  /** this to the power of o */
-  pow(o: Kept<D> | number): Tensor<D> { return apply("pow", [this, o]); }
+  /**
+   * this to the power of o. A whole number from −1024 to 1024 is a product of factors; otherwise, below 0, there is a power where o is whole,
+   * and NaN elsewhere. The gradient by an exponent is NaN below 0.
+   */
+  pow(o: Kept<D> | number): Tensor<D> { return isWholeExponent(o) ? apply("powInt", [this], [o]) : apply("pow", [this, o]); }
   /** The larger one. Where both are equal, the gradient goes to the left one. */
   maximum(o: Kept<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
   /** The smaller one. Where both are equal, the gradient goes to the left one. */

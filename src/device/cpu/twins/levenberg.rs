@@ -165,6 +165,7 @@ pub fn accept<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     state[ACCEPTED as usize] = flag(accepted);
     state[LINEARIZED as usize] = flag(!accepted);
     state[STEPS as usize] += R::ONE;
+    state[TAKEN as usize] += flag(accepted);
 }
 
 /// Levenberg–Marquardt's next damping (Nielsen 1999).

@@ -77,6 +77,7 @@ impl<R: Real> Search<'_, R> {
     }
 
     fn take(&mut self, top: R, initial: R, promised: R, kept: R) {
+        self.set(TAKEN, self.at(TAKEN) + R::ONE);
         self.set(NEXT_GRADIENT_MAX, top);
         self.set(LENGTH_BEFORE, self.at(LENGTH));
         self.set(SLOPE_BEFORE, initial);

@@ -1,0 +1,124 @@
+//! Residuals at points that no one chose: whether their values stay the same under a translation.
+//!
+//! Coordinates are drawn as multiples of 1/256 of a scale, and shifts are multiples of it, so that differences of
+//! coordinates, and polynomials of few of them, have the same bits before and after; what remains are roundings of the
+//! numbers that the residual has, which the comparison allows for. The points are the same ones every time. Three scales
+//! make it unlikely that a bound far away, such as max(x − 500, 0), is missed.
+
+use super::registry::Datum;
+use super::term::{Term, Values};
+use super::{Batch, Part};
+use crate::expr::{Expr, Graph, Leaf};
+use std::collections::BTreeSet;
+
+/// Sizes of coordinates, and points tried at each.
+const SCALES: [f64; 3] = [1.0, 64.0, 4096.0];
+const POINTS: u64 = 8;
+
+/// Points at which the residual has to be defined, or nothing is said.
+const LEAST_POINTS: u32 = 3;
+
+/// Shifts, in units of the scale.
+const SHIFTS: [f64; 3] = [0.5, -1.0, 4.0];
+
+/// What roundings may make of equal values, relative to their size.
+const ROUNDING: f64 = 1.5e-11;
+
+/// Sets of numbers that terms of a batch differ in, at most; beyond, a number may be any.
+const MOST_LITERALS: usize = 32;
+
+/// Words of a structure, at most: the probe of a larger one would take long.
+const MOST_WORDS: usize = 1 << 16;
+
+/// The residual of a batch, in f64.
+pub(super) struct Probe {
+    graph: Graph,
+    roots: Vec<Expr>,
+    /// For every set of numbers that its terms have, the scalars of data that are one of them; others may be any.
+    literals: Vec<Vec<Option<f64>>>,
+}
+
+impl Probe {
+    /// None of a residual that is large.
+    pub fn new(terms: &[Option<Term>], batch: &Batch) -> Option<Self> {
+        let parts = batch.members.iter().filter_map(|member| Some(&terms[member.term as usize].as_ref()?.parts[member.part as usize]));
+        let structure = &parts.clone().next()?.reading.structure;
+        if structure.words() > MOST_WORDS {
+            return None;
+        }
+        let mut distinct = BTreeSet::new();
+        for part in parts {
+            distinct.insert(literals(part));
+            if distinct.len() > MOST_LITERALS {
+                let any = vec![None; part.contents.data.len()];
+                distinct = BTreeSet::from([any]);
+                break;
+            }
+        }
+        let literals = distinct.into_iter().map(|set| set.into_iter().map(|bits| bits.map(f64::from_bits)).collect()).collect();
+        let (graph, roots) = structure.residual();
+        Some(Self { graph, roots, literals })
+    }
+
+    /// True where no row changes when a component of all slots that are `mine` moves by the same.
+    pub fn is_unmoved(&self, mine: impl Fn(u32) -> bool, component: u32) -> bool {
+        self.literals.iter().all(|literals| self.is_unmoved_with(literals, &mine, component))
+    }
+
+    fn is_unmoved_with(&self, literals: &[Option<f64>], mine: &impl Fn(u32) -> bool, component: u32) -> bool {
+        let (mut values, mut tried) = (Vec::new(), 0);
+        // A row that is the same everywhere says nothing: what it depends on may be too small to be met.
+        let (mut first, mut varies) = (Vec::new(), vec![false; self.roots.len()]);
+        for (number, point) in (0..POINTS * SCALES.len() as u64).enumerate() {
+            let scale = SCALES[number % SCALES.len()];
+            let mut at = |shift: f64| {
+                self.graph.evaluate(&self.roots, &mut values, |leaf| match leaf {
+                    Leaf::Slot { slot, component: of } => {
+                        let moved = if of == component && mine(slot) { shift * scale } else { 0.0 };
+                        scale * dyadic(point, 1 + slot, of) + moved
+                    }
+                    // Data are often lengths and areas: at every other point they are positive.
+                    Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
+                        let value = dyadic(point, 0, column);
+                        if point % 2 == 0 { value.abs() + 1.0 / 256.0 } else { value }
+                    }),
+                    _ => f64::NAN,
+                })
+            };
+            let before = at(0.0);
+            if !before.iter().all(|value| value.is_finite()) {
+                continue;
+            }
+            let after = at(SHIFTS[number / SCALES.len() % SHIFTS.len()]);
+            // Written so that a value that is not defined any more counts as another.
+            let same = |(a, b): (&f64, &f64)| (a - b).abs() <= ROUNDING * (a.abs() + b.abs());
+            if !before.iter().zip(&after).all(same) {
+                return false;
+            }
+            varies.iter_mut().zip(before.iter().zip(&first)).for_each(|(varies, (now, first))| *varies |= now != first);
+            if tried == 0 {
+                first = before;
+            }
+            tried += 1;
+        }
+        let says_something = |(root, varies): (&Expr, &bool)| *varies || self.graph.value(*root).is_some();
+        tried >= LEAST_POINTS && self.roots.iter().zip(&varies).all(says_something)
+    }
+}
+
+/// The bits of the numbers of a part's function, where all of its instances have the same.
+fn literals(part: &Part) -> Vec<Option<u64>> {
+    let of = |(datum, values): (&Datum, &Values)| match (datum, values) {
+        (Datum::Literal(_), Values::Shared(value)) => Some(value.to_bits()),
+        _ => None,
+    };
+    part.reading.data.iter().zip(&part.contents.data).map(of).collect()
+}
+
+/// A multiple of 1/256 in [−1, 1), the same one every time (SplitMix64's finaliser).
+fn dyadic(point: u64, source: u32, component: u32) -> f64 {
+    let mut z = (point << 40 ^ u64::from(source) << 20 ^ u64::from(component)).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 55) as f64 / 256.0 - 1.0
+}
