@@ -5,9 +5,9 @@
 //! Without an adapter these tests fail: a backend that was not tested is not a backend that works.
 
 use leastwise::device::{
-    Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Kind, Limits, PARAM_WORDS,
-    Playing, Precision, Recording, Slice, binding,
-    cpu::{Bindings, Body, CpuDevice, Twin, Work},
+    Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Kind, Limits, Playing,
+    Precision, Recording, binding,
+    cpu::{Bindings, CpuDevice, Work},
     wgpu::{Internals, WgpuDevice},
 };
 

@@ -368,7 +368,7 @@ impl Device {
     /// The same of what is played, which [`resume`](Self::resume) waits for otherwise: nothing once it has begun.
     pub fn compile_for(&mut self, play: &Play) -> Result<Option<Signal>, DeviceError> {
         let unbegun = match play {
-            Play::Cpu(_) => None,
+            Play::Cpu(_) | Play::Refused(_) => None,
             Play::Wgpu(play) => play.unbegun(),
             #[cfg(feature = "cuda")]
             Play::Cuda(play) => play.unbegun(),

@@ -152,7 +152,14 @@ impl Session {
                 return Err(error);
             }
         };
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, live_steps: LiveSteps::default() }));
+        self.solvers.push(Some(SolverEntry {
+            problem,
+            solver,
+            live: None,
+            compiled: None,
+            edits_of: None,
+            live_steps: LiveSteps::default(),
+        }));
         let solver = self.solvers.len() as u32 - 1;
         let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };

@@ -411,7 +411,14 @@ impl Session {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
         let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, live_steps: LiveSteps::default() }));
+        self.solvers.push(Some(SolverEntry {
+            problem,
+            solver,
+            live: None,
+            compiled: None,
+            edits_of: None,
+            live_steps: LiveSteps::default(),
+        }));
         Ok(self.solvers.len() as u32 - 1)
     }
 

@@ -135,7 +135,7 @@ pub fn refused(device: &mut Device) -> Vec<String> {
     }
     // Kinds of reals may be mixed where nothing writes them in less than they have.
     let mixed = [Command::Copy { from: slice(inner, 0, 4), to: slice(a, 8, 4) }, with(slice(inner, 0, 64))];
-    assert_eq!(device.run(recording(mixed)).unwrap(), []);
+    assert!(device.run(recording(mixed)).unwrap().is_empty());
     assert_eq!(
         device.run(recording([Command::UploadReals { buffer: a, offset: 0, data: vec![4.0] }, read(slice(a, 0, 1))])).unwrap(),
         [4.0]

@@ -153,9 +153,9 @@ impl CpuDevice {
     /// The elements of a slice as they are now.
     pub fn elements(&self, slice: Slice) -> Result<Vec<f64>, DeviceError> {
         Ok(match &*self.buffer(slice.buffer)?.storage.borrow() {
-            Storage::F32(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
-            Storage::F64(values) => values.get(range(slice)).ok_or_else(out_of_range)?.to_vec(),
-            Storage::Index(values) => values.get(range(slice)).ok_or_else(out_of_range)?.iter().map(|value| f64::from(*value)).collect(),
+            Storage::F32(values) => values.get(range(slice)).ok_or_else(unplayable)?.iter().map(|value| f64::from(*value)).collect(),
+            Storage::F64(values) => values.get(range(slice)).ok_or_else(unplayable)?.to_vec(),
+            Storage::Index(values) => values.get(range(slice)).ok_or_else(unplayable)?.iter().map(|value| f64::from(*value)).collect(),
         })
     }
 

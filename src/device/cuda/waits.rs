@@ -142,8 +142,13 @@ mod tests {
 
     #[test]
     fn a_wait_ends_and_says_what_for() {
-        let mut looks = 0;
-        let after = |count: u32| move || Ok(std::mem::replace(&mut looks, looks + 1) == count);
+        let after = |count: u32| {
+            let mut looks = 0;
+            move || {
+                looks += 1;
+                Ok(looks > count)
+            }
+        };
         assert_eq!(wait("nothing", Duration::ZERO, after(0)), Ok(()));
         assert_eq!(wait("something", Duration::MAX, after(5)), Ok(()));
         let Err(DeviceError::Lost(message)) = wait("a readback", Duration::from_millis(8), || Ok(false)) else { panic!("it ended well") };
