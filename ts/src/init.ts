@@ -7,13 +7,13 @@ import type { NativeEngine, NativeLimits } from "./native.js";
 import type { Threads } from "./threads.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
 import { loadWasm, type WasmSource } from "./wasm.js";
-import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
+import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";
 
 /** What to run on. */
 export interface InitOptions {
   /**
    * `"auto"` (the default) takes CUDA where the package `leastwise-cuda` is installed and finds a GPU, then WebGPU, then the
-   * CPU; `reason` says why.
+   * CPU; `reason` says why. A software adapter of WebGPU, which is slower than the CPU backend, is passed over; `"webgpu"` takes it.
    */
   backend?: "auto" | Backend;
   /**
@@ -79,10 +79,12 @@ export async function initOn(options: InitOptions, host: () => Promise<CpuHost>)
   }
   const because = (why: string) => [...passed, why].join("; ");
   if (backend === "auto" && precision === "f64" && !device) return openCpu(because("f64 was asked for, which WebGPU does not have"));
-  const webgpu = await openWebGpu(options, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
+  // Nothing but WebGPU has double-floats.
+  const hardware = backend === "auto" && !device && !isOfDoubles(precision);
+  const webgpu = await openWebGpu(options, hardware, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
   if (webgpu instanceof EngineOf) return webgpu;
   if (backend === "webgpu" || isOfDoubles(precision)) throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${webgpu.why}`);
-  return openCpu(because(`WebGPU can't be had: ${webgpu.why}`));
+  return openCpu(because(webgpu.software ? webgpu.why : `WebGPU can't be had: ${webgpu.why}`));
 }
 
 function check(options: InitOptions): void {
@@ -126,13 +128,15 @@ async function openOnCpu(options: InitOptions, reason: string, find: () => Promi
   }
 }
 
-async function openWebGpu(options: InitOptions, reason: string): Promise<EngineOf | { why: string }> {
+async function openWebGpu(options: InitOptions, hardware: boolean, asked: string): Promise<EngineOf | { why: string; software?: true }> {
   let found: OpenDevice;
   try {
-    found = await openDevice(options.device);
+    found = await openDevice(options.device, hardware);
   } catch (thrown) {
+    if (thrown instanceof SoftwareAdapter) return { why: `WebGPU's adapter is software (${thrown.message}), which is slower than the CPU backend; backend "webgpu" takes it all the same`, software: true };
     return { why: thrown instanceof Error ? thrown.message : String(thrown) };
   }
+  const reason = found.software === undefined ? asked : `${asked}; its adapter is software (${found.software}), which is slower than the CPU backend`;
   try {
     const wasm = await loadWasm(options.wasm);
     const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
