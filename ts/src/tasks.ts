@@ -1,6 +1,6 @@
 /** Running the engine's tasks: yielding on the CPU, waiting for the GPU. */
 import type { Device } from "./arrays.js";
-import { asError, LeastwiseError } from "./errors.js";
+import { asError, isA, LeastwiseError, wordsOf } from "./errors.js";
 import type { NativeEngine, NativeIteration, Progress } from "./native.js";
 
 /** Milliseconds the CPU works between two yields to the event loop. */
@@ -57,8 +57,8 @@ export class Tasks {
 
   /** Runs a task to its end. */
   async run(task: number, { onIteration, onProgress, signal, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
-    const stop = (reason: string) => { if (!this.#dead) this.native.stop(task, reason); };
-    const abort = () => stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
+    const stop = (reason: string) => { this.release((native) => native.stop(task, reason)); };
+    const abort = () => stop(isA(signal?.reason, Error) ? `aborted: ${wordsOf(signal.reason)}` : "aborted by its signal");
     let total = 1;
     const isRejected = () => onAbort === "reject" && signal?.aborted === true;
     if (onAbort === "stop") {
