@@ -105,7 +105,8 @@ impl Error {
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
                 DeviceError::Lost(_) => "device-lost",
                 DeviceError::UnknownBuffer(_) => "disposed",
-                DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "tape",
+                // A tape is what was traced: these are of a driver, or of ours.
+                DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
             },
         }
     }

@@ -311,7 +311,7 @@ fn a_report_tells_of_its_call_alone() {
     let start = read(&mut session, problem, x);
     let solver = session.solver(problem, &Options { linear: Some("pcg".into()), ..Options::default() }).unwrap();
     let total = |session: &Session| session.device().counters().dispatches;
-    let mut run = |session: &mut Session| -> Report {
+    let run = |session: &mut Session| -> Report {
         session.write_table(problem, x, Reals::F64(&start), None).unwrap();
         let task = session.solve(solver, SolveMode::Solve).unwrap();
         let Progress::Report(report) = finish(session, task, |_| {}) else { panic!("no report") };

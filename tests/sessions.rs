@@ -249,9 +249,9 @@ fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
         let term = pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
         let solver = session.solver(problem, &Options::default()).unwrap();
         step(&mut session, solver);
-        (0..300).for_each(|_| session.advance(solver, 1, 1e6).unwrap());
+        (0..300).for_each(|_| drop(session.advance(solver, 1, 1e6).unwrap()));
         session.set_column(problem, term, 0, Reals::F64(&[7.0, 8.0, 9.0])).unwrap();
-        (0..5).for_each(|_| session.advance(solver, 1, 1e6).unwrap());
+        (0..5).for_each(|_| drop(session.advance(solver, 1, 1e6).unwrap()));
         let values = read(&mut session, problem, x);
         assert!(values.iter().zip([7.0, 8.0, 9.0]).all(|(x, target)| (x - target).abs() < 1e-2), "{name}: {values:?}");
     }

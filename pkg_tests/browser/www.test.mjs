@@ -64,7 +64,7 @@ async function follow(tab, ball) {
 test("the page on WebGPU", async (t) => {
   const address = await serve(t, livePage());
   const browser = await browse(t);
-  const { tab, problems } = await visit(t, browser, address);
+  const { tab, problems } = await visit(t, browser, `${address}?backend=webgpu`);
 
   const sharing = await tab.evaluate(() => {
     const { engine, binding, deformation, drawnBuffer, view } = window.leastwiseDemo;

@@ -1,6 +1,6 @@
 // Which backend runs and why, whose device it is, and what disposal frees.
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -49,32 +49,96 @@ test("a WebGPU adapter that gives no device: the same, with its words", async (t
   });
 });
 
-test("Node without the package webgpu: the reason says how to get it", async () => {
+/** A folder where `leastwise` is installed and `webgpu` is not, with a copy of a program. */
+function alone(t, program) {
   const folder = mkdtempSync(join(tmpdir(), "leastwise-alone-"));
-  try {
-    cpSync(dirname(dirname(fileURLToPath(import.meta.resolve("leastwise")))), join(folder, "node_modules/leastwise"), { recursive: true });
-    cpSync(fileURLToPath(new URL("fresh/no-webgpu.mjs", import.meta.url)), join(folder, "no-webgpu.mjs"));
-    const why = "Node has no WebGPU of its own; `npm install webgpu` brings it";
-    assert.deepEqual(JSON.parse(await inFreshProcess(join(folder, "no-webgpu.mjs"), [], { cwd: folder })), {
-      backend: "cpu", reason: `WebGPU can't be had: ${why}`, device: true, converged: true,
-      refused: { code: "no-adapter", message: `WebGPU was demanded but can't be had: ${why}` },
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(dirname(dirname(fileURLToPath(import.meta.resolve("leastwise")))), join(folder, "node_modules/leastwise"), { recursive: true });
+  cpSync(fileURLToPath(new URL(`fresh/${program}`, import.meta.url)), join(folder, program));
+  return folder;
+}
+
+test("Node without the package webgpu: the reason says how to get it", async (t) => {
+  const folder = alone(t, "no-webgpu.mjs");
+  const why = "Node has no WebGPU of its own; `npm install webgpu` brings it";
+  assert.deepEqual(JSON.parse(await inFreshProcess(join(folder, "no-webgpu.mjs"), [], { cwd: folder })), {
+    backend: "cpu", reason: `WebGPU can't be had: ${why}`, device: true, converged: true,
+    refused: { code: "no-adapter", message: `WebGPU was demanded but can't be had: ${why}` },
+  });
+});
+
+test("a package webgpu that fails says why, makes one instance for calls at the same time, and is tried again", async (t) => {
+  const folder = alone(t, "failing-webgpu.mjs");
+  mkdirSync(join(folder, "node_modules/webgpu"));
+  writeFileSync(join(folder, "node_modules/webgpu/package.json"), JSON.stringify({ name: "webgpu", type: "module", exports: "./index.js" }));
+  // The first instance can't be made; the next ones have no adapter.
+  writeFileSync(join(folder, "node_modules/webgpu/index.js"), `
+    let tries = 0;
+    export const globals = {};
+    export const create = () => {
+      if (++tries === 1) throw new Error("there is no Vulkan loader");
+      return { requestAdapter: async () => null };
+    };
+    globalThis.triesOfWebGpu = () => tries;
+  `);
+  const demanded = "WebGPU was demanded but can't be had: ";
+  assert.deepEqual(JSON.parse(await inFreshProcess(join(folder, "failing-webgpu.mjs"), [], { cwd: folder })), {
+    first: [`${demanded}there is no Vulkan loader`, `${demanded}there is no Vulkan loader`],
+    second: [`${demanded}${NO_ADAPTER}`, `${demanded}${NO_ADAPTER}`],
+    tries: 2,
+  });
+});
+
+test("the first two engines on WebGPU may be made at the same time", { skip: ADDON }, async () => {
+  assert.deepEqual(JSON.parse(await inFreshProcess("fresh/two-at-once.mjs", [], { flags: ["--expose-gc"] })), [["webgpu", 3], ["webgpu", 3]]);
+});
+
+// Of Chromium, Dawn in Node, wgpu and WebGPU's specification, now and before.
+const SOFTWARE = [
+  [{ info: { vendor: "google", architecture: "swiftshader", device: "0xc0de", description: "" } }, "swiftshader"],
+  [{ info: { vendor: "mesa", description: "llvmpipe (LLVM 19.1.7, 256 bits)" } }, "llvmpipe (LLVM 19.1.7, 256 bits)"],
+  [{ info: { vendor: "microsoft", description: "Microsoft Basic Render Driver" } }, "Microsoft Basic Render Driver"],
+  [{ info: { vendor: "someone", description: "an emulator", type: "CPU" } }, "an emulator"],
+  [{ info: { vendor: "someone", isFallbackAdapter: true } }, "someone"],
+  [{ info: {}, isFallbackAdapter: true }, "a fallback adapter"],
+];
+
+test("a software adapter: \"auto\" goes to the CPU and says why, for anything else it will do", async (t) => {
+  for (const [adapter, name] of SOFTWARE) {
+    const asked = { features: new Set(), limits: {}, ...adapter, requestDevice: async () => { throw new Error("it was asked for a device"); } };
+    await withGpu({ requestAdapter: async () => asked }, async () => {
+      const lw = await init();
+      t.after(() => lw.dispose());
+      assert.deepEqual([lw.backend, lw.reason], ["cpu", `WebGPU's adapter is software (${name}), which is slower than the CPU backend; backend "webgpu" takes it all the same`]);
+      for (const options of [{ backend: "webgpu" }, { precision: "f32x2" }]) await rejects(init(options), "no-adapter", "WebGPU was demanded but can't be had: it was asked for a device");
     });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
+  const gpu = { features: new Set(), limits: {}, info: { vendor: "nvidia", architecture: "hopper", isFallbackAdapter: false }, isFallbackAdapter: false, requestDevice: async () => { throw new Error("it was asked for a device"); } };
+  await withGpu({ requestAdapter: async () => gpu }, async () => {
+    const lw = await init();
+    t.after(() => lw.dispose());
+    assert.deepEqual([lw.backend, lw.reason], ["cpu", "WebGPU can't be had: it was asked for a device"]);
+  });
 });
 
 test("the reasons of choices that work, WebGPU's among them", async (t) => {
+  const software = /^(.+); its adapter is software \(.+\), which is slower than the CPU backend$/;
+  const webgpu = await open(t, { backend: "webgpu" });
+  const isSoftware = software.test(webgpu.reason);
+  assert.equal(isSoftware, /swiftshader|llvmpipe/i.test(webgpu.adapter), `${webgpu.adapter}: ${webgpu.reason}`);
   const reasons = [
     [{ backend: "cpu" }, "cpu", "the CPU was asked for"],
     [{ precision: "f64" }, "cpu", "f64 was asked for, which WebGPU does not have"],
     [{ backend: "webgpu" }, "webgpu", "WebGPU was asked for"],
-    [{}, "webgpu", "WebGPU is there"],
+    isSoftware ? [{}, "cpu", /^WebGPU's adapter is software \(.+\)/] : [{}, "webgpu", "WebGPU is there"],
   ];
   for (const [options, backend, reason] of reasons) {
     const lw = await init(options);
     t.after(() => lw.dispose());
-    assert.deepEqual([lw.backend, lw.reason], [backend, reason]);
+    const said = backend === "webgpu" && isSoftware ? lw.reason.match(software)[1] : lw.reason;
+    assert.equal(lw.backend, backend);
+    if (reason instanceof RegExp) assert.match(said, reason);
+    else assert.equal(said, reason);
     assert.equal(lw.precision, backend === "cpu" ? "f64" : "f32");
     assert.equal(lw.device !== undefined, backend === "webgpu");
   }

@@ -143,7 +143,7 @@ test("what has no gradient is refused, and what is not stationary is told", asyn
   await rejects(problem.backward([[x, [1]]]), "data-length", /the cotangent of "x" has 1 values, but 6 are needed/);
   await rejects(problem.backward([[x, [NaN, 0, 0, 0, 0, 0]]]), "non-finite", /the cotangent of "x"/);
   await rejects(problem.backward(x), "invalid-option", /a list of \[variables, cotangent\]/);
-  await rejects(problem.backward([[x, perimeter]], { space: "tangents" }), "invalid-option", /space must be "values" or "tangent"/);
+  await rejects(problem.backward([[x, perimeter]], { space: "tangents" }), "invalid-option", 'space: "tangents" is not one of "values", "tangent"');
   await rejects(problem.backward([[x, perimeter]], { tolerance: 1 }), "invalid-option", /options have no "tolerance"/);
   const other = lw.problem();
   const y = other.variables("y", { shape: 1, values: [1] });

@@ -31,8 +31,8 @@ test("clustering", async (t) => {
     [points, { ...good, method: "vlc", cooling: 1 }, "invalid-option", "cooling: 1 is not a number from 0 to 0.999"],
     [points, { ...good, maxIterations: 0 }, "invalid-option", "maxIterations: 0 is not an integer from 1 to 4294967295"],
     [points, { ...good, tolerance: NaN }, "invalid-option", "tolerance: NaN is not a number of 0 or more"],
-    [points, { ...good, signal: 3 }, "invalid-option", "signal must be an AbortSignal"],
-    [points, { ...good, onProgress: 3 }, "invalid-option", "onProgress must be a function"],
+    [points, { ...good, signal: 3 }, "invalid-option", "signal must be an AbortSignal, not a number"],
+    [points, { ...good, onProgress: 3 }, "invalid-option", "onProgress must be a function, not a number"],
   ];
   for (const [values, options, code, message] of refused) await rejects(lw.cluster(values, options), code, message);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, init, LeastwiseError, select, sin, sum, vec, vector } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
-import { ADDON, arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
 
 const line = () => ({ shape: 3, values: [0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0] });
 
@@ -258,7 +258,7 @@ test("options that cannot be", async (t) => {
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
-    'solve options have no "maxIteration" (they have: method, dogleg, linear, preconditioner, eliminate, decays, memory, learningRate, feasibilityTolerance, penalty, maxOuterIterations, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
+    'solve options have no "maxIteration": did you mean "maxIterations"? (they have: method, dogleg, linear, preconditioner, eliminate, decays, memory, learningRate, feasibilityTolerance, penalty, maxOuterIterations, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
   await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
   await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
   await rejects(problem.solve({ preconditioner: "ilu" }), "invalid-option", 'preconditioner: "ilu" is not one of "auto", "block-jacobi", "two-level", "frozen-factor"');
@@ -266,7 +266,7 @@ test("options that cannot be", async (t) => {
   await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
   await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
   await rejects(problem.solver({ maxIterations: 0 }).step(), "no-step", "no step was made: maxIterations = 0 steps were tried");
-  refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance({ iterations: -1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
+  refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance(options): iterations: -1 is not an integer from 0 to 4294967295");
   refuses(() => problem.residuals("t", { of: [x], weight: -1 }, ([a]) => a), "invalid-option", 'term "t": weight must not be negative, but value 0 is');
   refuses(() => problem.residuals("t", { over: 1.5, of: [x] }, ([a]) => a), "invalid-option", 'term "t": `over` is 1.5, but a number of instances is 0, 1, 2, …', { term: "t" });
   refuses(() => problem.residuals("t", {}, ([a]) => a), "invalid-option", 'term "t": `of` must list the variables and constants that the residual takes', { term: "t" });
@@ -308,7 +308,7 @@ test("options of another kind, for callers without types", async (t) => {
     await rejects(problem.solve({ [option]: "5" }), "invalid-option", `${option} must be a number that is not negative, not a string`);
     refuses(() => problem.solver({ [option]: null }), "invalid-option", `${option} must be a number that is not negative, not null`);
   }
-  refuses(() => problem.solver().advance({ budgetMs: "8" }), "invalid-option", "advance({ iterations: 1, budgetMs: 8 }): a whole number of steps and a time, neither negative");
+  refuses(() => problem.solver().advance({ budgetMs: "8" }), "invalid-option", "advance(options): budgetMs must be a number that is not negative, not a string");
   const whose = { "a variable or constant": (name) => problem.variables(name, { shape: 1, values: [1] }), "a term": (name) => problem.residuals(name, { of: [x] }, ([a]) => a) };
   for (const [of, make] of Object.entries(whose)) {
     refuses(() => make(""), "invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
@@ -429,14 +429,13 @@ test("one bad argument harms nothing but its own call", async (t) => {
   const it = await four(t);
   const { problem } = it;
   refuses(() => problem.variables("big", { shape: 1, values: new BigInt64Array(2) }), "invalid-option",
-    "an argument is of a kind that the engine does not take: Cannot convert a BigInt value to a number");
+    '"big": values is a BigInt64Array, whose elements are no numbers to JavaScript: give Float64Array.from(values, Number)');
   // An error of the caller's own is not taken for one of the engine's because it has a code, too.
   refuses(() => problem.variables("big", { shape: 1, values: { length: 1, get 0() { throw Object.assign(new Error("mine"), { code: "ENOENT" }); } } }), "invalid-option",
-    "an argument is of a kind that the engine does not take: mine");
+    '"big": values can\'t be read: mine');
   refuses(() => problem.variables(5, { shape: 1, values: [1] }), "invalid-option", "the name of a variable or constant must be a string, not a number");
   refuses(() => problem.residuals(undefined, { of: [it.x] }, ([a]) => a), "invalid-option", "the name of a term must be a string, not undefined");
-  await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option",
-    'an argument is of a kind that the engine does not take: invalid type: string "x", expected u32');
+  await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option", 'limits.groupSize: "x" is not an integer from 16 to 256');
   await stillSolves(it);
 });
 
@@ -448,8 +447,8 @@ test("what is no options object, no signal, no function is refused by its name",
   const x = problem.variables("x", { shape: 1, values: [1] });
   const term = problem.residuals("t", { of: [x] }, ([a]) => a);
   refuses(() => term.set(null), "invalid-option", 'term "t": set(changes): changes must be an object, not null', { term: "t" });
-  await rejects(problem.solve({ signal: {} }), "invalid-option", "signal must be an AbortSignal");
-  await rejects(problem.solve({ onIteration: 1 }), "invalid-option", "onIteration must be a function");
+  await rejects(problem.solve({ signal: {} }), "invalid-option", "signal must be an AbortSignal, not a Object");
+  await rejects(problem.solve({ onIteration: 1 }), "invalid-option", "onIteration must be a function, not a number");
   const solver = problem.solver();
   refuses(() => solver.advance(null), "invalid-option", "advance(options): options must be an object, not null");
   assert.equal((await problem.solve()).converged, true);
@@ -480,3 +479,30 @@ for (const [backend, precision] of [...BACKENDS.map((backend) => [backend, "f32"
       `term "steep": the residual of instance 1 is ${value} at the current values, and its square overflows (numbers end at ${end}): scale the residual down`, { term: "steep", instance: 1 });
   });
 }
+
+test("a module that can't be loaded: from where, what came back, and what to do; then it may be tried again", { skip: ADDON }, async () => {
+  const told = JSON.parse(await inFreshProcess("fresh/loading.mjs"));
+  const start = "the engine's WebAssembly module could not be loaded: ";
+  const expected = {
+    page: /^http:\/\/127\.0\.0\.1:PORT\/page, answered as text\/html, is no WebAssembly: it begins with "<!doctype html><title>Vi"\. What to do: .*Vite.*esbuild/,
+    wrong: /^http:\S+\/wrong, answered as application\/wasm, is no WebAssembly: .*magic.*What to do: .*Vite/,
+    missing: /^http:\S+\/missing answered 404 \(Not Found\), text\/plain\. What to do: .*init\(\{ wasm \}\)/,
+    cut: /^http:\S+\/cut, answered as application\/wasm, can't be compiled: .*\. What to do: it may have been cut/,
+    nobody: /^http:\S+ could not be fetched: .+\. What to do: see whether the network is there/,
+    relative: /^"\/_next\/static\/media\/leastwise_bg\.wasm" is no address on this host\. What to do: with Next/,
+    file: /^file:\/\/\/nowhere\/leastwise_bg\.wasm could not be read: ENOENT/,
+    empty: /^the bytes that were given is no WebAssembly: it is empty/, text: /^the bytes that were given is no WebAssembly: it begins with "<!doctype/,
+    bytes: /^the bytes that were given can't be compiled/, used: /did not arrive whole/,
+    other: /^it is no module of this version of Leastwise: .+ What to do: give init\(\{ wasm \}\) the file of the same package/,
+  };
+  for (const [name, words] of Object.entries(expected)) {
+    const [code, message] = told[name];
+    assert.equal(code, "load", `${name}: ${told[name]}`);
+    assert.ok(message.startsWith(start), message);
+    assert.match(message.slice(start.length), words, name);
+  }
+  const kinds = "wasm: an address (a string or a URL), a Response, the bytes, or a WebAssembly.Module, not ";
+  assert.deepEqual([told.number, told.object, told.null], ["a number", "a Object", "null"].map((kind) => ["invalid-option", kinds + kind]));
+  assert.deepEqual(told.transferred, ["invalid-option", "wasm can't be read: Cannot perform Construct on a detached ArrayBuffer"]);
+  assert.equal(told.module, "cpu");
+});

@@ -47,6 +47,6 @@ test("Hessians of a curve in f64: the second derivative of ½ (x² − 3)²", as
   closeTo(hessian[0], 6 * 0.25 - 6, 1e-14, "at 0.5");
   closeTo(hessian[1], 6 * 4 - 6, 1e-14, "at 2");
   assert.deepEqual(Array.from((await term.evaluate({ hessian: "psd" })).hessian), [0, hessian[1]]);
-  await rejects(term.evaluate({ hessian: "gauss" }), "invalid-option", "hessian \"gauss\" is not \"exact\" or \"psd\"");
+  await rejects(term.evaluate({ hessian: "gauss" }), "invalid-option", 'hessian: "gauss" is not one of "exact", "psd"', { term: "curve" });
   await rejects(term.evaluate(null), "invalid-option", "term \"curve\": evaluate(options): options must be an object, not null", { term: "curve" });
 });

@@ -85,7 +85,7 @@ for (const backend of BACKENDS) {
     assert.deepEqual([chosen.searchedBy, chosen.reason], isSoftware ? ["cpu", "the adapter is software, which takes longer"] : [searcher, undefined]);
     index.searching = "cpu";
     assert.equal((await index.search(queries, { k: K })).searchedBy, "cpu");
-    refuses(() => { index.searching = "gpu"; }, "invalid-option", 'searching must be "auto", "cpu" or "device", not "gpu"');
+    refuses(() => { index.searching = "gpu"; }, "invalid-option", 'searching: "gpu" is not one of "auto", "cpu", "device"');
     index.searching = "device";
     const many = await index.search(queries, { k: 513 });
     assert.deepEqual([many.searchedBy, many.reason], ["cpu", searcher === "cpu" ? undefined : "more than 512 neighbours"]);

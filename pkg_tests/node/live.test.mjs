@@ -61,8 +61,8 @@ for (const backend of BACKENDS) {
       assert.deepEqual(await x.read({ as: "f64" }), Float64Array.of(third, 2));
       assert.deepEqual(await x.read({}), await x.read());
       assert.deepEqual(await x.read(new Float32Array(2)), Float32Array.of(third, 2));
-      await rejects(x.read({ as: "f16" }), "invalid-option", '"x".read({ as }): as must be "f32" or "f64", not a string');
-      await rejects(x.read({ to: "f32" }), "invalid-option", '"x".read(…): options have no "to" (they have: as)');
+      await rejects(x.read({ as: "f16" }), "invalid-option", '"x".read(options): as: "f16" is not one of "f32", "f64"');
+      await rejects(x.read({ to: "f32" }), "invalid-option", '"x".read(options): options have no "to" (they have: as)');
       await rejects(x.read([0, 0]), "shape", '"x".read(out): out must be a Float32Array or a Float64Array, not an array');
       await rejects(x.read(null), "invalid-option", '"x".read(options): options must be an object, not null');
     }

@@ -99,9 +99,9 @@ test("a graduated solve refuses what it can't weigh", async (t) => {
   const { problem, pairs } = registration(lw, data), other = registration(lw, data, { loss: huber(1) });
   await rejects(problem.solveGraduated({ suspects: [] }), "invalid-option", /name at least one term/);
   await rejects(problem.solveGraduated({}), "invalid-option", /suspects must be a list/);
-  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: -1 }] }), "invalid-option", /positive number/);
-  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: 1, inliers: [] }] }), "invalid-option", /has no "inliers"/);
-  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: 1 }], cost: "l1" }), "invalid-option", /cost must be "tls" or "gm"/);
+  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: -1 }] }), "invalid-option", "suspects[0].threshold: -1 is not a number above 0");
+  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: 1, inliers: [] }] }), "invalid-option", /^suspects\[0\]: options have no "inliers"/);
+  await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: 1 }], cost: "l1" }), "invalid-option", 'cost: "l1" is not one of "tls", "gm"');
   await rejects(problem.solveGraduated({ suspects: [{ term: pairs, threshold: 1 }], mu: 2 }), "invalid-option", /options have no "mu"/);
   await rejects(problem.solveGraduated({ suspects: [{ term: other.pairs, threshold: 1 }] }), "foreign-variable", /of another problem/, { term: "pairs" });
   await rejects(other.problem.solveGraduated({ suspects: [{ term: other.pairs, threshold: 1 }] }), "invalid-option", /has a robust loss/);

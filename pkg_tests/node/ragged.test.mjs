@@ -127,7 +127,8 @@ test("rows that are none are refused in words", async (t) => {
   refuse({ offsets: [0, 2], indices: [0] }, "there are 1 indices, but the last offset is 2: they must be the same");
   refuse({ offsets: [1, 2], indices: [0, 1] }, "offsets must begin with 0 and have one more element than there are rows, but begin with 1");
   refuse({ offsets: [0, 1], indices: [0.5] }, "indices[0] is 0.5, which is no index (0, 1, 2, …)");
-  refuse([1, 2], "give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
+  refuse({ offsets: [0, 1] }, "give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
+  refuses(() => x.rows([1, 2]), "shape", '"x".rows({ offsets, indices }): rows must be an object, not an array');
   const ring = { offsets: [0, 2, 3, 3], indices: [1, 2, 9] };
   refuses(() => problem.residuals("far", { of: [x, x.rows(ring)] }, ([a, r]) => sum([a, ...r])), "index-out-of-range",
     'term "far": slot 1 of instance 1 has index 9, but "x" has 3 instances (0 to 2)', { term: "far", slot: 1, instance: 1 });
@@ -150,7 +151,7 @@ test("rows may be empty, and the residual may have as many rows as its entries",
   assert.deepEqual([...jacobian], [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1]);
   assert.equal(await padded.cost(), (25 + 25 + 25 + 9) / 2);
   refuses(() => column([1], 4096), "shape", "column(values, shape): an instance has 1 to 1024 scalars, not 4096");
-  refuses(() => problem.residuals("text", { of: [x], data: "abc" }, ([a]) => a), "invalid-option", 'term "text": data must be an object, not string', { term: "text" });
+  refuses(() => problem.residuals("text", { of: [x], data: "abc" }, ([a]) => a), "invalid-option", 'term "text": data must be an object, not a string', { term: "text" });
 });
 
 test("terms that are off share a batch, too", async (t) => {

@@ -203,7 +203,7 @@ test("wrong sketches are refused", async (t) => {
   refuses(() => s.distance(a, b, 2, { name: "d" }), "invalid-option", 'distance: the sketch has a constraint "d" already, and diagnoses tell them apart by it');
   refuses(() => s.distance(a, b, -1), "invalid-option", /a finite number that is not negative, not -1/);
   refuses(() => s.distance(a, b, undefined), "invalid-option", /a finite number that is not negative, not undefined/);
-  refuses(() => s.coincident(a, b, { nam: "x" }), "invalid-option", /coincident: options have no "nam"/);
+  refuses(() => s.coincident(a, b, { nam: "x" }), "invalid-option", /^coincident\(…\): options have no "nam": did you mean "name"\?/);
   await assert.rejects(s.solve({ tolerence: 1 }), { code: "invalid-option" });
   s.dispose();
   await assert.rejects(s.solve(), { code: "disposed" });

@@ -152,7 +152,7 @@ test("what is no setting is refused", async (t) => {
   refuses(() => lw.tensors({ model: { ...SLOW_DEVICE, cpu: undefined } }), "invalid-option", `${what}: model.cpu must be an object, not undefined`);
   refuses(() => lw.tensors({ model: { ...SLOW_DEVICE, cpu: { ...RATES, gigaops: 0 } } }), "invalid-option", `${what}: model.cpu.gigaops must be a positive number, not 0`);
   refuses(() => lw.tensors({ model: { ...SLOW_DEVICE, readbackUs: -1 } }), "invalid-option", `${what}: model.readbackUs must be a number that is not negative, not -1`);
-  refuses(() => lw.tensors({ model: { ...SLOW_DEVICE, gpu: RATES } }), "invalid-option", `${what}: model has no "gpu" (it has: device, cpu, readbackUs, transferGigabytes)`);
+  refuses(() => lw.tensors({ model: { ...SLOW_DEVICE, gpu: RATES } }), "invalid-option", `${what}: model has no "gpu": did you mean "cpu"? (it has: device, cpu, readbackUs, transferGigabytes)`);
   assert.deepEqual(lw.tensorRouting(), before);
   lw.dispose();
   refuses(() => lw.tensors({ routing: "cpu" }), "disposed", /this engine was disposed/);

@@ -253,6 +253,8 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   void term.evaluate().then(({ hessian }) => hessian);
   // @ts-expect-error no such form
   void term.evaluate({ hessian: "gauss" });
+  // @ts-expect-error a Hessian has a form
+  void term.evaluate({ hessian: true });
   // @ts-expect-error no such column
   term.set({ retsu: floats });
   // @ts-expect-error a shared number cannot become a column (it would be another kernel)
@@ -325,4 +327,44 @@ export function sumsOverRows(lw: Engine, ring: { offsets: Uint32Array; indices: 
     ({ c, around }, { w }) => { is<Same<typeof w, Each<Scalar>>>(); return sumOver(around, { w }, (q, { w }) => q.sub(c).norm().mul(w)); });
   problem.residuals("traced", { of: [x, x.rows(ring)], data: { w: perEntry(weights) } },
     ([c, around], { w }) => { is<Same<typeof w, readonly Scalar[]>>(); is<Same<typeof around, readonly Vec3[]>>(); return sum(around).sub(c).mul(sum(w)); });
+}
+
+export async function rowsAndNames(lw: Engine, mesh: { positions: number[][]; cells: [number, number, number][] }): Promise<void> {
+  const problem = lw.problem();
+  // What JSON and meshes on npm have.
+  const x = problem.variables("x", { shape: 3, values: mesh.positions });
+  problem.residuals("edge", { over: edges(mesh.cells), of: [x, x], data: { rest: column(mesh.positions, 3) } }, ([a, b], { rest }) => { is<Same<typeof rest, Vec3>>(); return a.sub(b).sub(rest); });
+  problem.residuals("corner", { over: mesh.cells, of: [x, x, x] }, ([a, b]) => a.sub(b));
+  x.write(mesh.positions, { at: [0] });
+  weld(mesh.positions);
+  // @ts-expect-error text is no number
+  problem.variables("t", { shape: 1, values: [["1"]] });
+  // @ts-expect-error slots are listed, or named
+  problem.residuals("of", { of: x }, ([a]) => a);
+  // @ts-expect-error a misspelt option
+  problem.variables("v", { shape: 1, values: [1], cuont: 1 });
+  // @ts-expect-error constants have no count
+  problem.constants("c", { shape: 1, values: [1], count: 1 });
+  // @ts-expect-error a misspelt option
+  problem.residuals("w", { of: [x], wieght: 2 }, ([a]) => a);
+  // @ts-expect-error a misspelt name of data
+  problem.residuals("d", { of: [x], data: { target: 1 } }, ([a], { tagret }) => a.mul(tagret));
+  // @ts-expect-error a misspelt name of a slot
+  problem.residuals("s", { of: { from: x } }, ({ form }) => form);
+  // @ts-expect-error a misspelt option
+  x.write([1, 2, 3], { att: [0] });
+  // @ts-expect-error a misspelt option
+  problem.solver().advance({ iteration: 5 });
+  // @ts-expect-error a misspelt option
+  void init({ backned: "cpu" });
+  // @ts-expect-error a misspelt limit
+  void init({ limits: { bindingByte: 65536 } });
+  // @ts-expect-error a misspelt option
+  lw.zeros([2], { dtpye: "f64" });
+  // @ts-expect-error work is a function
+  lw.scope(5);
+  // @ts-expect-error only typed arrays of floats are read into
+  await x.read([1, 2, 3]);
+  const codes: readonly ErrorCode[] = ["load", "device-error", "engine-dead"];
+  void codes;
 }

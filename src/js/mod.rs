@@ -31,7 +31,7 @@ fn limits(forced: JsValue, base: Limits) -> Result<Option<Limits>, JsValue> {
     if forced.is_undefined() || forced.is_null() {
         return Ok(None);
     }
-    let forced: ForcedLimits = serde_wasm_bindgen::from_value(forced)?;
+    let forced: ForcedLimits = serde_wasm_bindgen::from_value(forced).map_err(|error| refuse(Error::InvalidOption(error.to_string())))?;
     Ok(Some(forced.over(base)))
 }
 

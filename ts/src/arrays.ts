@@ -1,5 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** The arrays and GPU types that cross the public surface. */
+/**
+ * The arrays and GPU types that cross the public surface, and how arrays of callers are taken: by what they are, never by what their
+ * properties say. A typed array is viewed anew (its memory is not copied), so that a `length` of its own, a class of its own or a
+ * buffer that was transferred is found out here; anything else is copied, each element read once.
+ */
+import { LeastwiseError, reading, type ErrorCode, type Place } from "./errors.js";
+import { describe, shownValue } from "./instruction.js";
+
 
 // Names of the host's GPU types are taken from the consumer's own globals; the package references no @webgpu/types.
 type Host<K extends string, Else> = typeof globalThis extends { [P in K]: { prototype: infer T } } ? T : Else;
@@ -33,20 +40,193 @@ export type Indices = Uint32Array | Uint16Array | Int32Array | readonly number[]
 export type Mask = Uint8Array;
 /** An index table or column: anything array-like of non-negative integers, checked at run time. */
 export type IndexTable = ArrayLike<number>;
+/** A row for each instance, as JSON and many meshes on npm have them: `[[x, y, z], …]`. */
+export type Rows<T = number> = readonly ArrayLike<T>[];
+
+/** A typed array of numbers. @internal */
+export type Typed = Floats | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array | Uint32Array;
+
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
+const getter = <T>(name: PropertyKey) => {
+  const get = Object.getOwnPropertyDescriptor(typedArray, name)!.get!;
+  return (array: unknown): T => Reflect.apply(get, array, []) as T;
+};
+/** The class by which a typed array was made, of any realm; undefined for anything else. Nothing of the caller's runs. */
+const kindOf = getter<string | undefined>(Symbol.toStringTag);
+const [bufferOf, offsetOf, lengthOf] = [getter<ArrayBuffer>("buffer"), getter<number>("byteOffset"), getter<number>("length")];
+const { at: elementAt, set: setAll } = typedArray as Float64Array;
+
+type Maker = new (buffer: ArrayBuffer, offset: number, length: number) => Typed;
+const KINDS: { readonly [kind: string]: Maker | undefined } = {
+  Float32Array, Float64Array, Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array,
+  Float16Array: (globalThis as { Float16Array?: Maker }).Float16Array,
+};
+
+/** The same memory in a new typed array, with its true length; undefined for what is no typed array. Throws where its memory is gone. */
+function viewOf(what: string, given: unknown, place: Place): Typed | undefined {
+  const kind = kindOf(given);
+  if (kind === undefined) return undefined;
+  mustHaveMemory(what, given, place);
+  const Made = KINDS[kind];
+  if (!Made) throw new LeastwiseError("invalid-option", `${what} is a ${kind}, whose elements are no numbers to JavaScript: give Float64Array.from(values, Number)`, place);
+  return new Made(bufferOf(given), offsetOf(given), lengthOf(given));
+}
+
+/** Refuses arrays whose buffer was transferred, or resized to less than they need. */
+function mustHaveMemory(what: string, given: unknown, place: Place): void {
+  try {
+    Reflect.apply(elementAt, given, [0]);
+  } catch {
+    throw new LeastwiseError("data-length", `${what}: its buffer was transferred (postMessage, structuredClone) or has shrunk, so it has no elements any more: pass on a copy, values.slice(), and keep it`, place);
+  }
+}
+
+/** True for an array, a typed array or an object with a length. Nothing is thrown: what can't be read is told when it is taken. @internal */
+export function isArrayLike(value: unknown): value is ArrayLike<number> {
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    return kindOf(value) !== undefined || typeof (value as { length?: unknown }).length === "number";
+  } catch {
+    return true;
+  }
+}
+
+/** `Array.isArray` that throws for nothing, not even for a revoked Proxy. @internal */
+export function isList(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** True for a `Float32Array` or a `Float64Array`. @internal */
+export const isFloats = (value: unknown): value is Floats => kindOf(value) === "Float32Array" || kindOf(value) === "Float64Array";
+
+/** True for bytes, which say of each instance whether it is meant. @internal */
+export const isMask = (value: unknown): value is Mask => kindOf(value) === "Uint8Array";
+
+/** How a caller's array is to be taken. */
+interface Taking extends Place {
+  /** The code for what is no array. */
+  readonly code?: ErrorCode;
+  /** What it must be, in words. */
+  readonly must?: string;
+  /** Numbers of an instance, where rows (`[[x, y, z], …]`) are allowed; 0 where a row may have any number. */
+  readonly width?: number;
+}
+
+/** Numbers in one array; `stride`, where they were given as rows. @internal */
+export interface Taken { readonly values: Typed; readonly stride: number | undefined }
+
+/** A caller's numbers: a view of a typed array, or a copy as f64 of anything else. @internal */
+export function taken(what: string, given: unknown, { code = "invalid-option", must = "must be an array of numbers", width, ...place }: Taking = {}): Taken {
+  const view = viewOf(what, given, place);
+  if (view) return { values: view, stride: undefined };
+  return reading(what, () => {
+    const length = lengthOfList(given);
+    if (length === undefined) throw new LeastwiseError(code, `${what} ${must}, not ${describe(given)}`, place);
+    const list = given as ArrayLike<unknown>;
+    const first = length > 0 ? list[0] : 0;
+    if (Array.isArray(first) || kindOf(first) !== undefined) {
+      if (width === undefined) throw new LeastwiseError(code, `${what} is an array of arrays: give values.flat()`, place);
+      return ofRows(what, list, length, width, place);
+    }
+    mustBeNumber(what, 0, first, place);
+    const values = room(what, length, place);
+    for (let k = 0; k < length; k++) {
+      const value: unknown = k > 0 ? list[k] : first;
+      mustBeNumber(what, k, value, place);
+      values[k] = value as number;
+    }
+    return { values: length > 0 ? values : new Float64Array(0), stride: undefined };
+  }, place);
+}
+
+/** The length of anything array-like; undefined for what has none. */
+function lengthOfList(given: unknown): number | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const { length } = given as { length?: unknown };
+  if (typeof length !== "number") return undefined;
+  if (!(Number.isSafeInteger(length) && length >= 0)) throw new LeastwiseError("invalid-option", `an array's length can't be ${length}`);
+  return length;
+}
+
+function mustBeNumber(what: string, k: number, value: unknown, place: Place): void {
+  if (typeof value !== "number") throw new LeastwiseError("invalid-option", `${what}: element ${k} is ${shownValue(value)}, but must be a number`, place);
+}
+
+function room(what: string, length: number, place: Place): Float64Array {
+  try {
+    return new Float64Array(length);
+  } catch {
+    throw new LeastwiseError("out-of-memory", `${what}: there is no room for ${length} numbers`, place);
+  }
+}
+
+/** Rows of one length, one after the other. */
+function ofRows(what: string, rows: ArrayLike<unknown>, count: number, width: number, place: Place): Taken {
+  let values: Float64Array | undefined, stride = width;
+  for (let k = 0; k < count; k++) {
+    const row = rows[k];
+    // Most are arrays: of a million rows none needs a name.
+    const list = Array.isArray(row) ? row as readonly unknown[] : viewOf(`${what}[${k}]`, row, place);
+    if (!list) throw new LeastwiseError("invalid-option", `${what}[${k}] is ${describe(row)}, but ${what}[0] is an array: all must be rows of numbers, or none`, place);
+    if (k === 0 && width === 0) stride = list.length;
+    if (list.length !== stride) {
+      const needed = width > 0 ? `${width} ${width === 1 ? "is" : "are"} needed (an instance's)` : `${what}[0] has ${stride}`;
+      throw new LeastwiseError("data-length", `${what}[${k}] has ${list.length} numbers, but ${needed}`, place);
+    }
+    values ??= room(what, count * stride, place);
+    for (let j = 0; j < stride; j++) {
+      const value: unknown = list[j];
+      if (typeof value !== "number") mustBeNumber(`${what}[${k}]`, j, value, place);
+      values[k * stride + j] = value as number;
+    }
+  }
+  return { values: values!, stride };
+}
 
 /** Numbers as the engine takes them: typed floats as they are, anything else as f64. @internal */
-export function floats(values: ArrayLike<number>): Floats {
-  return isFloats(values) ? values : Float64Array.from(values);
+export function numbersOf(what: string, given: unknown, taking: Taking = {}): Floats {
+  const { values } = taken(what, given, taking);
+  return isFloats(values) ? values : new Float64Array(values);
 }
 
-/** True of the typed arrays of floats. @internal */
-export function isFloats(value: unknown): value is Floats {
-  return value instanceof Float32Array || value instanceof Float64Array;
+/** Indices as the engine takes them; `wrong` makes the error for what is no index. @internal */
+export function indicesOf(what: string, given: unknown, wrong: (k: number, value: number) => LeastwiseError, taking: Taking = {}): Uint32Array {
+  const { values } = taken(what, given, taking);
+  const k = firstNonIndex(values);
+  if (k >= 0) throw wrong(k, values[k]!);
+  return values instanceof Uint32Array ? values : Uint32Array.from(values);
 }
 
-/** Whether it is an object with a length: an array, a typed array, anything like them. @internal */
-export function isArrayLike(value: unknown): value is ArrayLike<number> {
-  return typeof value === "object" && value !== null && typeof (value as { length?: unknown }).length === "number";
+/** The elements of a list that are no numbers, each read once. @internal */
+export function listOf(what: string, given: unknown, must: string, place: Place = {}): readonly unknown[] {
+  return reading(what, () => {
+    if (!Array.isArray(given)) throw new LeastwiseError("invalid-option", `${what} ${must}, not ${describe(given)}`, place);
+    return Array.from({ length: given.length }, (_, k): unknown => given[k]);
+  }, place);
+}
+
+/** Bytes as they are; `undefined` for what is no `Uint8Array`. @internal */
+export function bytesOf(what: string, given: unknown, place: Place = {}): Uint8Array | undefined {
+  const view = isMask(given) ? viewOf(what, given, place) : undefined;
+  return view as Uint8Array | undefined;
+}
+
+/** The true length of a caller's `Float32Array` or `Float64Array` that is to be written to. @internal */
+export function roomIn(what: string, out: unknown): number {
+  if (!isFloats(out)) throw new LeastwiseError("shape", `${what} must be a Float32Array or a Float64Array, not ${describe(out)}`);
+  mustHaveMemory(what, out, {});
+  return lengthOf(out);
+}
+
+/** Writes all of a caller's array. @internal */
+export function fill(what: string, out: Floats, values: ArrayLike<number>): void {
+  const length = roomIn(what, out);
+  if (length !== values.length) throw new LeastwiseError("data-length", `${what} has ${length} values now, but ${values.length} are to be written: it was resized meanwhile`);
+  Reflect.apply(setAll, out, [values]);
 }
 
 /** The position of the first entry that is no index (a non-negative integer below 2³²), or −1. @internal */

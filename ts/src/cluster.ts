@@ -1,10 +1,10 @@
 /** Clustering: codebooks for vectors. */
 import type { F32 } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
-import { describe } from "./instruction.js";
+import { LeastwiseError, reading } from "./errors.js";
+import { shownValue } from "./instruction.js";
 import type { NativeClustering, NativeClusterOptions } from "./native.js";
-import { pointsOf, type Points } from "./points.js";
-import { given, mustBeBetween, mustBeCount, mustBeOneOf, mustBeReporting, mustHaveOnly, type Reporting } from "./settings.js";
+import { dimension, pointsOf, type Points } from "./points.js";
+import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
 /**
@@ -118,57 +118,47 @@ export interface Clustering {
   readonly ms: number;
 }
 
-const BASE = ["dim", "clusters", "method", "maxIterations", "tolerance", "seed", "deviceBytes"];
-const KNOWN: { readonly [method: string]: readonly string[] } = {
-  anneal: [...BASE, "cooling"],
-  lloyd: [...BASE, "start", "mean", "minChanges"],
-  vlc: [...BASE, "start", "mean", "temperature", "cooling", "learningRate", "momentum", "minChanges", "maintenanceInterval"],
+const MEAN = { trim: real(0, 0.49), huber: real(0, Infinity, true) } as const;
+
+const mean: Kind<Mean> = (name, value, place) => {
+  const all = typeof value === "object" && value !== null ? checked(name, value, MEAN, { prefix: `${name}.` }) : {};
+  if (value !== "plain" && Object.keys(all).length !== 1) {
+    throw new LeastwiseError("invalid-option", `${name}: ${shownValue(value)} is not one of "plain", { trim: share }, { huber: distance }`, place);
+  }
+  return (value === "plain" ? value : all) as Mean;
 };
 
-/** Checks options, and gives them as the engine takes them. @internal */
-export function nativeClusterOptions(options: ClusterOptions): NativeClusterOptions {
-  const { method = "anneal" } = options;
-  mustBeOneOf("method", method, Object.keys(KNOWN));
-  mustHaveOnly(options, [...KNOWN[method]!, "signal", "onProgress"], `cluster({ method: "${method}" })`);
-  mustBeReporting(options);
-  const { signal: _, onProgress: __, ...rest } = options as Omit<VlcOptions, "method">;
-  if (rest.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
-  mustBeCount("clusters", rest.clusters);
-  mustBeCount("maxIterations", rest.maxIterations);
-  mustBeCount("seed", rest.seed, { least: 0 });
-  mustBeCount("minChanges", rest.minChanges, { least: 0 });
-  mustBeCount("maintenanceInterval", rest.maintenanceInterval);
-  mustBeBetween("deviceBytes", rest.deviceBytes, 1);
-  mustBeBetween("tolerance", rest.tolerance, 0);
-  mustBeBetween("temperature", rest.temperature, 0, Infinity, true);
-  mustBeBetween("cooling", rest.cooling, 0, 0.999);
-  mustBeBetween("learningRate", rest.learningRate, 0, Infinity, true);
-  mustBeBetween("momentum", rest.momentum, 0, 0.999);
-  mustBeOneOf("start", rest.start, ["k-means++", "farthest"]);
-  mustBeMean(rest.mean);
-  return { ...(given({ ...rest, mean: typeof rest.mean === "object" ? given(rest.mean) : rest.mean }) as NativeClusterOptions), method };
-}
+const method = oneOf("anneal", "lloyd", "vlc");
+const start = oneOf("k-means++", "farthest");
+const BASE = {
+  dim: dimension, clusters: whole(), method, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
+} as const;
+const cooling = real(0, 0.999);
+const METHODS = {
+  anneal: { ...BASE, cooling },
+  lloyd: { ...BASE, start, mean, minChanges: whole(0) },
+  vlc: { ...BASE, start, mean, temperature: real(0, Infinity, true), cooling, learningRate: real(0, Infinity, true), momentum: real(0, 0.999), minChanges: whole(0), maintenanceInterval: whole() },
+} as const;
 
-function mustBeMean(mean: Mean | undefined): void {
-  if (mean === undefined || mean === "plain") return;
-  const names = typeof mean === "object" && mean !== null ? Object.keys(given(mean)) : [];
-  if (names.length !== 1 || !(names[0] === "trim" || names[0] === "huber")) {
-    throw new LeastwiseError("invalid-option", `mean: ${typeof mean === "string" ? `"${String(mean)}"` : describe(mean)} is not one of "plain", { trim: share }, { huber: distance }`);
-  }
-  const { trim, huber } = mean as { trim?: number; huber?: number };
-  mustBeBetween("mean.trim", trim, 0, 0.49);
-  mustBeBetween("mean.huber", huber, 0, Infinity, true);
+/** Options as the engine takes them, checked, and what reports on the work. @internal */
+export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions } & Pick<ClusterBase, "signal" | "onProgress"> {
+  const what = "cluster(points, options): options";
+  // The method first: it says what the others may be.
+  const asked = reading(what, () => (mustBePlain(what, options), options.method)) ?? "anneal";
+  method("method", asked, {});
+  const { signal, onProgress, ...native } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.vlc);
+  if (native.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
+  return { native: { ...native, method: asked } as NativeClusterOptions, ...(signal && { signal }), ...(onProgress && { onProgress }) };
 }
 
 /** @internal */
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
-  mustHaveOnly(options, Object.keys(options ?? {}), "cluster(points, options)");
-  const native = nativeClusterOptions(options);
-  const floats = pointsOf("cluster(points): points", points, options.dim);
+  const { native, signal, onProgress } = nativeClusterOptions(options);
+  const floats = pointsOf("cluster(points): points", points, native.dim);
   const task = tasks.call((engine) => engine.cluster(floats, native));
-  const { clustering } = await tasks.run(task, { signal: options.signal, onProgress: options.onProgress });
+  const { clustering } = await tasks.run(task, { signal, onProgress });
   if (!clustering) throw new LeastwiseError("engine-dead", "the engine gave no clustering; this is a bug of Leastwise, please report it");
-  return clusteringOf(clustering, options.dim);
+  return clusteringOf(clustering, native.dim);
 }
 
 function clusteringOf(native: NativeClustering, dim: number): Clustering {

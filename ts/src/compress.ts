@@ -1,10 +1,10 @@
 /** Making indices: from vectors, from files. */
-import type { U8 } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
+import { bytesOf, type U8 } from "./arrays.js";
+import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeCompressOptions } from "./native.js";
-import { pointsOf, type Points } from "./points.js";
-import { given, mustBeBetween, mustBeCount, mustBeOneOf, mustBeReporting, mustHaveOnly, type Reporting } from "./settings.js";
+import { checked, given, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
+import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
 
 interface CompressBase extends Reporting {
@@ -53,64 +53,68 @@ export interface PublishedFiles {
   readonly residuals?: Uint8Array;
 }
 
-const CODES = ["none", "int8", "int4", "pq", "bits"];
-const KNOWN = ["dim", "clusters", "method", "seed", "sample", "trainFor", "code", "bits", "ratio", "signal", "onProgress"];
+const COMPRESS = {
+  dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "pq", "bits"),
+  bits: real(0, 12), ratio: real(0, 1), ...REPORTING,
+} as const;
 
-/** Checks options, and gives them as the engine takes them. @internal */
-export function nativeCompressOptions(options: CompressOptions): NativeCompressOptions {
-  mustHaveOnly(options, KNOWN, "compress(points, options)");
-  mustBeReporting(options);
-  const { signal: _, onProgress: __, ...rest } = options;
-  const { code = "bits", bits, ratio } = rest;
-  mustBeCount("clusters", rest.clusters);
-  mustBeCount("seed", rest.seed, { least: 0 });
-  mustBeCount("sample", rest.sample);
-  mustBeCount("trainFor", rest.trainFor, { most: 0xfffffffe });
-  mustBeOneOf("method", rest.method, ["anneal", "lloyd", "vlc"]);
-  mustBeOneOf("code", code, CODES);
-  mustBeBetween("bits", bits, 0, code === "pq" ? 8 : 12);
-  mustBeBetween("ratio", ratio, 0, 1);
+/** Options as the engine takes them, checked, and what reports on the work. @internal */
+export function nativeCompressOptions(options: CompressOptions): { native: NativeCompressOptions } & Pick<CompressBase, "signal" | "onProgress"> {
+  const { signal, onProgress, code = "bits", ...rest } = checked("compress(points, options): options", options, COMPRESS);
+  const { bits, ratio } = rest;
+  if (code === "pq" && bits !== undefined) real(0, 8)("bits", bits, {});
   if (bits !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `bits: only the codes "bits" and "pq" have them, not "${code}"`);
   if (ratio !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `ratio: only the codes "bits" and "pq" can be made for one, not "${code}"`);
   if (ratio !== undefined && bits !== undefined) throw new LeastwiseError("invalid-option", "bits and ratio: each follows from the other, so give one of them");
-  return { ...(given(rest) as NativeCompressOptions), code };
+  return { native: { ...rest, code } as NativeCompressOptions, ...(signal && { signal }), ...(onProgress && { onProgress }) };
 }
 
-/** The handle of a new index. @internal */
-export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<number> {
-  const native = nativeCompressOptions(options);
-  const floats = pointsOf("compress(points): points", points, options.dim);
+/** The handle of a new index, and how many numbers its vectors had. @internal */
+export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<{ handle: number; length: number }> {
+  const { native, signal, onProgress } = nativeCompressOptions(options);
+  const floats = pointsOf("compress(points): points", points, native.dim);
   const task = tasks.call((engine) => engine.compress(floats, native));
-  const { index } = await tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
-  return index!;
+  const { index } = await tasks.run(task, { signal, onProgress, onAbort: "reject" });
+  // An index that is to be filled has none of them.
+  return { handle: index!, length: native.trainFor === undefined ? floats.length : 0 };
 }
+
+const PUBLISHED = { idx: given(), anchors: given(), assign: given(), jacobians: given(), residuals: given() } as const;
 
 /** The handle of an index that was saved. @internal */
 export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<number> {
-  if (file instanceof ArrayBuffer) return openIndex(tasks, new Uint8Array(file));
-  if (file instanceof Uint8Array) return tasks.call((engine) => engine.openIndex(file));
-  if (typeof ReadableStream !== "undefined" && file instanceof ReadableStream) return readIndex(tasks, file);
-  if (typeof file !== "object" || file === null || !("idx" in file)) {
+  if (isA(file, ArrayBuffer)) {
+    const all = reading("openIndex(file): file", () => new Uint8Array(file));
+    return tasks.call((engine) => engine.openIndex(all));
+  }
+  const bytes = bytesOf("openIndex(file): file", file);
+  if (bytes) return tasks.call((engine) => engine.openIndex(bytes));
+  if (typeof ReadableStream !== "undefined" && isA(file, ReadableStream)) return readIndex(tasks, file);
+  if (typeof file !== "object" || file === null || !reading("openIndex(file): file", () => "idx" in file)) {
     throw new LeastwiseError("invalid-option", `openIndex(file): it takes the bytes of a file, a stream of them, or the published format's { idx, anchors, assign }, not ${describe(file)}`);
   }
-  mustHaveOnly(file, ["idx", "anchors", "assign", "jacobians", "residuals"], "openIndex({ idx, anchors, assign })");
-  const { idx, anchors, assign, jacobians, residuals } = file;
-  for (const [name, bytes] of Object.entries({ idx, anchors, assign, ...given({ jacobians, residuals }) })) {
-    if (!(bytes instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `openIndex({ ${name} }): ${name} must be the bytes of the file, a Uint8Array, not ${describe(bytes)}`);
-  }
+  const files = checked("openIndex({ idx, anchors, assign }): files", file, PUBLISHED);
+  const part = (name: keyof typeof PUBLISHED): Uint8Array => {
+    const found = bytesOf(`openIndex({ ${name} })`, files[name]);
+    if (!found) throw new LeastwiseError("invalid-option", `openIndex({ ${name} }): ${name} must be the bytes of the file, a Uint8Array, not ${describe(files[name])}`);
+    return found;
+  };
+  const [idx, anchors, assign] = [part("idx"), part("anchors"), part("assign")];
+  const [jacobians, residuals] = (["jacobians", "residuals"] as const).map((name) => (files[name] === undefined ? undefined : part(name)));
   return tasks.call((engine) => engine.openPublished(idx, anchors, assign, jacobians, residuals));
 }
 
 /** Checks what arrives while it arrives: a file that is none is refused at its first piece. */
 async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>): Promise<number> {
+  const pieces = reading("openIndex(stream): the stream", () => stream.getReader());
   const reader = tasks.call((engine) => engine.indexReader());
-  const pieces = stream.getReader();
   try {
     for (;;) {
       const { done, value } = await pieces.read();
       if (done) return tasks.call((engine) => engine.finishIndexReader(reader));
-      if (!(value instanceof Uint8Array)) throw new LeastwiseError("invalid-option", "openIndex(stream): it must bring Uint8Arrays");
-      tasks.call((engine) => engine.feedIndexReader(reader, value));
+      const piece = bytesOf("openIndex(stream): a piece", value);
+      if (!piece) throw new LeastwiseError("invalid-option", "openIndex(stream): it must bring Uint8Arrays");
+      tasks.call((engine) => engine.feedIndexReader(reader, piece));
     }
   } catch (thrown) {
     tasks.release((engine) => engine.freeIndexReader(reader));

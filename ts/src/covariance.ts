@@ -1,7 +1,8 @@
 /** Covariances: how well what was solved for is known. */
-import type { F64, Indices, Mask } from "./arrays.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { isList, listOf, type F64, type Indices, type Mask } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
+import { checked, flag, measure, oneOf, type Kind } from "./options.js";
 import type { NativeCovariance, NativeUnseen } from "./native.js";
 import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -84,28 +85,17 @@ export interface Marginals extends Disposable {
 /** Gives a variable's table, refusing what is none of the problem's. */
 type TableOfProblem = (variables: unknown, what: string) => TableOf<unknown, boolean>;
 
-const OPTIONS = ["variance", "deficient", "rankTolerance"];
+/** σ²: known or estimated. */
+const variance: Kind<number | "estimated"> = (name, value) => {
+  if (value === "estimated" || typeof value === "number") return value;
+  throw new LeastwiseError("invalid-option", `${name} must be a positive number or "estimated", not ${describe(value)}`);
+};
 
-/** Refuses options that are none; `more` there are besides. @internal */
-export function checkCovarianceOptions(options: CovarianceOptions, more: readonly string[] = []): void {
-  mustBeObject(options, "covariance options");
-  const known = [...OPTIONS, ...more];
-  const unknown = Object.keys(options).find((key) => !known.includes(key));
-  if (unknown) throw new LeastwiseError("invalid-option", `covariance options have no "${unknown}" (they have: ${known.join(", ")})`);
-  const { variance, deficient, rankTolerance } = options;
-  if (variance !== undefined && variance !== "estimated" && typeof variance !== "number") {
-    throw new LeastwiseError("invalid-option", `variance must be a positive number or "estimated", not ${describe(variance)}`);
-  }
-  if (deficient !== undefined && deficient !== "error" && deficient !== "pseudo-inverse") throw new LeastwiseError("invalid-option", `deficient must be "error" or "pseudo-inverse", not ${describe(deficient)}`);
-  if (rankTolerance !== undefined && typeof rankTolerance !== "number") throw new LeastwiseError("invalid-option", `rankTolerance must be a number, not ${describe(rankTolerance)}`);
-}
-
-/** What blocks are with respect to. @internal */
-export function spaceOf(what: string, options: CovarianceSpace): "tangent" | "values" {
-  const { space = "tangent" } = options;
-  if (space !== "tangent" && space !== "values") throw new LeastwiseError("invalid-option", `${what}: space must be "tangent" or "values", not ${describe(space)}`);
-  return space;
-}
+/** @internal */
+export const COVARIANCE = { variance, deficient: oneOf("error", "pseudo-inverse"), rankTolerance: measure } as const;
+/** With respect to what blocks are. @internal */
+export const SPACE = { space: oneOf("tangent", "values") } as const;
+const JOINT = { ...SPACE, correlation: flag } as const;
 
 /** @internal */
 export class MarginalsOf implements Marginals {
@@ -141,10 +131,11 @@ export class MarginalsOf implements Marginals {
   }
 
   async joint(of: readonly JointPart[], options: CovarianceSpace & { correlation?: boolean } = {}): Promise<F64> {
-    if (!Array.isArray(of)) throw new LeastwiseError("invalid-option", `joint(of): a list of variables, or of [variables, which], not ${describe(of)}`);
-    mustBeObject(options, "joint(of, options): options");
-    const parts = of.map((part: JointPart) => (Array.isArray(part) ? this.#instances("joint", part[0], part[1]) : this.#instances("joint", part, undefined)));
-    const { correlation = false, ...space } = options;
+    const { correlation = false, ...space } = checked("joint(of, options): options", options, JOINT);
+    const parts = listOf("joint(of): of", of, "must be a list of variables, or of [variables, which]").map((part) => {
+      const [variables, which] = isList(part) ? listOf("joint(of): of", part, "") : [part];
+      return this.#instances("joint", variables, which as Indices | Mask | undefined);
+    });
     return this.#blocks(correlation ? "joint-correlation" : "joint", Uint32Array.from(parts.flatMap((part) => [...part])), undefined, space);
   }
 
@@ -158,10 +149,7 @@ export class MarginalsOf implements Marginals {
   }
 
   async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: CovarianceSpace): Promise<F64> {
-    mustBeObject(options, `${form}: options`);
-    const unknown = Object.keys(options).find((key) => key !== "space");
-    if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: space)`);
-    const space = spaceOf(form, options);
+    const { space = "tangent" } = checked(`${form}: options`, options, SPACE, { prefix: `${form}: ` });
     this.problem();
     if (this.#disposed) throw new LeastwiseError("disposed", "this covariance was disposed: it can't be used any more");
     const task = this.tasks.call((native) => native.covarianceBlocks(this.made.handle, of, others, form, space === "values"));

@@ -1,6 +1,6 @@
 /** The workers of `leastwise/threads`: starting them, counting them, sending them home. */
 import type { ThreadedModule } from "./native.js";
-import { compiled, type WasmSource } from "./wasm.js";
+import { compiled, glueOf, standard, type WasmSource } from "./wasm.js";
 
 /** Milliseconds in which a worker must have started: longer than a slow line takes for its few lines. */
 const PATIENCE_MS = 10_000;
@@ -146,8 +146,8 @@ export async function loadCrew(source: WasmSource | undefined): Promise<Crew> {
 async function load(source: WasmSource | undefined): Promise<Crew> {
   const memory = sharedMemory();
   try {
-    const glue = (await import("./wasm/threaded.js")) as unknown as ThreadedModule & { default(input: object): Promise<unknown> };
-    const module = await compiled(source ?? new URL("./wasm/threaded_bg.wasm", import.meta.url));
+    const glue = await glueOf(() => import("./wasm/threaded.js") as unknown as Promise<ThreadedModule & { default(input: object): Promise<unknown> }>);
+    const module = await compiled(source === undefined ? standard(() => new URL("./wasm/threaded_bg.wasm", import.meta.url)) : source);
     await glue.default({ module_or_path: module, memory });
     return new Crew(glue, module, memory);
   } catch (thrown) {

@@ -2,9 +2,9 @@
  * Data of a term: a typed array is one scalar an instance, a number or an array literal is shared by all instances,
  * {@link column} is one vector, quaternion or record an instance, {@link perEntry} one scalar for every entry of a ragged slot.
  */
-import { floats, type Floats } from "./arrays.js";
+import { isArrayLike, isFloats, isList, numbersOf, type Floats, type Rows } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
-import type { Scalar, Value } from "./expression.js";
+import { describe, type Scalar, type Value } from "./expression.js";
 import { form, formOf, type Element, type Form, type Shape } from "./shape.js";
 import type { Slot } from "./slots.js";
 import type { Each } from "./sums.js";
@@ -15,16 +15,17 @@ export interface Data<V> { readonly data: V }
 /** @internal */
 export class ColumnData<V> implements Data<V> {
   declare readonly data: V;
-  constructor(readonly values: ArrayLike<number>, readonly form: Form) {}
+  constructor(readonly values: Floats, readonly form: Form) {}
 }
 
 /**
- * One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …), or whatever the shape says: `column(frames,
+ * One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …) or rows (`[[x₀, y₀, z₀], …]`), or whatever the shape says: `column(frames,
  * quaternion)`, `column(edges, { q: quaternion, t: 3 })`. The numbers are taken as they are: quaternions and directions must be
  * of unit length where the residual relies on it.
  */
-export function column<const S extends Shape>(values: ArrayLike<number>, each: S): Data<Element<S>> {
-  return new ColumnData<Element<S>>(values, form("column(values, shape)", each));
+export function column<const S extends Shape>(values: ArrayLike<number> | Rows, each: S): Data<Element<S>> {
+  const shape = form("column(values, shape)", each);
+  return new ColumnData<Element<S>>(numbersOf("column(values, shape): values", values, { code: "shape", width: shape.width }), shape);
 }
 
 declare const perEntryTag: unique symbol;
@@ -44,10 +45,8 @@ export class EntryData implements PerEntry {
  * function gets what it gets for the slots: an array as long as the row, or something to give to {@link sumOver}.
  */
 export function perEntry(values: Floats): PerEntry {
-  if (!(values instanceof Float32Array || values instanceof Float64Array)) {
-    throw new LeastwiseError("shape", "perEntry(values): values must be a Float32Array or a Float64Array, one value an entry");
-  }
-  return new EntryData(values);
+  if (!isFloats(values)) throw new LeastwiseError("shape", "perEntry(values): values must be a Float32Array or a Float64Array, one value an entry");
+  return new EntryData(numbersOf("perEntry(values): values", values));
 }
 
 /** What may stand for a data column. */
@@ -64,11 +63,27 @@ export type Update<C> = C extends number ? number : C extends Floats ? Floats : 
 /** A column as the engine takes it. @internal */
 export interface PlainColumn { readonly form: Form; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean }
 
+/** Scalars of an instance, at most: `shape.ts` has it. */
+const MOST_SHARED = 1024;
+
 /** @internal */
 export function plain(given: unknown, term: string, name: string): PlainColumn {
+  const what = `term "${term}": data column "${name}"`, place = { term };
   if (typeof given === "number") return { form: formOf(1), shared: true, values: Float64Array.of(given) };
-  if (given instanceof Float32Array || given instanceof Float64Array) return { form: formOf(1), shared: false, values: given };
-  if (given instanceof ColumnData) return { form: given.form, shared: false, values: floats(given.values) };
-  if (Array.isArray(given)) return { form: formOf(given.length), shared: true, values: Float64Array.from(given) };
-  throw new LeastwiseError("shape", `term "${term}": data column "${name}" must be a number, an array literal, a Float32Array or Float64Array, column(values, shape) or perEntry(values)`, { term });
+  if (isFloats(given)) return { form: formOf(1), shared: false, values: numbersOf(what, given, place) };
+  // Viewed again: its buffer may have been transferred since.
+  if (given instanceof ColumnData) return { form: given.form, shared: false, values: numbersOf(what, given.values, place) };
+  if (isList(given)) return sharedVector(what, given, place);
+  const others = isArrayLike(given) ? `, not ${describe(given)}: Float64Array.from(values) gives one number an instance` : "";
+  throw new LeastwiseError("shape", `${what} must be a number, an array literal, a Float32Array or Float64Array, column(values, shape) or perEntry(values)${others}`, place);
+}
+
+/** An array literal: one vector for all instances. */
+function sharedVector(what: string, given: readonly unknown[], place: { term: string }): PlainColumn {
+  const { length } = given, first = length > 0 ? given[0] : undefined;
+  if (isArrayLike(first)) throw new LeastwiseError("shape", `${what} is an array of arrays: for one vector an instance give column(values, ${first.length}), which takes rows`, place);
+  if (!(length >= 1 && length <= MOST_SHARED)) {
+    throw new LeastwiseError("shape", `${what} is an array literal of ${length} numbers: that is one vector for all instances, of 1 to ${MOST_SHARED} numbers; for one number an instance give new Float64Array(values)`, place);
+  }
+  return { form: formOf(length), shared: true, values: numbersOf(what, given, place) };
 }

@@ -2,7 +2,8 @@
 import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
-import { LeastwiseError } from "./errors.js";
+import { isA, LeastwiseError } from "./errors.js";
+import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
 import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
@@ -243,7 +244,7 @@ export class EngineOf implements Engine {
 
   async tune(problem?: Problem): Promise<Tuning> {
     this.#alive();
-    if (problem !== undefined && !(problem instanceof ProblemOf && this.#problems.has(problem))) {
+    if (problem !== undefined && !(isA(problem, ProblemOf) && this.#problems.has(problem))) {
       throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
     }
     for (const each of problem ? [problem as ProblemOf] : [...this.#problems]) {
@@ -269,8 +270,8 @@ export class EngineOf implements Engine {
 
   async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
     this.#alive();
-    const handle = await compress(this.#tasks, points, options);
-    return this.#index(handle, options.trainFor === undefined ? points : new Float32Array(0));
+    const { handle, length } = await compress(this.#tasks, points, options);
+    return this.#index(handle, { points, length });
   }
 
   async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {
@@ -278,14 +279,15 @@ export class EngineOf implements Engine {
     return this.#index(await openIndex(this.#tasks, file));
   }
 
-  #index(handle: number, points?: Points): VectorIndex {
-    const index = new VectorIndexOf(this.#tasks, handle, (gone) => this.#indices.delete(gone), points);
+  #index(handle: number, made?: { points: Points; length: number }): VectorIndex {
+    const index = new VectorIndexOf(this.#tasks, handle, (gone) => this.#indices.delete(gone), made);
     this.#indices.add(index);
     return index;
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
     this.#alive();
+    if (typeof work !== "function") throw new LeastwiseError("invalid-option", `scope(work): work must be a function, not ${describe(work)}`);
     const before = new Set(this.#problems);
     let returned: unknown;
     this.#tensors.open();

@@ -25,6 +25,8 @@ const ERROR_CODES = [
   "stopped",
   "out-of-memory",
   "no-adapter",
+  "load",
+  "device-error",
   "no-step",
   "file-format",
   "file-version",
@@ -60,15 +62,20 @@ const ERROR_CODES = [
  * - `stopped`: a call was stopped before it had anything to show; one that its signal aborted rejects with the signal's reason
  * - `out-of-memory`
  * - `no-adapter`: WebGPU or CUDA was demanded and cannot be had
+ * - `load`: the engine's WebAssembly module could not be loaded: the message says from where, what came back, and what to do
+ * - `device-error`: the device refused a kernel or a command, in its words: a bug of its driver or of ours
  * - `no-step`: `step()` could make none: the message says why
  * - `file-format`: a file that is something else, or a kind of it that is not read
  * - `file-version`: a file of a version that is not read
  * - `file-truncated`: a file that ends too early
  * - `file-corrupt`: a file whose parts contradict each other
  * - `checkpoint-mismatch`: a checkpoint of another problem, solver or precision: the message says what differs
- * - `engine-dead`: the engine panicked: a bug of ours; reload
+ * - `engine-dead`: the engine panicked, which is a bug of ours, or something that it called threw; make a new one
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** What an error is about. @internal */
+export interface Place { readonly term?: string | undefined; readonly instance?: number | undefined; readonly slot?: number | undefined }
 
 /** Every error that Leastwise throws. The message says what was wrong, where, and what to do. */
 export class LeastwiseError extends Error {
@@ -83,8 +90,8 @@ export class LeastwiseError extends Error {
   readonly slot?: number;
 
   /** @internal */
-  constructor(code: ErrorCode, message: string, where: { term?: string | undefined; instance?: number | undefined; slot?: number | undefined } = {}) {
-    super(message);
+  constructor(code: ErrorCode, message: string, where: Place & { readonly cause?: unknown } = {}) {
+    super(message, "cause" in where ? { cause: where.cause } : undefined);
     this.code = code;
     if (where.term !== undefined) this.term = where.term;
     if (where.instance !== undefined) this.instance = where.instance;
@@ -96,33 +103,63 @@ function isCode(code: unknown): code is ErrorCode {
   return (ERROR_CODES as readonly unknown[]).includes(code);
 }
 
-/** Refuses what is no options object, for callers without types. @internal */
-export function mustBeObject(value: unknown, what: string, where: { term?: string } = {}): void {
-  if (typeof value !== "object" || value === null) {
-    throw new LeastwiseError("invalid-option", `${what} must be an object, not ${value === null ? "null" : typeof value}`, where);
+/** `instanceof` that throws for nothing, not even for a revoked Proxy. @internal */
+export function isA<T>(value: unknown, kind: abstract new (...parts: never) => T): value is T {
+  try {
+    return value instanceof kind;
+  } catch {
+    return false;
   }
+}
+
+/** True for our own errors; anything may be thrown. @internal */
+export const isOurs = (thrown: unknown): thrown is LeastwiseError => isA(thrown, LeastwiseError);
+
+/** The words of anything that was thrown. @internal */
+export function wordsOf(thrown: unknown): string {
+  try {
+    const { message } = thrown as { message?: unknown };
+    return typeof message === "string" && message !== "" ? message : String(thrown);
+  } catch {
+    return "it threw something that can't be read";
+  }
+}
+
+/**
+ * Reads something of a caller's. What its getters or its Proxy throw becomes `invalid-option`, here, where nothing of the engine is
+ * borrowed: an exception that unwinds through the engine would end it. @internal
+ */
+export function reading<T>(what: string, work: () => T, place: Place = {}): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw unread(what, thrown, place);
+  }
+}
+
+/** The error of what can't be read; our own stay as they are. @internal */
+export function unread(what: string, thrown: unknown, place: Place): LeastwiseError {
+  return isOurs(thrown) ? thrown : new LeastwiseError("invalid-option", `${what} can't be read: ${wordsOf(thrown)}`, { ...place, cause: thrown });
 }
 
 /** Makes a `LeastwiseError` of what the engine threw. @internal */
 export function asError(thrown: unknown, panic: () => string | undefined): LeastwiseError {
-  if (thrown instanceof LeastwiseError) return thrown;
+  if (isOurs(thrown)) return thrown;
   if (typeof thrown === "object" && thrown !== null && "message" in thrown && isCode((thrown as { code?: unknown }).code)) {
     const { code, message, term, instance, slot } = thrown as { code: ErrorCode; message: string; term?: string; instance?: number; slot?: number };
     if (code === "engine-dead") return panicked(message);
     return new LeastwiseError(code, message, { term, instance, slot });
   }
   const said = panic();
-  const what = said ?? (thrown instanceof Error ? thrown.message : String(thrown));
-  // Neither a panic nor a trap: the glue could not make anything of an argument, and the engine never saw it.
-  if (said === undefined && !(thrown instanceof WebAssembly.RuntimeError) && !isStackOverflow(thrown)) {
-    return new LeastwiseError("invalid-option", `an argument is of a kind that the engine does not take: ${what}`);
-  }
-  return panicked(what);
+  if (said !== undefined || isA(thrown, WebAssembly.RuntimeError) || isStackOverflow(thrown)) return panicked(said ?? wordsOf(thrown), thrown);
+  // What the engine refuses has a code. This was thrown by something that it called, and went through it without undoing what was
+  // begun: from here on every call would find it in use.
+  return new LeastwiseError("engine-dead", `the engine was left in the midst of a call and can't go on: make a new one with init(). What ended the call is the host's: ${wordsOf(thrown)}`, { cause: thrown });
 }
 
 /** V8 and JavaScriptCore have it among their range errors, SpiderMonkey calls it an internal one. */
-const isStackOverflow = (thrown: unknown) => thrown instanceof Error && (thrown.name === "InternalError" || (thrown instanceof RangeError && /call stack/i.test(thrown.message)));
+const isStackOverflow = (thrown: unknown) => isA(thrown, Error) && (thrown.name === "InternalError" || (thrown instanceof RangeError && /call stack/i.test(thrown.message)));
 
-function panicked(what: string): LeastwiseError {
-  return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`);
+function panicked(what: string, cause?: unknown): LeastwiseError {
+  return new LeastwiseError("engine-dead", `the engine failed and can't go on; this is a bug of Leastwise, please report it: ${what}`, cause === undefined ? {} : { cause });
 }

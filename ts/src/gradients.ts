@@ -1,14 +1,15 @@
 /** Differentiating through a solve: how a function of the solution depends on what the solution was made of. */
-import type { F64 } from "./arrays.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { isList, listOf, numbersOf, type F64, type Rows } from "./arrays.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
 import type { NativeGradients } from "./native.js";
+import { measure, oneOf } from "./options.js";
 import type { Constants, TableOf, Variables } from "./table.js";
 import { TermOf, type Term } from "./term.js";
 
 /** ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values. */
-export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number>];
+export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number> | Rows];
 
 /** How gradients are made. */
 export interface BackwardOptions {
@@ -57,29 +58,16 @@ export interface Gradients {
   readonly method: "dense" | "sparse";
 }
 
-const OPTIONS = ["space", "deficient", "rankTolerance", "stationaryTolerance"];
-
-/** Refuses options that are none. @internal */
-export function checkBackwardOptions(options: BackwardOptions): void {
-  mustBeObject(options, "backward(of, options): options");
-  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
-  if (unknown) throw new LeastwiseError("invalid-option", `backward: options have no "${unknown}" (they have: ${OPTIONS.join(", ")})`);
-  const { space, deficient, rankTolerance, stationaryTolerance } = options;
-  if (space !== undefined && space !== "values" && space !== "tangent") throw new LeastwiseError("invalid-option", `space must be "values" or "tangent", not ${describe(space)}`);
-  if (deficient !== undefined && deficient !== "error" && deficient !== "least-norm") throw new LeastwiseError("invalid-option", `deficient must be "error" or "least-norm", not ${describe(deficient)}`);
-  for (const [name, value] of [["rankTolerance", rankTolerance], ["stationaryTolerance", stationaryTolerance]] as const) {
-    if (value !== undefined && typeof value !== "number") throw new LeastwiseError("invalid-option", `${name} must be a number, not ${describe(value)}`);
-  }
-}
+/** @internal */
+export const BACKWARD = { space: oneOf("values", "tangent"), deficient: oneOf("error", "least-norm"), rankTolerance: measure, stationaryTolerance: measure } as const;
 
 /** Tables with the lengths of their cotangents, and these one after the other. @internal */
 export function packCotangents(of: readonly Cotangent[], own: (variables: unknown, what: string) => TableOf<unknown, boolean>): { tables: Uint32Array; values: Float64Array } {
-  if (!Array.isArray(of)) throw new LeastwiseError("invalid-option", `backward(of): a list of [variables, cotangent], not ${describe(of)}`);
-  const parts = of.map((pair: Cotangent, k) => {
-    if (!Array.isArray(pair) || pair.length !== 2) throw new LeastwiseError("invalid-option", `backward(of): of[${k}] must be [variables, cotangent], not ${describe(pair)}`);
-    const table = own(pair[0], `backward(of): of[${k}][0]`);
-    if (typeof pair[1] !== "object" || pair[1] === null || typeof pair[1].length !== "number") throw new LeastwiseError("invalid-option", `backward(of): the cotangent of "${table.name}" must be an array of numbers, not ${describe(pair[1])}`);
-    return { handle: table.handle, values: Float64Array.from(pair[1] as ArrayLike<number>) };
+  const parts = listOf("backward(of): of", of, "must be a list of [variables, cotangent]").map((pair, k) => {
+    const given = isList(pair) ? listOf(`backward(of): of[${k}]`, pair, "") : [];
+    if (given.length !== 2) throw new LeastwiseError("invalid-option", `backward(of): of[${k}] must be [variables, cotangent], not ${describe(pair)}`);
+    const table = own(given[0], `backward(of): of[${k}][0]`);
+    return { handle: table.handle, values: numbersOf(`backward(of): the cotangent of "${table.name}"`, given[1], { width: 0 }) };
   });
   const values = new Float64Array(parts.reduce((sum, part) => sum + part.values.length, 0));
   let next = 0;
@@ -111,7 +99,7 @@ export class GradientsOf implements Gradients {
   of<D>(term: Term<D>): TermGradients<D>;
   of(table: Constants<any> | Variables<any>): F64;
   of(what: unknown): unknown {
-    if (!(what instanceof TermOf)) {
+    if (!isA(what, TermOf)) {
       const found = this.#tables.get(this.own(what, "gradients.of(…)").handle);
       if (!found) throw new LeastwiseError("invalid-option", "gradients.of(table): it was made after these gradients");
       return found;

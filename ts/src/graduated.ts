@@ -1,10 +1,11 @@
 /** Outliers without a good start: graduated non-convexity. */
-import { firstNonIndex, isArrayLike, type F64, type Indices, type Mask } from "./arrays.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { indicesOf, isMask, listOf, type F64, type Indices, type Mask } from "./arrays.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeGraduated } from "./native.js";
+import { checked, given, measure, oneOf, real } from "./options.js";
 import type { Report } from "./report.js";
-import type { SolveOptions } from "./solver.js";
+import { SOLVE, type SolveOptions } from "./solver.js";
 import { TermOf, type Term } from "./term.js";
 
 /** A term whose instances may be outliers. */
@@ -59,44 +60,34 @@ export interface GraduatedReport {
   inliers(term: Term<any>): Uint8Array;
 }
 
-/** Terms, thresholds and known inliers as they cross; and the options that are those of a solve. @internal */
-export function packSuspects(options: GraduatedOptions, problem: object): { terms: Uint32Array; thresholds: Float64Array; known: Uint32Array; solve: SolveOptions } {
-  mustBeObject(options, "solveGraduated(options): options");
-  const { suspects, cost, muStep, maxRounds, roundTolerance, ...solve } = options;
-  if (!Array.isArray(suspects)) throw new LeastwiseError("invalid-option", `suspects must be a list of { term, threshold }, not ${describe(suspects)}`);
-  if (cost !== undefined && cost !== "tls" && cost !== "gm") throw new LeastwiseError("invalid-option", `cost must be "tls" or "gm", not ${describe(cost)}`);
-  for (const [name, value] of [["muStep", muStep], ["maxRounds", maxRounds], ["roundTolerance", roundTolerance]] as const) {
-    if (value !== undefined && typeof value !== "number") throw new LeastwiseError("invalid-option", `${name} must be a number, not ${describe(value)}`);
-  }
-  const parts = suspects.map((suspect: Suspect, k) => {
-    mustBeObject(suspect, `suspects[${k}]`);
-    const { term, threshold, knownInliers, ...rest } = suspect;
-    const unknown = Object.keys(rest)[0];
-    if (unknown !== undefined) throw new LeastwiseError("invalid-option", `suspects[${k}] has no "${unknown}" (it has: term, threshold, knownInliers)`);
-    if (!(term instanceof TermOf)) throw new LeastwiseError("invalid-option", `suspects[${k}].term must be a term of this problem, not ${describe(term)}`);
+/** What is no schedule is the engine's to refuse. @internal */
+export const GRADUATED = { ...SOLVE, suspects: given(), cost: oneOf("tls", "gm"), muStep: measure, maxRounds: measure, roundTolerance: measure } as const;
+
+const SUSPECT = { term: given(), threshold: real(0, Infinity, true), knownInliers: given<Indices | Mask>() } as const;
+
+/** Terms, thresholds and known inliers as they cross. @internal */
+export function packSuspects(suspects: unknown, problem: object): { terms: Uint32Array; thresholds: Float64Array; known: Uint32Array } {
+  const parts = listOf("suspects", suspects, "must be a list of { term, threshold }").map((suspect, k) => {
+    const { term, threshold, knownInliers } = checked(`suspects[${k}]: options`, suspect, SUSPECT, { prefix: `suspects[${k}].` });
+    if (!isA(term, TermOf)) throw new LeastwiseError("invalid-option", `suspects[${k}].term must be a term of this problem, not ${describe(term)}`);
     if (term.problem !== problem) throw new LeastwiseError("foreign-variable", `suspects[${k}].term is "${term.name}" of another problem`, { term: term.name });
-    if (typeof threshold !== "number") throw new LeastwiseError("invalid-option", `suspects[${k}].threshold must be a positive number, not ${describe(threshold)}`, { term: term.name });
+    if (threshold === undefined) throw new LeastwiseError("invalid-option", `suspects[${k}].threshold must be a positive number, not undefined`, { term: term.name });
     return { handle: term.handle, threshold, known: knownOf(`suspects[${k}].knownInliers`, term.count, knownInliers) };
   });
   return {
     terms: Uint32Array.from(parts.flatMap((part) => [part.handle, part.known.length])),
     thresholds: Float64Array.from(parts, (part) => part.threshold),
-    known: Uint32Array.from(parts.flatMap((part) => part.known)),
-    solve,
+    known: Uint32Array.from(parts.flatMap((part) => [...part.known])),
   };
 }
 
 /** Instances of a list, or of a mask. */
-function knownOf(what: string, count: number, known: Indices | Mask | undefined): number[] {
+function knownOf(what: string, count: number, known: Indices | Mask | undefined): ArrayLike<number> & Iterable<number> {
   if (known === undefined) return [];
-  if (!isArrayLike(known)) throw new LeastwiseError("invalid-option", `${what} must be a list of instances or a mask (a Uint8Array), not ${describe(known)}`);
-  if (known instanceof Uint8Array) {
-    if (known.length !== count) throw new LeastwiseError("data-length", `${what}: the mask has ${known.length} values, but ${count} are needed (one an instance)`);
-    return Array.from(known, (flag, k) => (flag ? k : -1)).filter((k) => k >= 0);
-  }
-  const wrong = firstNonIndex(known);
-  if (wrong >= 0) throw new LeastwiseError("index-out-of-range", `${what}[${wrong}] is ${known[wrong]}, which is no index`);
-  return Array.from(known);
+  const named = indicesOf(what, known, (k, value) => new LeastwiseError("index-out-of-range", `${what}[${k}] is ${value}, which is no index`), { must: "must be a list of instances or a mask (a Uint8Array)" });
+  if (!isMask(known)) return named;
+  if (named.length !== count) throw new LeastwiseError("data-length", `${what}: the mask has ${named.length} values, but ${count} are needed (one an instance)`);
+  return Array.from(named, (flag, k) => (flag ? k : -1)).filter((k) => k >= 0);
 }
 
 /** @internal */
@@ -114,7 +105,7 @@ export class GraduatedReportOf implements GraduatedReport {
   get mu(): number | undefined { return this.made.mu ?? undefined; }
 
   weights(term: Term<any>): F64 {
-    const found = term instanceof TermOf ? this.#weights.get(term.handle) : undefined;
+    const found = isA(term, TermOf) ? this.#weights.get(term.handle) : undefined;
     if (!found) throw new LeastwiseError("invalid-option", "weights(term): it was none of the suspects");
     return found.slice();
   }

@@ -29,7 +29,7 @@ export type { Se2, Se3, Sim3, So2 } from "./motions.js";
 export type { Points } from "./points.js";
 export type { Problem, Residual } from "./problem.js";
 export type { Counters, Feasibility, Freedom, Iteration, Offender, EvaluatorReport, ProductReport, Refinement, Report, Termination } from "./report.js";
-export type { Reporting } from "./settings.js";
+export type { Reporting } from "./options.js";
 export type { Element, Manifold, Shape } from "./shape.js";
 export type { Args, Ragged, Slot, Slots } from "./slots.js";
 export type { LiveSteps, Solver, SolveOptions } from "./solver.js";

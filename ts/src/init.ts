@@ -2,18 +2,19 @@
 import { loadAddon, openAddon, standsIn } from "./addon.js";
 import type { Device } from "./arrays.js";
 import { EngineOf, type Backend, type Engine, type Origin, type Precision } from "./engine.js";
-import { asError, LeastwiseError, mustBeObject } from "./errors.js";
+import { asError, LeastwiseError } from "./errors.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
+import { checked, given, oneOf, whole, type Checked, type Kind } from "./options.js";
 import type { Threads } from "./threads.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
 import { loadWasm, type WasmSource } from "./wasm.js";
-import { openDevice, withDevice, type OpenDevice } from "./webgpu.js";
+import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";
 
 /** What to run on. */
 export interface InitOptions {
   /**
    * `"auto"` (the default) takes CUDA where the package `leastwise-cuda` is installed and finds a GPU, then WebGPU, then the
-   * CPU; `reason` says why.
+   * CPU; `reason` says why. A software adapter of WebGPU, which is slower than the CPU backend, is passed over; `"webgpu"` takes it.
    */
   backend?: "auto" | Backend;
   /**
@@ -39,12 +40,27 @@ export interface InitOptions {
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
-const PRECISIONS: readonly Precision[] = ["f32", "f64", "f32x2", "mixed"];
+/** No less than the engine can do with. */
+const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), groupSize: whole(16, 256), groupsPerDimension: whole() } as const;
+const limits: Kind<Checked<typeof LIMITS>> = (name, value, place) => checked(`init(options): ${name}`, value, LIMITS, { prefix: `${name}.`, ...place });
+
+const tuning: Kind<ReturnType<typeof checkedTuning>> = (_, value) => checkedTuning(value as Tuning);
+
+/** @internal */
+export const INIT = {
+  backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device: given<Device>(), cudaDevice: whole(0),
+  wasm: given<WasmSource>(), tuning, limits,
+} as const;
+
+/** Options, checked. */
+type Asked = Checked<typeof INIT>;
+
 const isOfDoubles = (precision: Precision | undefined) => precision === "f32x2" || precision === "mixed";
 
 /** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had. */
 export async function init(options: InitOptions = {}): Promise<Engine> {
-  return initOn(options, () => plainHost(options));
+  const all = checked("init(options): options", options, INIT);
+  return initOn(all, () => plainHost(all));
 }
 
 /** What engines on the CPU run on. @internal */
@@ -58,14 +74,14 @@ export interface CpuHost {
 }
 
 /** One thread. @internal */
-export async function plainHost(options: InitOptions): Promise<CpuHost> {
+export async function plainHost(options: Pick<Asked, "wasm">): Promise<CpuHost> {
   const { openCpu, lastPanic } = await loadWasm(options.wasm);
   return { open: openCpu, lastPanic, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
 }
 
-/** {@link init}, on the CPU with such a host. @internal */
-export async function initOn(options: InitOptions, host: () => Promise<CpuHost>): Promise<EngineOf> {
-  check(options);
+/** {@link init}, with options that were checked, on the CPU with such a host. @internal */
+export async function initOn(options: Asked, host: () => Promise<CpuHost>): Promise<EngineOf> {
+  mustGoTogether(options);
   const openCpu = (reason: string) => openOnCpu(options, reason, host);
   const { backend = "auto", precision, device } = options;
   if (backend === "cpu") return openCpu("the CPU was asked for");
@@ -79,43 +95,36 @@ export async function initOn(options: InitOptions, host: () => Promise<CpuHost>)
   }
   const because = (why: string) => [...passed, why].join("; ");
   if (backend === "auto" && precision === "f64" && !device) return openCpu(because("f64 was asked for, which WebGPU does not have"));
-  const webgpu = await openWebGpu(options, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
+  // Nothing but WebGPU has double-floats.
+  const hardware = backend === "auto" && !device && !isOfDoubles(precision);
+  const webgpu = await openWebGpu(options, hardware, because(device ? "a device was given" : backend === "webgpu" ? "WebGPU was asked for" : "WebGPU is there"));
   if (webgpu instanceof EngineOf) return webgpu;
   if (backend === "webgpu" || isOfDoubles(precision)) throw new LeastwiseError("no-adapter", `WebGPU was demanded but can't be had: ${webgpu.why}`);
-  return openCpu(because(`WebGPU can't be had: ${webgpu.why}`));
+  return openCpu(because(webgpu.software ? webgpu.why : `WebGPU can't be had: ${webgpu.why}`));
 }
 
-function check(options: InitOptions): void {
-  mustBeObject(options, "init(options): options");
-  const { backend = "auto", precision, device, cudaDevice } = options;
+function mustGoTogether({ backend = "auto", precision, device }: Asked): void {
   const refuse = (message: string) => { throw new LeastwiseError("invalid-option", message); };
-  if (!["auto", "webgpu", "cuda", "cpu"].includes(backend)) refuse(`backend: "${String(backend)}" is not one of "auto", "webgpu", "cuda", "cpu"`);
-  if (precision !== undefined && !PRECISIONS.includes(precision)) refuse(`precision: "${String(precision)}" is not one of ${PRECISIONS.map((name) => `"${name}"`).join(", ")}`);
   if ((backend === "cuda" || backend === "cpu") && isOfDoubles(precision)) refuse(`precision: "${precision}" is for WebGPU, which has no f64; backend "${backend}" has "f64"`);
   if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32x2\", or backend \"cuda\" or \"cpu\"");
   if ((backend === "cuda" || backend === "cpu") && device) refuse(`a device was given, but backend "${backend}" uses none`);
-  if (cudaDevice !== undefined && !(Number.isInteger(cudaDevice) && cudaDevice >= 0)) refuse(`cudaDevice: ${String(cudaDevice)} is not the index of a GPU`);
-  if (options.tuning) checkedTuning(options.tuning);
 }
 
 /** Runs what may throw the engine's errors, and makes ours of them. */
-async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: () => string | undefined, { tuning }: InitOptions, origin: Origin): Promise<EngineOf> {
+async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: () => string | undefined, { tuning }: Asked, origin: Origin): Promise<EngineOf> {
   try {
     const native = await work();
-    if (tuning) {
-      const { keys, choices } = checkedTuning(tuning);
-      native.setTuning(keys, choices);
-    }
+    if (tuning) native.setTuning(tuning.keys, tuning.choices);
     return new EngineOf(native, panic, origin);
   } catch (thrown) {
     throw asError(thrown, panic);
   }
 }
 
-const limitsOf = ({ limits }: InitOptions) => limits as NativeLimits | undefined;
+const limitsOf = ({ limits }: Asked) => limits as NativeLimits | undefined;
 const isMissing = (thrown: unknown): thrown is LeastwiseError => thrown instanceof LeastwiseError && thrown.code === "no-adapter";
 
-async function openOnCpu(options: InitOptions, reason: string, find: () => Promise<CpuHost>): Promise<EngineOf> {
+async function openOnCpu(options: Asked, reason: string, find: () => Promise<CpuHost>): Promise<EngineOf> {
   const { open, lastPanic, threads, release } = await find();
   const precision = options.precision === "f32" ? "f32" : "f64";
   try {
@@ -126,13 +135,15 @@ async function openOnCpu(options: InitOptions, reason: string, find: () => Promi
   }
 }
 
-async function openWebGpu(options: InitOptions, reason: string): Promise<EngineOf | { why: string }> {
+async function openWebGpu(options: Asked, hardware: boolean, asked: string): Promise<EngineOf | { why: string; software?: true }> {
   let found: OpenDevice;
   try {
-    found = await openDevice(options.device);
+    found = await openDevice(options.device, hardware);
   } catch (thrown) {
+    if (thrown instanceof SoftwareAdapter) return { why: `WebGPU's adapter is software (${thrown.message}), which is slower than the CPU backend; backend "webgpu" takes it all the same`, software: true };
     return { why: thrown instanceof Error ? thrown.message : String(thrown) };
   }
+  const reason = found.software === undefined ? asked : `${asked}; its adapter is software (${found.software}), which is slower than the CPU backend`;
   try {
     const wasm = await loadWasm(options.wasm);
     const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
@@ -144,7 +155,7 @@ async function openWebGpu(options: InitOptions, reason: string): Promise<EngineO
   }
 }
 
-async function openCuda(options: InitOptions, reason: string): Promise<EngineOf | { why: string; installed: boolean }> {
+async function openCuda(options: Asked, reason: string): Promise<EngineOf | { why: string; installed: boolean }> {
   const precision = options.precision === "f32" ? "f32" : "f64";
   try {
     const addon = await loadAddon();

@@ -55,14 +55,29 @@ function untraceable(trace: Trace): LeastwiseError {
   );
 }
 
-/** What something is, with an article. @internal */
+/** What something is, with an article; of a Proxy that throws, too. @internal */
 export function describe(what: unknown): string {
-  return what instanceof Expression ? what.what
-    : what === null ? "null"
-    : Array.isArray(what) ? "an array"
-    : typeof what === "object" ? `a ${what.constructor?.name ?? "object"}`
-    : what === undefined ? "undefined"
-    : `a ${typeof what}`;
+  try {
+    return what instanceof Expression ? what.what
+      : what === null ? "null"
+      : Array.isArray(what) ? "an array"
+      : typeof what === "object" ? `a ${nameOf(what) ?? "object"}`
+      : what === undefined ? "undefined"
+      : `a ${typeof what}`;
+  } catch {
+    return "an object that can't be read";
+  }
+}
+
+/** The name of an object's class. */
+function nameOf(what: object): string | undefined {
+  const name: unknown = (what.constructor as { name?: unknown } | undefined)?.name;
+  return typeof name === "string" && name !== "" ? name : undefined;
+}
+
+/** A value in a message. @internal */
+export function shownValue(value: unknown): string {
+  return typeof value === "number" ? String(value) : typeof value === "string" ? `"${value.length > 80 ? `${value.slice(0, 80)}…` : value}"` : describe(value);
 }
 
 /** The trace that operands belong to; numbers alone belong to the one whose function is running. @internal */

@@ -1,7 +1,7 @@
 /** Where each slot's instances are: the distinct index columns of a term. */
-import { firstNonIndex, type IndexTable } from "./arrays.js";
+import { firstNonIndex, taken, type IndexTable, type Rows, type Taken } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
-import type { SlotOf } from "./slots.js";
+import { SlotOf } from "./slots.js";
 import type { NativeSlot } from "./native.js";
 
 /** Indices are 32 bits wide. */
@@ -27,9 +27,10 @@ type Column = number | IndexTable | undefined | typeof SHARED;
  *
  * @internal
  */
-export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], positions: readonly number[], over: number | IndexTable | undefined, counts: Counts): Layout {
-  const table = typeof over === "object" ? over : undefined;
-  const widest = table ? columnsOf(name, table, slots, positions, counts.rows ?? ownCount(slots) ?? counts.data) : 0;
+export function indexColumns(name: string, given: readonly SlotOf<unknown>[], positions: readonly number[], over: number | IndexTable | Rows | undefined, counts: Counts): Layout {
+  const slots = ownColumns(name, given, positions);
+  const index = typeof over === "object" ? tableOf(name, over) : undefined, table = index?.values;
+  const widest = index ? columnsOf(name, index, slots, positions, counts.rows ?? ownCount(slots) ?? counts.data) : 0;
   const columnOf = slots.map(({ column, table: { count } }, k): Column => {
     if (typeof column === "number" && !table) throw new LeastwiseError("invalid-option", `term "${name}": slot ${positions[k]} takes column ${column} of \`over\`, but the term has no index table: give \`over\`, or an index column of the slot's own`, { term: name, slot: positions[k]! });
     if (column !== undefined) return column;
@@ -64,11 +65,31 @@ export function indexColumns(name: string, slots: readonly SlotOf<unknown>[], po
   return { count, indices, slots: placed };
 }
 
+/** A term's index table, flat or with a row for each instance. */
+function tableOf(name: string, over: IndexTable | Rows): Taken {
+  const { length } = over;
+  if (length > MOST_INSTANCES) throw new LeastwiseError("limits", `term "${name}": ${length} instances are more than a term can have (${MOST_INSTANCES})`, { term: name });
+  return taken(`term "${name}": \`over\``, over, { term: name, width: 0 });
+}
+
+/** The slots, with index columns of their own as they are now: what was given once is one column. */
+function ownColumns(name: string, slots: readonly SlotOf<unknown>[], positions: readonly number[]): readonly SlotOf<unknown>[] {
+  let known: Map<IndexTable, IndexTable> | undefined;
+  return slots.map((slot, k) => {
+    const { table, column: given } = slot;
+    if (typeof given !== "object") return slot;
+    known ??= new Map();
+    const column = known.get(given) ?? taken(`term "${name}": the index column of slot ${positions[k]}`, given, { term: name, slot: positions[k]! }).values;
+    known.set(given, column);
+    return new SlotOf<unknown>(table, column);
+  });
+}
+
 /**
- * Columns of an index table: as many as slots take. A shared slot takes none, so there may be several numbers of columns; the term's
+ * Columns of an index table: those of its rows, or as many as slots take. A shared slot takes none, so there may be several numbers of columns; the term's
  * number of instances decides, if something else gives it, otherwise the entries: an index of a table with one instance is 0.
  */
-function columnsOf(name: string, table: IndexTable, slots: readonly SlotOf<unknown>[], positions: readonly number[], instances: number | undefined): number {
+function columnsOf(name: string, { values: table, stride }: Taken, slots: readonly SlotOf<unknown>[], positions: readonly number[], instances: number | undefined): number {
   let least = 0;
   const singles: number[] = [];
   slots.forEach(({ column, table: { count } }, k) => {
@@ -80,6 +101,10 @@ function columnsOf(name: string, table: IndexTable, slots: readonly SlotOf<unkno
   const possible = [...(least ? [least] : []), ...optional.map((position) => position + 1)];
   if (possible.length === 0) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` is given, but every slot has an index column of its own: leave it out`, { term: name });
+  }
+  if (stride !== undefined) {
+    if (stride < Math.max(1, least)) throw new LeastwiseError("data-length", `term "${name}": the rows of \`over\` have ${stride} indices, but its slots take ${least} columns`, { term: name });
+    return stride;
   }
   const divides = (columns: number) => table.length % columns === 0;
   const isZero = (columns: number) => optional.every((position) => {

@@ -7,9 +7,10 @@
  * those of a `huber(1)` at any time. To move between kinds without compiling, use {@link barron}, whose α goes from squares (2)
  * over soft L1 (1) and Cauchy's (0) to Geman–McClure's (−2) and Welsch's (−∞).
  */
-import { LeastwiseError } from "./errors.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
+import { entriesOf } from "./options.js";
 import { Scalar } from "./scalar.js";
 import { Trace } from "./trace.js";
 import { Words } from "./words.js";
@@ -37,7 +38,7 @@ class LossOf implements Loss, PackedLoss {
 
 /** A term's loss as it crosses, checked. @internal */
 export function packedLoss(term: string, given: unknown): PackedLoss | undefined {
-  if (given === undefined || given instanceof LossOf) return given;
+  if (given === undefined || isA(given, LossOf)) return given;
   throw new LeastwiseError("invalid-option", `term "${term}": loss must be made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`, { term });
 }
 
@@ -110,7 +111,7 @@ export function barron(alpha: number, c: number): Loss {
 }
 
 function inside(call: string, given: unknown): LossOf {
-  if (!(given instanceof LossOf)) refuse(`${call} takes a loss made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`);
+  if (!isA(given, LossOf)) refuse(`${call} takes a loss made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`);
   return given;
 }
 
@@ -148,8 +149,7 @@ export type LossParameters<P> = { readonly [K in keyof P]: Scalar };
  */
 export function loss<const P extends Readonly<Record<string, number>> = {}>(rho: (s: Scalar, parameters: LossParameters<P>) => Scalar, parameters?: P): Loss {
   if (typeof rho !== "function") refuse(`loss(function, parameters) takes a function of s, not ${describe(rho)}`);
-  if (parameters !== undefined && (typeof parameters !== "object" || parameters === null)) refuse(`loss(function, parameters): parameters must be an object of numbers, not ${describe(parameters)}`);
-  const given = Object.entries(parameters ?? {});
+  const given = parameters === undefined ? [] : entriesOf("loss(function, parameters): parameters", parameters) as readonly (readonly [string, number])[];
   for (const [name, value] of given) number("loss(function, parameters)", `parameter "${name}"`, value, (x) => Math.abs(x) <= 3.4e38, "must be finite");
   const tape = new Words();
   const trace = new Trace("loss(…)", tape);

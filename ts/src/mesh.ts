@@ -1,12 +1,15 @@
 /** From a triangle index to what residuals need. */
-import type { F32 } from "./arrays.js";
+import { taken, type F32, type Rows } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import { checked, flag, given } from "./options.js";
 
-function checked(triangles: ArrayLike<number>): void {
-  if (triangles.length % 3 !== 0) {
-    throw new LeastwiseError("data-length", `triangles has ${triangles.length} indices, which is not a multiple of 3`);
-  }
+function trianglesOf(given: ArrayLike<number> | Rows): ArrayLike<number> {
+  const { values } = taken("triangles", given, { width: 3 });
+  if (values.length % 3 !== 0) throw new LeastwiseError("data-length", `triangles has ${values.length} indices, which is not a multiple of 3`);
+  return values;
 }
+
+const EDGES = { directed: flag, map: given<Uint32Array>() } as const;
 
 /**
  * The edges of a triangle mesh, each once, as a flat table of two columns (from, to), sorted.
@@ -14,18 +17,19 @@ function checked(triangles: ArrayLike<number>): void {
  * `directed` gives both directions of every edge. `map` renames vertices first (see {@link weld}); edges that it
  * collapses are left out.
  */
-export function edges(triangles: ArrayLike<number>, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
-  checked(triangles);
-  const { directed = false, map } = options;
+export function edges(triangles: ArrayLike<number> | Rows, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
+  const corners = trianglesOf(triangles);
+  const { directed = false, map: renamed } = checked("edges(triangles, options): options", options, EDGES, { prefix: "edges(triangles, options): " });
+  const map = renamed === undefined ? undefined : taken("edges(triangles, { map }): map", renamed).values;
   // A pair as one number: below 2⁵³ as long as there are fewer than 2²⁶ vertices a side.
-  const keys = new Float64Array(directed ? triangles.length * 2 : triangles.length);
+  const keys = new Float64Array(directed ? corners.length * 2 : corners.length);
   let count = 0;
-  for (let t = 0; t < triangles.length; t += 3) {
+  for (let t = 0; t < corners.length; t += 3) {
     for (let k = 0; k < 3; k++) {
-      const from = triangles[t + k]!, to = triangles[t + ((k + 1) % 3)]!;
+      const from = corners[t + k]!, to = corners[t + ((k + 1) % 3)]!;
       const a = map ? map[from]! : from, b = map ? map[to]! : to;
       if (a === undefined || b === undefined || !Number.isInteger(a) || !Number.isInteger(b) || a < 0 || b < 0 || a >= 67108864 || b >= 67108864) {
-        throw new LeastwiseError("index-out-of-range", `triangle ${t / 3} has the vertices ${triangles[t]}, ${triangles[t + 1]}, ${triangles[t + 2]}: indices are integers from 0 to 67108863${map ? ` that the map knows (0 to ${map.length - 1})` : ""}`);
+        throw new LeastwiseError("index-out-of-range", `triangle ${t / 3} has the vertices ${corners[t]}, ${corners[t + 1]}, ${corners[t + 2]}: indices are integers from 0 to 67108863${map ? ` that the map knows (0 to ${map.length - 1})` : ""}`);
       }
       if (a === b) continue;
       keys[count++] = Math.min(a, b) * 67108864 + Math.max(a, b);
@@ -47,7 +51,7 @@ export function edges(triangles: ArrayLike<number>, options: { directed?: boolea
  * The neighbours of every vertex, ascending, as rows for `x.rows(…)`: those that an edge connects it with. A vertex that
  * no triangle uses has an empty row.
  */
-export function stars(triangles: ArrayLike<number>, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
+export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
   if (!Number.isInteger(vertices) || vertices < 1) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${String(vertices)}`);
   // Sorted by their first vertex: the second ones are the rows.
   const pairs = edges(triangles, { directed: true });
@@ -67,16 +71,17 @@ export function stars(triangles: ArrayLike<number>, vertices: number): { offsets
  * Undoes the vertex splits of UV seams and hard normals: vertices at exactly the same place become one.
  * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
  */
-export function weld(positions: ArrayLike<number>): { values: F32; toWelded: Uint32Array } {
-  if (positions.length % 3 !== 0) {
-    throw new LeastwiseError("data-length", `positions has ${positions.length} numbers, which is not a multiple of 3`);
+export function weld(positions: ArrayLike<number> | Rows): { values: F32; toWelded: Uint32Array } {
+  const { values: places } = taken("positions", positions, { width: 3 });
+  if (places.length % 3 !== 0) {
+    throw new LeastwiseError("data-length", `positions has ${places.length} numbers, which is not a multiple of 3`);
   }
   const known = new Map<string, number>();
-  const toWelded = new Uint32Array(positions.length / 3);
+  const toWelded = new Uint32Array(places.length / 3);
   const values: number[] = [];
   for (let v = 0; v < toWelded.length; v++) {
     // + 0 makes −0 and 0 one place.
-    const place = [positions[3 * v]! + 0, positions[3 * v + 1]! + 0, positions[3 * v + 2]! + 0];
+    const place = [places[3 * v]! + 0, places[3 * v + 1]! + 0, places[3 * v + 2]! + 0];
     const key = place.join();
     let index = known.get(key);
     if (index === undefined) {

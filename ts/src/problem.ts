@@ -1,16 +1,17 @@
 /** Problems: variables, constants and terms. */
-import { floats, type F64, type Indices, type Mask } from "./arrays.js";
-import { checkCovarianceOptions, MarginalsOf, spaceOf, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
+import { numbersOf, type F64, type Indices, type Mask, type Rows } from "./arrays.js";
+import { COVARIANCE, MarginalsOf, SPACE, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
 import { addTerm, type TermKind } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, type Output } from "./expression.js";
-import { GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
-import { checkBackwardOptions, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
+import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
+import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
+import { checked, given, whole, type Checked } from "./options.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
-import { solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
+import { MULTI_START, solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
 import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
@@ -33,9 +34,9 @@ export interface Problem extends Disposable {
    * Unknowns: instances of a {@link Shape}, which begin at `values` (flat: instance by instance, a record's fields one after
    * the other).
    */
-  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>>;
+  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> | Rows; count?: number }): Variables<Element<S>>;
   /** Values that residuals look up by index and that never move. */
-  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>>;
+  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> | Rows }): Constants<Element<S>>;
   /** Adds `Σᵢ ½ wᵢ ρ(‖r(…)‖²)`. The function is traced once, on expressions, and differentiated; it must not keep state. */
   residuals<const O extends Slots, const D extends Columns = {}>(name: string, options: TermOptions<O, D>, residual: (of: Args<O>, data: Row<D, O>) => Residual): Term<D>;
   /**
@@ -98,10 +99,14 @@ export interface Problem extends Disposable {
   dispose(): void;
 }
 
+const CONSTANTS = { shape: given(), values: given() } as const;
+const VARIABLES = { ...CONSTANTS, count: whole(0) } as const;
+
 /** @internal */
 export class ProblemOf implements Problem {
   readonly #handle: number;
   readonly #terms = new Set<string>();
+  readonly #tables = new Set<string>();
   #traceMs = 0;
   #disposed = false;
 
@@ -116,26 +121,27 @@ export class ProblemOf implements Problem {
     return this.#handle;
   };
 
-  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number>; count?: number }): Variables<Element<S>> {
+  variables<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> | Rows; count?: number }): Variables<Element<S>> {
     return this.#table<Element<S>, false>(name, options, false);
   }
 
-  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> }): Constants<Element<S>> {
+  constants<const S extends Shape>(name: string, options: { shape: S; values: ArrayLike<number> | Rows }): Constants<Element<S>> {
     return this.#table<Element<S>, true>(name, options, true);
   }
 
-  #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number>; count?: number }, constant: C): TableOf<V, C> {
+  #table<V, C extends boolean>(name: string, options: { shape: Shape; values: ArrayLike<number> | Rows; count?: number }, constant: C): TableOf<V, C> {
     const problem = this.#alive();
-    mustBeObject(options, `"${name}": options`);
-    const { shape, values, count } = options;
     checkName("a variable or constant", name);
+    if (this.#tables.has(name)) throw new LeastwiseError("invalid-option", `"${name}": the problem already has a variable or constant of this name, and errors tell them apart by it`);
+    const { shape, values: all, count } = checked(`"${name}": options`, options, constant ? CONSTANTS : VARIABLES, { prefix: `"${name}": ` }) as Checked<typeof VARIABLES>;
     const form = formOfShape(`"${name}"`, shape);
     const { width } = form;
-    if (typeof values !== "object" || values === null || typeof values.length !== "number") throw new LeastwiseError("shape", `"${name}": values must be an array of numbers, not ${describe(values)}`);
+    const values = numbersOf(`"${name}": values`, all, { code: "shape", width });
     if (count !== undefined && count * width !== values.length) {
       throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * width} are needed (${count} instances of ${width})`);
     }
-    const handle = this.tasks.call((native) => native.table(problem, name, Uint32Array.from(form.words), floats(values), !constant));
+    const handle = this.tasks.call((native) => native.table(problem, name, Uint32Array.from(form.words), values, !constant));
+    this.#tables.add(name);
     return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, form, values.length / width, constant);
   }
 
@@ -148,7 +154,8 @@ export class ProblemOf implements Problem {
   }
 
   constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D> {
-    const to = (options as { to?: unknown } | null | undefined)?.to;
+    checkName("a term", name);
+    const to = reading(`term "${name}": \`to\``, () => (options as { to?: unknown } | null | undefined)?.to, { term: name });
     if (to !== "=0" && to !== "<=0" && to !== ">=0") {
       throw new LeastwiseError("invalid-option", `term "${name}": \`to\` says what a constraint is compared with: "=0", "<=0" or ">=0", not ${describe(to)}`, { term: name });
     }
@@ -189,20 +196,19 @@ export class ProblemOf implements Problem {
   }
 
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
-    mustBeObject(options, "multiStart(options): options");
-    const { starts: _, onStart: __, ...solve } = options;
-    const solver = this.solver(solve);
+    const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
+    const solver = this.solver(solve as SolveOptions);
     try {
-      return await solveFrom(solver, options, this.#own);
+      return await solveFrom(solver, { starts, onStart, signal: solve.signal }, this.#own);
     } finally {
       solver.dispose();
     }
   }
 
   async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
-    const { terms, thresholds, known, solve } = packSuspects(options, this);
-    const given = nativeOptions(solve, (variables, what) => this.#own(variables, what).handle);
-    const { cost = "tls", muStep, maxRounds, roundTolerance, onIteration, signal } = options;
+    const { suspects, cost = "tls", muStep, maxRounds, roundTolerance, ...solve } = checked("solveGraduated(options): options", options, GRADUATED);
+    const { terms, thresholds, known } = packSuspects(suspects, this);
+    const { native: given, signal, onIteration } = nativeOptions(solve as SolveOptions, (variables, what) => this.#own(variables, what).handle);
     const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
     const { graduated } = await this.tasks.run(task, { onIteration: each, signal });
@@ -212,30 +218,28 @@ export class ProblemOf implements Problem {
 
   /** One of the problem's tables. */
   #own = (variables: unknown, what: string): TableOf<unknown, boolean> => {
-    if (!(variables instanceof TableOf)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
+    if (!isA(variables, TableOf<unknown, boolean>)) throw new LeastwiseError("invalid-option", `${what} must be variables of this problem, not ${describe(variables)}`);
     if (variables.problem !== this) throw new LeastwiseError("foreign-variable", `${what} is "${variables.name}" of another problem`);
     return variables;
   };
 
   async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & CovarianceSpace = {}): Promise<F64> {
-    checkCovarianceOptions(options, ["space"]);
-    const space = spaceOf("covariance", options);
+    const { space = "tangent", ...known } = checked("covariance options", options, { ...COVARIANCE, ...SPACE });
     // What is asked for wrongly is refused before anything is computed.
-    this.#own(of, "covariance(of): of").instances("covariance", which);
-    const marginals = await this.#marginals(options);
+    const instances = this.#own(of, "covariance(of): of").instances("covariance", which);
+    const marginals = await this.#marginals(known);
     try {
-      return await marginals.covariance(of, which, { space });
+      return await marginals.covariance(of, instances, { space });
     } finally {
       marginals.dispose();
     }
   }
 
   async marginals(options: CovarianceOptions = {}): Promise<Marginals> {
-    checkCovarianceOptions(options);
-    return this.#marginals(options);
+    return this.#marginals(checked("covariance options", options, COVARIANCE));
   }
 
-  async #marginals({ variance, deficient, rankTolerance }: CovarianceOptions): Promise<Marginals> {
+  async #marginals({ variance, deficient, rankTolerance }: Checked<typeof COVARIANCE>): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
     const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
     const { covariance } = await this.tasks.run(task);
@@ -244,9 +248,8 @@ export class ProblemOf implements Problem {
   }
 
   async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
-    checkBackwardOptions(options);
+    const { space = "values", deficient, rankTolerance, stationaryTolerance } = checked("backward(of, options): options", options, BACKWARD);
     const { tables, values } = packCotangents(of, this.#own);
-    const { space, deficient, rankTolerance, stationaryTolerance } = options;
     const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
     const { gradients } = await this.tasks.run(task);
     if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");

@@ -2,14 +2,15 @@
  * Residual functions (and energies): from what a caller gives (slots, data, a function) to what the engine takes. The function runs
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
-import { floats, isArrayLike, type Floats } from "./arrays.js";
+import { isArrayLike, listOf, numbersOf, type Floats } from "./arrays.js";
 import { writeTerm, type TermCrossing, type TermKind } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { isOurs, LeastwiseError, reading } from "./errors.js";
 import { describe, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { packedLoss } from "./loss.js";
 import { Opcode } from "./opcodes.js";
+import { checked, entriesOf, given as any, meant } from "./options.js";
 import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
@@ -26,20 +27,40 @@ type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 /** Of a hundred thousand terms most have none. */
 const NONE: readonly never[] = [];
 
+/** `loss` is known to all: why energies and constraints do not take one is told. */
+const RESIDUAL = { over: any<TermOptions<Slots, Columns>["over"]>(), of: any(), data: any(), weight: any(), loss: any() } as const;
+const CONSTRAINT = { ...RESIDUAL, to: any() } as const;
+
+/** A term, looked at: its parts, its slots by name or in a list, and the lengths of rows that it is traced for. */
+interface Looked { readonly term: TermCrossing; readonly slots: readonly AnySlot[]; readonly keys: readonly string[] | undefined; readonly lengths: readonly number[] }
+
 /** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
 export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, kind: TermKind = "residual", largest?: number): TermCrossing {
+  // Nothing of the caller's but the function itself runs after this.
+  const { term, slots, keys, lengths } = reading(`term "${name}"`, () => look(name, options, residual, problem, kind), { term: name });
+  writeTerm(words, term, lengths.length);
+  for (const length of lengths) writeTrace(words, term, slots, keys, residual, length, largest);
+  return term;
+}
+
+function look(name: string, options: TermOptions<Slots, Columns>, residual: unknown, problem: object, kind: TermKind): Looked {
   const energy = kind === "energy", constraint = !energy && kind !== "residual";
   const what = energy ? "energy" : constraint ? "constraint" : "residual";
   const where = { term: name };
-  if (typeof options !== "object" || options === null || typeof options.of !== "object" || options.of === null) {
+  const { over, of, data, ...rest } = checked(`term "${name}": options`, options, constraint ? CONSTRAINT : RESIDUAL, where);
+  if (of instanceof TableOf || of instanceof SlotOf || of instanceof RowsOf || of instanceof EachOf) {
+    const { name: table } = of instanceof TableOf ? of : of.table;
+    throw new LeastwiseError("invalid-option", `term "${name}": \`of\` is "${table}" itself, but lists what the ${what} takes: write \`of: [${/^[A-Za-z_$][\w$]*$/.test(table) ? table : "x"}]\``, where);
+  }
+  if (typeof of !== "object" || of === null) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`of\` must list the variables and constants that the ${what} takes`, where);
   }
   if (typeof residual !== "function") {
     throw new LeastwiseError("no-residual", `term "${name}": the ${what} must be a function, not ${describe(residual)}`, where);
   }
-  const { over, data } = options;
-  const keys = Array.isArray(options.of) ? undefined : Object.keys(options.of);
-  const given: readonly unknown[] = keys ? Object.values(options.of) : options.of as readonly unknown[];
+  const named = Array.isArray(of) ? undefined : entriesOf(`term "${name}": \`of\``, of, where);
+  const keys = named?.map(([key]) => key);
+  const given = named ? named.map(([, slot]) => slot) : listOf(`term "${name}": \`of\``, of, "must be a list", where);
   const slots: AnySlot[] = [], bare: SlotOf<unknown>[] = [], positions: number[] = [];
   let ragged: (RowsOf<unknown> | EachOf<unknown>)[] | undefined;
   for (let k = 0; k < given.length; k++) {
@@ -53,10 +74,10 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   if (over !== undefined && typeof over !== "number" && !isArrayLike(over)) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
   }
-  const weight = plainWeight(name, options.weight);
-  if (energy && options.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
-  if (constraint && options.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
-  const loss = packedLoss(name, options.loss);
+  const weight = plainWeight(name, rest.weight);
+  if (energy && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
+  if (constraint && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
+  const loss = packedLoss(name, rest.loss);
   if (constraint && ragged) {
     throw new LeastwiseError("invalid-option", `term "${name}": a constraint takes no rows of entries: give it one instance for each length, with plain slots`, where);
   }
@@ -73,9 +94,7 @@ export function trace(words: Words, name: string, options: TermOptions<Slots, Co
   const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, kind };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
-  writeTerm(words, term, lengths.length);
-  for (const length of lengths) writeTrace(words, term, slots, keys, residual, length, largest);
-  return term;
+  return { term, slots, keys, lengths };
 }
 
 const [NO_ENTRIES, ONE_ENTRY] = [[0], [1]] as const;
@@ -103,15 +122,40 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
   const row = (offset: number, form: Form) => (summed ? new Each(tracing, input(first + offset, form)) : array(offset, form));
   let [nextBare, nextRagged] = [0, 0];
   const values = slots.map((slot) => (slot instanceof SlotOf ? input(nextBare++, slot.table.form) : row(nextRagged++, slot.table.form)));
-  const of = keys ? Object.fromEntries(keys.map((key, k) => [key, values[k]])) : values;
-  const data = columns.length + entries.length === 0 ? {} : Object.fromEntries([
+  const of = keys ? withNames(`${tracing.title}: the slots`, name, keys.map((key, k) => [key, values[k]])) : values;
+  const data = withNames(`${tracing.title}: the data`, name, [
     ...columns.map((column, k) => [column.name, input(bare + k, column.plain.form)] as const),
     ...entries.map((column, k) => [column.name, row(ragged.length + k, column.plain.form)] as const),
   ]);
   kept.values = values;
-  const returned = tracing.run(residual, of as never, data as never);
+  let returned: unknown;
+  try {
+    returned = tracing.run(residual, of as never, data as never);
+  } catch (thrown) {
+    throw withHint(thrown, layout.count, columns);
+  }
   words.set(at + 1, words.length - at - 3);
   words.set(at + 2, writeOutputs(returned, tracing, words));
+}
+
+/**
+ * Values by their names. A name that is not there is an error: as `undefined`, it would be one in some operation far away.
+ */
+function withNames(what: string, term: string, values: readonly (readonly [name: string, value: unknown])[]): object {
+  return new Proxy(Object.fromEntries(values), {
+    get(target, name) {
+      if (typeof name === "symbol" || name in target || name === "then" || name === "toJSON") return Reflect.get(target, name) as unknown;
+      throw new LeastwiseError("invalid-option", `${what} have no "${name}"${meant(name, Object.keys(target))}`, { term });
+    },
+  });
+}
+
+/** An error of shapes says, too, if an array literal was probably meant as a column. */
+function withHint(thrown: unknown, count: number, columns: readonly NamedColumn[]): unknown {
+  const meantEach = columns.find(({ plain: { shared, values } }) => shared && values.length === count && count > 1);
+  if (!meantEach || !isOurs(thrown) || thrown.code !== "shape") return thrown;
+  const { term, message } = thrown;
+  return new LeastwiseError("shape", `${message}. The data "${meantEach.name}" are an array literal of ${count} numbers, which is one vector for all ${count} instances: for one number an instance give new Float64Array(${meantEach.name})`, { term, cause: thrown });
 }
 
 /** What stands in a slot. */
@@ -127,17 +171,14 @@ function slotOf(name: string, given: unknown, key: string | number, k: number, p
 }
 
 /** The data columns: those of instances, then those of entries. */
-function dataColumns(name: string, data: Columns): readonly [readonly NamedColumn[], readonly NamedColumn[]] {
-  mustBeObject(data, `term "${name}": data`, { term: name });
-  if ("weight" in data) {
-    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "weight", because term.set({ weight }) sets the term's weight`, { term: name });
-  }
-  if ("loss" in data) {
-    throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "loss", because term.set({ loss }) sets the parameters of the term's loss`, { term: name });
-  }
+function dataColumns(name: string, data: unknown): readonly [readonly NamedColumn[], readonly NamedColumn[]] {
+  const all = entriesOf(`term "${name}": data`, data, { term: name });
   const [columns, entries]: [NamedColumn[], NamedColumn[]] = [[], []];
-  for (const [column, values] of Object.entries(data)) {
-    if (values instanceof EntryData) entries.push({ name: column, plain: { form: formOf(1), shared: false, entries: true, values: values.values } });
+  for (const [column, values] of all) {
+    if (column === "weight" || column === "loss") {
+      throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "${column}", because term.set({ ${column} }) sets the ${column === "weight" ? "term's weight" : "parameters of the term's loss"}`, { term: name });
+    }
+    if (values instanceof EntryData) entries.push({ name: column, plain: { form: formOf(1), shared: false, entries: true, values: numbersOf(`term "${name}": data column "${column}"`, values.values, { term: name }) } });
     else columns.push({ name: column, plain: plain(values, name, column) });
   }
   return [columns, entries];
@@ -165,6 +206,5 @@ function sameRows(name: string, ragged: readonly (RowsOf<unknown> | EachOf<unkno
 /** A weight as the engine takes it. @internal */
 export function plainWeight(term: string, weight: unknown): number | Floats | undefined {
   if (weight === undefined || typeof weight === "number") return weight;
-  if (isArrayLike(weight)) return floats(weight);
-  throw new LeastwiseError("invalid-option", `term "${term}": weight must be a number, or an array with one for each instance, not ${describe(weight)}`, { term });
+  return numbersOf(`term "${term}": weight`, weight, { term, must: "must be a number, or an array with one for each instance" });
 }

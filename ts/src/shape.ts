@@ -3,7 +3,7 @@
  * {@link Manifold} is scalars that depend on each other, as those of a unit vector do; a record makes a structured
  * instance of them, whose scalars lie one field after the other.
  */
-import { LeastwiseError } from "./errors.js";
+import { LeastwiseError, reading } from "./errors.js";
 import { describe, wrap, type Value } from "./expression.js";
 import { Opcode } from "./opcodes.js";
 import type { Trace } from "./trace.js";
@@ -83,7 +83,7 @@ export function formOf(width: number): Form {
 
 /** Looks at a shape; `what` it is of is for errors. @internal */
 export function form(what: string, shape: unknown): Form {
-  const made = within(what, shape, "the shape", 0);
+  const made = reading(`${what}: the shape`, () => within(what, shape, "the shape", 0));
   if (made.width > MAX_WIDTH) throw new LeastwiseError("shape", `${what}: an instance has 1 to ${MAX_WIDTH} scalars, not ${made.width}`);
   return made;
 }

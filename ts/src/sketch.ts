@@ -4,7 +4,7 @@ import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Problem } from "./problem.js";
 import type { Report } from "./report.js";
-import { mustHaveOnly } from "./settings.js";
+import { checked, given, real, whole } from "./options.js";
 import { dependencies, type Row } from "./sketch/dependencies.js";
 import { KINDS, type Kind } from "./sketch/kinds.js";
 import type { Variables } from "./table.js";
@@ -119,6 +119,9 @@ export function sketch(lw: Engine): Sketch {
   return new SketchOf(lw);
 }
 
+const NAMED = { name: given<string>() } as const;
+const SOLVE = { tolerance: real(0, Infinity, true), maxIterations: whole(0) } as const;
+
 /** @internal */
 class SketchOf implements Sketch {
   readonly #points: PointOf[] = [];
@@ -199,8 +202,7 @@ class SketchOf implements Sketch {
 
   #add(kind: Kind, options: Named, points: readonly PointOf[], circles: readonly CircleOf[] = [], value?: number, side = 1): SketchConstraint {
     this.#changed();
-    mustHaveOnly(options, ["name"], kind.name);
-    const { name } = options;
+    const { name } = checked(`${kind.name}(…): options`, options, NAMED);
     const isTaken = (other: string): boolean => this.#constraints.some((made) => made.name === other);
     let free: string;
     do free = `${kind.name} ${++this.#count}`; while (isTaken(free));
@@ -311,9 +313,7 @@ class SketchOf implements Sketch {
 
   async solve(options: { tolerance?: number; maxIterations?: number } = {}): Promise<SketchResult> {
     this.#alive();
-    mustHaveOnly(options, ["tolerance", "maxIterations"], "solve");
-    const { tolerance = 1e-6, maxIterations = 500 } = options;
-    if (!(typeof tolerance === "number" && tolerance > 0)) throw new LeastwiseError("invalid-option", `solve: tolerance must be a positive number, not ${typeof tolerance === "number" ? tolerance : describe(tolerance)}`);
+    const { tolerance = 1e-6, maxIterations = 500 } = checked("solve(options): options", options, SOLVE, { prefix: "solve(options): " });
     this.#solving = true;
     try {
       return await this.#solve(tolerance, maxIterations);

@@ -1,6 +1,7 @@
 /** Slots: how a term reaches the instances of variables and constants. */
-import { firstNonIndex, isArrayLike, type IndexTable } from "./arrays.js";
+import { indicesOf, type IndexTable } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import { checked, given } from "./options.js";
 import type { Form } from "./shape.js";
 import type { Each } from "./sums.js";
 
@@ -35,17 +36,19 @@ export class EachOf<V> implements Slot<Each<V>> {
   constructor(readonly table: TableIdentity, readonly rows: Rows) {}
 }
 
-/** Checks what was given as rows. @internal */
+const RAGGED = { offsets: given<IndexTable>(), indices: given<IndexTable>() } as const;
+
+/** Checks what was given as rows, and copies it. @internal */
 export function rowsOf(name: string, ragged: Ragged, how: "rows" | "each" = "rows"): Rows {
   const refuse = (message: string): never => { throw new LeastwiseError("shape", `"${name}".${how}(…): ${message}`); };
-  if (typeof ragged !== "object" || ragged === null || !isArrayLike(ragged.offsets) || !isArrayLike(ragged.indices)) {
-    return refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
-  }
-  const { offsets, indices } = ragged;
-  for (const [what, list] of [["offsets", offsets], ["indices", indices]] as const) {
-    const wrong = firstNonIndex(list);
-    if (wrong >= 0) refuse(`${what}[${wrong}] is ${list[wrong]}, which is no index (0, 1, 2, …)`);
-  }
+  const both = checked(`"${name}".${how}({ offsets, indices }): rows`, ragged, RAGGED, { code: "shape" });
+  if (both.offsets === undefined || both.indices === undefined) refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
+  const listed = (what: "offsets" | "indices") => {
+    const no = (k: number, value: number) => new LeastwiseError("shape", `"${name}".${how}(…): ${what}[${k}] is ${value}, which is no index (0, 1, 2, …)`);
+    // Kept for longer than the call.
+    return indicesOf(`"${name}".${how}(…): ${what}`, both[what], no, { code: "shape", must: "must be an array of indices" }).slice();
+  };
+  const offsets = listed("offsets"), indices = listed("indices");
   if (offsets.length < 2 || offsets[0] !== 0) refuse(`offsets must begin with 0 and have one more element than there are rows, but ${offsets.length ? `begin with ${offsets[0]}` : "are empty"}${offsets.length === 1 ? " and end there" : ""}`);
   const lengths = new Uint32Array(offsets.length - 1);
   for (let row = 0; row < lengths.length; row++) {
@@ -54,7 +57,7 @@ export function rowsOf(name: string, ragged: Ragged, how: "rows" | "each" = "row
   }
   const entries = offsets[offsets.length - 1]!;
   if (entries !== indices.length) refuse(`there are ${indices.length} indices, but the last offset is ${entries}: they must be the same`);
-  return { offsets: Uint32Array.from(offsets), indices: Uint32Array.from(indices), lengths };
+  return { offsets, indices, lengths };
 }
 
 /** What a slot knows of its table. @internal */

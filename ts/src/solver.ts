@@ -1,7 +1,9 @@
 /** Solvers: one problem, three ways to run. */
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { bytesOf, listOf, numbersOf } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeOptions } from "./native.js";
+import { abortSignal, callback, checked, given, measure, oneOf, whole, type Kind } from "./options.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -158,37 +160,49 @@ export interface Solver extends Disposable {
   dispose(): void;
 }
 
-/** Options as the engine takes them, checked. @internal */
-export function nativeOptions(options: SolveOptions, tableOf: (variables: unknown, what: string) => number): NativeOptions {
-  if (typeof options !== "object" || options === null) throw new LeastwiseError("invalid-option", `solve options must be an object, not ${describe(options)}`);
-  const { signal, onIteration, eliminate, ...rest } = options;
-  // A task that can't be listened to would never be ended, and its problem busy for ever.
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") throw new LeastwiseError("invalid-option", "signal must be an AbortSignal");
-  if (onIteration !== undefined && typeof onIteration !== "function") throw new LeastwiseError("invalid-option", "onIteration must be a function");
-  const numbers = ["memory", "learningRate", "feasibilityTolerance", "penalty", "maxOuterIterations", "nonmonotone", "maxInnerIterations", "forcing", "maxIterations", "timeLimitMs", "costTolerance", "gradientTolerance", "stepTolerance"];
-  const known = ["method", "dogleg", "linear", "preconditioner", "eliminate", "decays", ...numbers];
-  const unknown = Object.keys(rest).find((key) => !known.includes(key));
-  if (unknown) throw new LeastwiseError("invalid-option", `solve options have no "${unknown}" (they have: ${known.join(", ")}, signal, onIteration)`);
-  const given = Object.fromEntries(Object.entries(rest).filter((entry) => entry[1] !== undefined)) as NativeOptions;
-  const wrong = Object.entries(given).find(([key, value]) => numbers.includes(key) && typeof value !== "number");
-  if (wrong) throw new LeastwiseError("invalid-option", `${wrong[0]} must be a number that is not negative, not ${describe(wrong[1])}`);
-  const { decays } = given;
-  if (decays !== undefined && !(Array.isArray(decays) && decays.length === 2 && decays.every((decay) => typeof decay === "number"))) {
-    throw new LeastwiseError("invalid-option", `decays must be two numbers from 0 to less than 1, not ${describe(decays)}`);
-  }
-  if (eliminate !== undefined && !Array.isArray(eliminate)) throw new LeastwiseError("invalid-option", `eliminate must be a list of variables, not ${describe(eliminate)}`);
-  const tables = eliminate?.map((variables, k) => tableOf(variables, `eliminate[${k}]`));
-  return tables ? { ...given, eliminate: tables } : given;
+/** Adam's β₁ and β₂; how large they may be the engine says. */
+const decays: Kind<readonly [number, number]> = (name, value) => {
+  const both = Array.isArray(value) && value.length === 2 ? numbersOf(name, value) : undefined;
+  if (!both) throw new LeastwiseError("invalid-option", `${name} must be two numbers from 0 to less than 1, not ${describe(value)}`);
+  return [both[0]!, both[1]!];
+};
+
+/** Ranges that depend on the method are the engine's to check. @internal */
+export const SOLVE = {
+  method: oneOf("lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"),
+  dogleg: oneOf("traditional", "subspace"),
+  linear: oneOf("auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"),
+  preconditioner: oneOf("auto", "block-jacobi", "two-level", "frozen-factor"),
+  eliminate: given(),
+  decays,
+  memory: measure, learningRate: measure, feasibilityTolerance: measure, penalty: measure, maxOuterIterations: measure, nonmonotone: measure,
+  maxInnerIterations: measure, forcing: measure, maxIterations: measure, timeLimitMs: measure, costTolerance: measure, gradientTolerance: measure,
+  stepTolerance: measure,
+  signal: abortSignal,
+  onIteration: callback<NonNullable<SolveOptions["onIteration"]>>(),
+} as const;
+
+/** Options as the engine takes them, checked, and what the façade keeps of them. @internal */
+export interface CheckedSolve { readonly native: NativeOptions; readonly signal: AbortSignal | undefined; readonly onIteration: SolveOptions["onIteration"] }
+
+/** @internal */
+export function nativeOptions(options: SolveOptions, tableOf: (variables: unknown, what: string) => number): CheckedSolve {
+  const { signal, onIteration, eliminate, ...native } = checked("solve options", options, SOLVE);
+  const tables = eliminate === undefined ? undefined : listOf("eliminate", eliminate, "must be a list of variables").map((variables, k) => tableOf(variables, `eliminate[${k}]`));
+  return { native: (tables ? { ...native, eliminate: tables } : native) as NativeOptions, signal, onIteration };
 }
+
+const ADVANCE = { iterations: whole(0), budgetMs: measure } as const;
 
 /** @internal */
 export class SolverOf implements Solver {
   readonly #handle: number;
+  readonly #options: CheckedSolve;
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
-    const given = nativeOptions(options, tableOf);
-    this.#handle = tasks.call((native) => native.solver(problem(), given));
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
+    this.#options = nativeOptions(options, tableOf);
+    this.#handle = tasks.call((native) => native.solver(problem(), this.#options.native));
   }
 
   #alive(): number {
@@ -198,7 +212,7 @@ export class SolverOf implements Solver {
   }
 
   async solve(): Promise<Report> {
-    const { signal, onIteration } = this.options;
+    const { signal, onIteration } = this.#options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
     return this.#report(await this.tasks.run(task, { onIteration: each, signal }));
@@ -209,16 +223,12 @@ export class SolverOf implements Solver {
     let last: Iteration | undefined;
     const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; } });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
-    this.options.onIteration?.(last);
+    this.#options.onIteration?.(last);
     return last;
   }
 
   advance(options: { iterations?: number; budgetMs?: number } = {}): LiveSteps | undefined {
-    mustBeObject(options, "advance(options): options");
-    const { iterations = 1, budgetMs = 8 } = options;
-    if (!(Number.isInteger(iterations) && iterations >= 0 && typeof budgetMs === "number" && budgetMs >= 0)) {
-      throw new LeastwiseError("invalid-option", `advance({ iterations: ${iterations}, budgetMs: ${budgetMs} }): a whole number of steps and a time, neither negative`);
-    }
+    const { iterations = 1, budgetMs = 8 } = checked("advance(options): options", options, ADVANCE, { prefix: "advance(options): " });
     const steps = this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
     return steps ? { accepted: steps[0]!, rejected: steps[1]!, unfinished: steps[2]! } : undefined;
   }
@@ -235,8 +245,9 @@ export class SolverOf implements Solver {
   }
 
   restore(state: Uint8Array): void {
-    if (!(state instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
-    this.tasks.call((native) => native.restoreSolver(this.#alive(), state));
+    const bytes = bytesOf("restore(state): state", state);
+    if (!bytes) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
+    this.tasks.call((native) => native.restoreSolver(this.#alive(), bytes));
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {

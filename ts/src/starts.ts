@@ -1,9 +1,9 @@
 /** Several starts: the best of many solves. */
-import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe } from "./expression.js";
-import type { F64 } from "./arrays.js";
+import { isList, listOf, type F64 } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
+import { callback, checked, given, whole } from "./options.js";
 import type { Report } from "./report.js";
-import type { Solver, SolveOptions } from "./solver.js";
+import { SOLVE, type Solver, type SolveOptions } from "./solver.js";
 import type { TableOf, Variables } from "./table.js";
 
 /** Where a solve begins: values of some variables, flat, for all of their instances. All others begin where they are now. */
@@ -36,26 +36,26 @@ export interface MultiStartReport {
   readonly reports: readonly (Report | undefined)[];
 }
 
+/** @internal */
+export const MULTI_START = { ...SOLVE, starts: given<MultiStartOptions["starts"]>(), onStart: callback<NonNullable<MultiStartOptions["onStart"]>>() } as const;
+
+const SAMPLED = { count: whole(), sample: callback<SampledStarts["sample"]>(), seed: whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) } as const;
+
 /** The starts' values as tables and arrays, one start after the other. @internal */
-function* startsOf(starts: readonly Start[] | SampledStarts, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Generator<[TableOf<unknown, boolean>, ArrayLike<number>][]> {
-  const tables = (start: Start, k: number) => {
-    if (!Array.isArray(start)) throw new LeastwiseError("invalid-option", `starts: start ${k} must be a list of [variables, values], not ${describe(start)}`);
-    return start.map((pair: Start[number]): [TableOf<unknown, boolean>, ArrayLike<number>] => {
-      if (!Array.isArray(pair) || pair.length !== 2) throw new LeastwiseError("invalid-option", `starts: start ${k} must be a list of [variables, values], not of ${describe(pair)}`);
-      const table = own(pair[0], `starts: start ${k}`);
-      if (table.constant) throw new LeastwiseError("shape", `starts: "${table.name}" is a constant, which no solve moves`);
-      return [table, pair[1]];
-    });
-  };
-  if (Array.isArray(starts)) {
-    for (const [k, start] of starts.entries()) yield tables(start, k);
+function* startsOf(starts: readonly Start[] | SampledStarts | undefined, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Generator<[TableOf<unknown, boolean>, ArrayLike<number>][]> {
+  const tables = (start: unknown, k: number) => listOf(`starts: start ${k}`, start, "must be a list of [variables, values]").map((pair): [TableOf<unknown, boolean>, ArrayLike<number>] => {
+    const [variables, values, ...more] = listOf(`starts: start ${k}`, pair, "must be a list of [variables, values]: one of them is");
+    if (values === undefined || more.length > 0) throw new LeastwiseError("invalid-option", `starts: start ${k} must be a list of [variables, values]: one of them is an array of ${(pair as readonly unknown[]).length}`);
+    const table = own(variables, `starts: start ${k}`);
+    if (table.constant) throw new LeastwiseError("shape", `starts: "${table.name}" is a constant, which no solve moves`);
+    return [table, values as ArrayLike<number>];
+  });
+  if (isList(starts)) {
+    for (const [k, start] of listOf("starts", starts, "must be a list").entries()) yield tables(start, k);
     return;
   }
-  mustBeObject(starts, "starts");
-  const { count, sample, seed = 0 } = starts as SampledStarts;
-  if (!(Number.isInteger(count) && count > 0)) throw new LeastwiseError("invalid-option", `starts.count must be a positive whole number, not ${describe(count)}`);
-  if (typeof sample !== "function") throw new LeastwiseError("invalid-option", `starts.sample must be a function, not ${describe(sample)}`);
-  if (!Number.isSafeInteger(seed)) throw new LeastwiseError("invalid-option", `starts.seed must be a whole number, not ${describe(seed)}`);
+  const { count, sample, seed = 0 } = checked("starts", starts, SAMPLED, { prefix: "starts." });
+  if (count === undefined || !sample) throw new LeastwiseError("invalid-option", "starts: a list of starts, or { count, sample }");
   for (let k = 0; k < count; k++) yield tables(sample(uniform(seed, k), k), k);
 }
 
@@ -72,8 +72,7 @@ function uniform(seed: number, start: number): () => number {
 }
 
 /** Solves from every start, each as if it were the only one, and leaves everything where the best one ended. @internal */
-export async function solveFrom(solver: Solver, { starts, onStart, signal }: MultiStartOptions, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Promise<MultiStartReport> {
-  if (onStart !== undefined && typeof onStart !== "function") throw new LeastwiseError("invalid-option", "onStart must be a function");
+export async function solveFrom(solver: Solver, { starts, onStart, signal }: { [K in "starts" | "onStart" | "signal"]: MultiStartOptions[K] | undefined }, own: (variables: unknown, what: string) => TableOf<unknown, boolean>): Promise<MultiStartReport> {
   const beginning = await solver.save();
   const costs: number[] = [], reports: (Report | undefined)[] = [];
   let best = -1, kept = beginning, refused: unknown;

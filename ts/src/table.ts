@@ -1,7 +1,8 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { firstNonIndex, floats, isArrayLike, isFloats, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Values } from "./arrays.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { fill, indicesOf, isArrayLike, isMask, numbersOf, roomIn, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Rows as RowsOfNumbers, type Values } from "./arrays.js";
+import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
+import { checked, given, oneOf } from "./options.js";
 import type { Form } from "./shape.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
@@ -29,7 +30,7 @@ export interface Table<V> extends Slot<V>, Disposable {
    */
   each(ragged: Ragged): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
-  write(values: ArrayLike<number>, options?: { at?: Indices }): void;
+  write(values: ArrayLike<number> | RowsOfNumbers, options?: { at?: Indices }): void;
   /**
    * Accepted values, flat: `count` × all scalars of an instance, as a `Float32Array` where the engine's precision is `"f32"`, else as a
    * `Float64Array`, which has all of their digits; or as asked; or in an array of the caller's, of exactly that length.
@@ -83,6 +84,13 @@ export interface Variables<V> extends Table<V> {
   bound(limits: Bounds): void;
 }
 
+const WRITE = { at: given<Indices>() } as const;
+const READ = { as: oneOf("f32", "f64") } as const;
+const BOUNDS = { lower: given(), upper: given() } as const;
+
+/** No instance: there are fewer. */
+const NONE = 0xffffffff;
+
 /** @internal */
 export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   declare readonly slot: V;
@@ -119,25 +127,19 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     return new EachOf<V>(this, rowsOf(this.name, ragged, "each"));
   }
 
-  write(values: ArrayLike<number>, options: { at?: Indices } = {}): void {
-    let at: Uint32Array | undefined;
-    if (options.at) {
-      const wrong = firstNonIndex(options.at);
-      if (wrong >= 0) throw new LeastwiseError("index-out-of-range", `"${this.name}": at[${wrong}] is ${options.at[wrong]}, which is no index`);
-      at = Uint32Array.from(options.at);
-    }
-    this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, floats(values), at));
+  write(values: ArrayLike<number> | RowsOfNumbers, options: { at?: Indices } = {}): void {
+    const { at } = checked(`"${this.name}".write(values, options): options`, options, WRITE);
+    const no = (k: number, value: number) => new LeastwiseError("index-out-of-range", `"${this.name}": at[${k}] is ${value}, which is no index`);
+    const instances = at === undefined ? undefined : indicesOf(`"${this.name}": at`, at, no, { must: "must be an array of instances" });
+    const numbers = numbersOf(`"${this.name}": values`, values, { width: this.width });
+    this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, numbers, instances));
   }
 
   fix(which?: Indices | Mask, components?: readonly number[]): void {
     const at = this.instances("fix", which);
-    let parts: Uint32Array | undefined;
-    if (components !== undefined) {
-      if (!isArrayLike(components)) throw new LeastwiseError("shape", `"${this.name}".fix(which, components): components is an array of 0, 1, 2, …, not ${describe(components)}`);
-      const wrong = firstNonIndex(components);
-      if (wrong >= 0) throw new LeastwiseError("shape", `"${this.name}".fix(which, components): components[${wrong}] is ${components[wrong]}, which is no component`);
-      parts = Uint32Array.from(components);
-    }
+    const call = `"${this.name}".fix(which, components): components`;
+    const parts = components === undefined ? undefined
+      : indicesOf(call, components, (k, value) => new LeastwiseError("shape", `${call}[${k}] is ${value}, which is no component`), { code: "shape", must: "is an array of 0, 1, 2, …" });
     this.tasks.call((native) => native.fixTable(this.problemHandle(), this.handle, at, parts));
   }
 
@@ -147,15 +149,11 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   bound(limits: Bounds): void {
-    mustBeObject(limits, `"${this.name}".bound(limits): limits`);
-    const unknown = Object.keys(limits).find((key) => key !== "lower" && key !== "upper");
-    if (unknown) throw new LeastwiseError("invalid-option", `"${this.name}".bound(…): limits have no "${unknown}" (they have: lower, upper)`);
+    const both = checked(`"${this.name}".bound(limits): limits`, limits, BOUNDS);
     const [lower, upper] = (["lower", "upper"] as const).map((side) => {
-      const given: unknown = limits[side];
-      if (given === undefined) return undefined;
-      if (typeof given === "number") return Float64Array.of(given);
-      if (isArrayLike(given)) return Float64Array.from(given);
-      throw new LeastwiseError("shape", `"${this.name}".bound({ ${side} }): a number or an array of numbers, not ${describe(given)}`);
+      const limit: unknown = both[side];
+      if (limit === undefined || typeof limit === "number") return limit === undefined ? undefined : Float64Array.of(limit);
+      return Float64Array.from(numbersOf(`"${this.name}".bound({ ${side} })`, limit, { code: "shape", must: "is a number or an array of numbers", width: this.width }));
     });
     this.tasks.call((native) => native.boundTable(this.problemHandle(), this.handle, lower, upper));
   }
@@ -163,16 +161,11 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   /** The instances that a list or a mask names; all where there is none. @internal */
   instances(method: string, which: Indices | Mask | undefined): Uint32Array | undefined {
     if (which === undefined) return undefined;
-    if (!isArrayLike(which)) throw new LeastwiseError("shape", `"${this.name}".${method}(which): an array of instances or a mask, not ${describe(which)}`);
-    if (which instanceof Uint8Array) {
-      if (which.length !== this.count) throw new LeastwiseError("data-length", `"${this.name}".${method}(mask): the mask has ${which.length} values, but ${this.count} are needed (one an instance; a list of instances is any array but a Uint8Array)`);
-      const named: number[] = [];
-      which.forEach((is, instance) => { if (is !== 0) named.push(instance); });
-      return Uint32Array.from(named);
-    }
-    const wrong = firstNonIndex(which);
-    if (wrong >= 0) throw new LeastwiseError("index-out-of-range", `"${this.name}".${method}(which): which[${wrong}] is ${which[wrong]}, which is no index`);
-    return Uint32Array.from(which);
+    const call = `"${this.name}".${method}`;
+    const named = indicesOf(`${call}(which)`, which, (k, value) => new LeastwiseError("index-out-of-range", `${call}(which): which[${k}] is ${value}, which is no index`), { code: "shape", must: "is an array of instances or a mask" });
+    if (!isMask(which)) return named;
+    if (named.length !== this.count) throw new LeastwiseError("data-length", `${call}(mask): the mask has ${named.length} values, but ${this.count} are needed (one an instance; a list of instances is any array but a Uint8Array)`);
+    return named.map((is, instance) => (is === 0 ? NONE : instance)).filter((instance) => instance !== NONE);
   }
 
   read(): Promise<Values>;
@@ -181,24 +174,20 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
   async read(given: Floats | { as?: "f32" | "f64" | undefined } = {}): Promise<Floats> {
-    const out = isFloats(given) ? given : this.#madeAs(given);
-    if (out.length !== this.count * this.width) {
-      throw new LeastwiseError("data-length", `"${this.name}".read(out): out has ${out.length} values, but ${this.count * this.width} are needed (${this.count} instances of ${this.width})`);
+    const out = isArrayLike(given) ? given as Floats : this.#madeAs(given);
+    const length = roomIn(`"${this.name}".read(out): out`, out);
+    if (length !== this.count * this.width) {
+      throw new LeastwiseError("data-length", `"${this.name}".read(out): out has ${length} values, but ${this.count * this.width} are needed (${this.count} instances of ${this.width})`);
     }
     const task = this.tasks.call((native) => native.readTable(this.problemHandle(), this.handle));
     const { values } = await this.tasks.run(task);
-    if (values) out.set(values);
+    if (values) fill(`"${this.name}".read(out): out`, out, values);
     return out;
   }
 
   /** An array for all values, of the type that is asked for, or of the engine's. */
   #madeAs(options: { as?: "f32" | "f64" | undefined }): Floats {
-    if (ArrayBuffer.isView(options) || Array.isArray(options)) throw new LeastwiseError("shape", `"${this.name}".read(out): out must be a Float32Array or a Float64Array, not ${describe(options)}`);
-    mustBeObject(options, `"${this.name}".read(options): options`);
-    const unknown = Object.keys(options).find((key) => key !== "as");
-    if (unknown) throw new LeastwiseError("invalid-option", `"${this.name}".read(…): options have no "${unknown}" (they have: as)`);
-    const { as = this.tasks.valuesAs } = options;
-    if (as !== "f32" && as !== "f64") throw new LeastwiseError("invalid-option", `"${this.name}".read({ as }): as must be "f32" or "f64", not ${describe(as)}`);
+    const { as = this.tasks.valuesAs } = checked(`"${this.name}".read(options): options`, options, READ, { prefix: `"${this.name}".read(options): ` });
     return new (as === "f32" ? Float32Array : Float64Array)(this.count * this.width);
   }
 

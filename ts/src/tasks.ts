@@ -1,6 +1,6 @@
 /** Running the engine's tasks: yielding on the CPU, waiting for the GPU. */
 import type { Device } from "./arrays.js";
-import { asError, LeastwiseError } from "./errors.js";
+import { asError, isA, LeastwiseError, wordsOf } from "./errors.js";
 import type { NativeEngine, NativeIteration, Progress } from "./native.js";
 
 /** Milliseconds the CPU works between two yields to the event loop. */
@@ -58,11 +58,11 @@ export class Tasks {
 
   /** Runs a task to its end. */
   async run(task: number, { onIteration, onProgress, signal, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
-    const stop = (reason: string) => { if (!this.#dead) this.native.stop(task, reason); };
+    const stop = (reason: string) => { this.release((native) => native.stop(task, reason)); };
     // A task with nothing to show is ended, unless it is over already: what `resume` answers says which.
     const abort = () => {
-      if (onAbort === "stop") stop(signal?.reason instanceof Error ? `aborted: ${signal.reason.message}` : "aborted by its signal");
-      else if (!this.#dead) this.native.abort(task);
+      if (onAbort === "stop") stop(isA(signal?.reason, Error) ? `aborted: ${wordsOf(signal.reason)}` : "aborted by its signal");
+      else this.release((native) => native.abort(task));
     };
     let total = 1;
     if (signal?.aborted) abort();

@@ -1,9 +1,10 @@
 /** Terms: one residual function, traced once, over many instances. */
-import type { Floats, F64, IndexTable } from "./arrays.js";
+import { isFloats, numbersOf, type Floats, type F64, type IndexTable, type Rows } from "./arrays.js";
 import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
-import { LeastwiseError, mustBeObject } from "./errors.js";
+import { LeastwiseError, reading } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
+import { checked, entriesOf, flag, meant, measure, oneOf } from "./options.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
@@ -86,11 +87,11 @@ export interface HessianEvaluation {
 /** What a term is made of. */
 export interface TermOptions<O, D> {
   /**
-   * A flat index table (a row an instance), or a number of instances. Without it that number is, the first that there is: the rows of
+   * An index table, flat or in rows (`[[i, j], …]`), one for each instance; or a number of instances. Without it that number is, the first that there is: the rows of
    * ragged slots, the length of a slot's own index column, the instances of a bare slot's table, unless it has one only, the values of a
    * data column or the weights of one value an instance, 1.
    */
-  over?: number | IndexTable;
+  over?: number | IndexTable | Rows;
   of: O;
   data?: D;
   /** w in ½ w ρ(‖r‖²), and in w E of an energy: one for all, or one an instance. Not negative. */
@@ -120,6 +121,8 @@ export interface Constraint<D> extends Term<D> {
    */
   multipliers(): Promise<F64>;
 }
+
+const EVALUATE = { hessian: oneOf("exact", "psd") } as const;
 
 /** @internal */
 export class TermOf<D> implements Term<D> {
@@ -151,39 +154,43 @@ export class TermOf<D> implements Term<D> {
 
   get enabled(): boolean { return this.#enabled; }
   set enabled(enabled: boolean) {
+    flag(`term "${this.name}": enabled`, enabled, { term: this.name });
     this.tasks.call((native) => native.setEnabled(this.alive(), this.handle, enabled));
     this.#enabled = enabled;
   }
 
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
-    mustBeObject(changes, `term "${this.name}": set(changes): changes`, { term: this.name });
-    const { weight: given, loss: givenLoss, ...data } = changes as { weight?: number | Floats; loss?: Loss } & Record<string, unknown>;
     const problem = this.alive();
-    // Everything is checked before anything is written.
+    // Everything is checked, and nothing of the caller's runs any more, before anything is written.
+    const { columns, weight, loss } = reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name });
+    // First, because whether it is of the same kind only the engine knows.
+    if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
+    for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
+    if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
+  }
+
+  #changes(changes: object): { columns: { number: number; values: Floats }[]; weight: number | Floats | undefined; loss: ReturnType<typeof packedLoss> } {
+    const { weight: givenWeight, loss: givenLoss, ...data } = Object.fromEntries(entriesOf(`term "${this.name}": set(changes): changes`, changes, { term: this.name }));
     const columns: { number: number; values: Floats }[] = [];
     for (const [name, values] of Object.entries(data)) {
       if (values === undefined) continue;
       const number = this.columns.findIndex((column) => column.name === name);
       const column = this.columns[number];
-      if (!column) throw new LeastwiseError("invalid-option", `term "${this.name}" has no data column "${name}" (it has: ${this.columns.map((each) => each.name).join(", ") || "none"})`, { term: this.name });
+      if (!column) throw new LeastwiseError("invalid-option", `term "${this.name}" has no data column "${name}"${meant(name, this.columnNames, "it has")}`, { term: this.name });
       // A bare typed array is the flat content of whatever the column was made as.
-      const isFlat = values instanceof Float32Array || values instanceof Float64Array;
-      const flat = values instanceof EntryData && column.plain.entries ? values.values : isFlat && !column.plain.shared ? values : undefined;
-      const next = flat ? { ...column.plain, values: flat } : plain(values, this.name, name);
+      const what = `term "${this.name}": data column "${name}"`;
+      const flat = values instanceof EntryData && column.plain.entries ? values.values : isFloats(values) && !column.plain.shared ? values : undefined;
+      const next = flat ? { ...column.plain, values: numbersOf(what, flat, { term: this.name }) } : plain(values, this.name, name);
       if (next.shared !== column.plain.shared || next.form.width !== column.plain.form.width) {
         const was = column.plain.shared ? `${column.plain.form.width} shared by all instances` : `${column.plain.form.width} an instance`;
-        throw new LeastwiseError("invalid-option", `term "${this.name}": data column "${name}" was made as ${was}; another layout would be another kernel: make a new term`, { term: this.name });
+        throw new LeastwiseError("invalid-option", `${what} was made as ${was}; another layout would be another kernel: make a new term`, { term: this.name });
       }
       this.#check(`data column "${name}"`, next);
       columns.push({ number, values: next.values });
     }
-    const weight = plainWeight(this.name, given);
+    const weight = plainWeight(this.name, givenWeight);
     if (weight !== undefined) this.#checkWeight(weight);
-    const loss = packedLoss(this.name, givenLoss);
-    // First, because whether it is of the same kind only the engine knows.
-    if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
-    for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
-    if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
+    return { columns, weight, loss: packedLoss(this.name, givenLoss) };
   }
 
   /** The engine's own checks of a column, in its words. */
@@ -223,15 +230,15 @@ export class TermOf<D> implements Term<D> {
   }
 
   async worst(count: number): Promise<{ instance: number; cost: number }[]> {
+    measure(`term "${this.name}".worst(count): count`, count, { term: this.name });
     const costs = Array.from(await this.#costs(), (cost, instance) => ({ instance, cost }));
-    return costs.sort((a, b) => b.cost - a.cost || a.instance - b.instance).slice(0, Math.max(0, count));
+    return costs.sort((a, b) => b.cost - a.cost || a.instance - b.instance).slice(0, count);
   }
 
   evaluate(): Promise<Evaluation>;
   evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
   async evaluate(options: { hessian?: HessianForm | undefined } = {}): Promise<Evaluation & Partial<HessianEvaluation>> {
-    mustBeObject(options, `term "${this.name}": evaluate(options): options`, { term: this.name });
-    const { hessian: form } = options;
+    const { hessian: form } = checked(`term "${this.name}": evaluate(options): options`, options, EVALUATE, { term: this.name });
     const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.alive(), this.handle));
     const task = this.tasks.call((native) => native.evaluateTerm(this.alive(), this.handle, form));
     const values = (await this.tasks.run(task)).values ?? new Float64Array();

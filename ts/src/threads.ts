@@ -8,7 +8,9 @@
 import { loadCrew, Without } from "./crew.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
-import { initOn, plainHost, type CpuHost, type InitOptions } from "./init.js";
+import { INIT, initOn, plainHost, type CpuHost, type InitOptions } from "./init.js";
+import { shownValue } from "./instruction.js";
+import { checked, given, type Checked, type Kind } from "./options.js";
 import type { WasmSource } from "./wasm.js";
 
 export * from "./index.js";
@@ -57,14 +59,18 @@ const MOST = 64, MOST_UNLESS_TOLD = 16;
  * Its workers end with {@link Engine.dispose}. Throws `invalid-option` for what is no number of threads.
  */
 export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
-  const asked = options?.threads;
-  if (asked !== undefined && !(Number.isInteger(asked) && asked >= 1 && asked <= MOST)) {
-    throw new LeastwiseError("invalid-option", `threads: ${typeof asked === "number" ? asked : typeof asked} is no number of threads: it is a whole one from 1 to ${MOST}`);
-  }
-  return initOn(options, () => threadedHost(options));
+  const all = checked("init(options): options", options, THREADED);
+  return initOn(all, () => threadedHost(all));
 }
 
-async function threadedHost(options: ThreadsOptions): Promise<CpuHost> {
+const threads: Kind<number> = (_, value, place) => {
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST) return value as number;
+  throw new LeastwiseError("invalid-option", `threads: ${shownValue(value)} is no number of threads: it is a whole one from 1 to ${MOST}`, place);
+};
+
+const THREADED = { ...INIT, threads, threadedWasm: given<WasmSource>() } as const;
+
+async function threadedHost(options: Checked<typeof THREADED>): Promise<CpuHost> {
   const without = async (code: ThreadsCode, reason: string): Promise<CpuHost> => ({ ...(await plainHost(options)), threads: () => ({ count: 1, code, reason }) });
   if (options.threads === 1) return without("one-asked", "one thread was asked for");
   const cores = (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? (await coresOfNode());

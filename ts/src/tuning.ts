@@ -1,7 +1,8 @@
 /** Tuning tables: which schedule products are computed in and what runs programs, where that was measured. */
-import { LeastwiseError, mustBeObject } from "./errors.js";
-import { describe } from "./expression.js";
+import { LeastwiseError } from "./errors.js";
+import { shownValue } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
+import { entriesOf } from "./options.js";
 
 /**
  * How `"pcg"` computes the product JᵀWJ·p of a term's instances:
@@ -55,19 +56,17 @@ export function tuningOf(native: NativeEngine): Tuning {
 
 /** A table that may come from anywhere, as keys and the names of schedules and evaluators. @internal */
 export function checkedTuning(table: Tuning): { keys: string[]; choices: string[] } {
-  mustBeObject(table, "tuning table: it");
-  const unknown = Object.keys(table).find((key) => key !== "products" && key !== "evaluators");
+  const parts = Object.fromEntries(entriesOf("tuning table: it", table));
+  const unknown = Object.keys(parts).find((key) => key !== "products" && key !== "evaluators");
   if (unknown !== undefined) throw new LeastwiseError("invalid-option", `tuning table: it has no "${unknown}", only products and evaluators`);
-  const { products, evaluators } = table as { products: unknown; evaluators?: unknown };
+  const { products, evaluators } = parts;
   const pairs = [...chosen("products", products, SCHEDULES), ...(evaluators === undefined ? [] : chosen("evaluators", evaluators, EVALUATORS))];
   return { keys: pairs.map(([key]) => key), choices: pairs.map(([, choice]) => choice) };
 }
 
 function chosen(part: string, choices: unknown, names: readonly string[]): [string, string][] {
-  mustBeObject(choices, `tuning table: ${part}`);
-  return Object.entries(choices as { [key: string]: unknown }).map(([key, choice]) => {
+  return entriesOf(`tuning table: ${part}`, choices).map(([key, choice]) => {
     if (typeof choice === "string" && names.includes(choice)) return [key, choice];
-    const what = typeof choice === "string" ? `"${choice}"` : describe(choice);
-    throw new LeastwiseError("invalid-option", `tuning table: ${part}["${key}"] is ${what}, which is not one of "${names.join("\", \"")}"`);
+    throw new LeastwiseError("invalid-option", `tuning table: ${part}["${key}"] is ${shownValue(choice)}, which is not one of "${names.join("\", \"")}"`);
   });
 }

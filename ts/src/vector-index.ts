@@ -1,11 +1,11 @@
 /** Compressed vectors that can be searched. */
 import type { F32, Indices, Mask, U8 } from "./arrays.js";
-import { firstNonIndex } from "./arrays.js";
+import { bytesOf, indicesOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEvaluation } from "./native.js";
 import { pointsOf, type Points } from "./points.js";
-import { mustBeCount, mustBeReporting, mustHaveOnly, type Reporting } from "./settings.js";
+import { checked, flag, given, oneOf, REPORTING, whole, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
 /** What a search ran on: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
@@ -131,6 +131,10 @@ export interface VectorIndex extends Disposable {
   dispose(): void;
 }
 
+const SEARCHING = oneOf("auto", "cpu", "device");
+const SEARCH = { k: whole(), probes: whole(), filter: given<Mask>(), signal: REPORTING.signal } as const;
+const EVALUATE = { k: whole(), probes: whole(), points: given<Points>(), ...REPORTING } as const;
+
 /** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
 interface Given { readonly points: WeakRef<Points>; readonly length: number; readonly first: number }
 
@@ -142,8 +146,8 @@ export class VectorIndexOf implements VectorIndex {
   /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
 
-  constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
-    this.#given = points && (points.length > 0 ? [{ points: new WeakRef(points), length: points.length, first: 0 }] : []);
+  constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, made?: { points: Points; length: number }) {
+    this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
   }
 
   get dim(): number { return this.#sizes().dim; }
@@ -164,7 +168,7 @@ export class VectorIndexOf implements VectorIndex {
   get sketches(): boolean { return this.#sketches; }
   set sketches(may: boolean) {
     const index = this.#alive();
-    if (typeof may !== "boolean") throw new LeastwiseError("invalid-option", `sketches must be true or false, not ${describe(may)}`);
+    flag("sketches", may, {});
     this.tasks.call((native) => native.setIndexSketching(index, may));
     this.#sketches = may;
   }
@@ -172,19 +176,17 @@ export class VectorIndexOf implements VectorIndex {
   get searching(): "auto" | "cpu" | "device" { return this.#searching; }
   set searching(place: "auto" | "cpu" | "device") {
     const index = this.#alive();
-    if (!["auto", "cpu", "device"].includes(place)) throw new LeastwiseError("invalid-option", `searching must be "auto", "cpu" or "device", not ${typeof place === "string" ? JSON.stringify(place) : describe(place)}`);
+    SEARCHING("searching", place, {});
     this.tasks.call((native) => native.setIndexSearching(index, place));
     this.#searching = place;
   }
 
   async search(queries: Points, options: SearchOptions): Promise<Hits> {
     const index = this.#alive();
-    mustHaveOnly(options, ["k", "probes", "filter", "signal"], "search(queries, options)");
-    const { k, probes, filter, signal } = options;
-    mustBeK(k);
-    mustBeCount("probes", probes);
-    mustBeReporting(options);
-    if (filter !== undefined && !(filter instanceof Uint8Array)) throw new LeastwiseError("invalid-option", `filter must be a Uint8Array with a byte for each id, not ${describe(filter)}`);
+    const { k, probes, filter: given, signal } = checked("search(queries, options): options", options, SEARCH);
+    mustBeThere(k);
+    const filter = given === undefined ? undefined : bytesOf("filter", given);
+    if (given !== undefined && !filter) throw new LeastwiseError("invalid-option", `filter must be a Uint8Array with a byte for each id, not ${describe(given)}`);
     const { dim, nextId } = this.#sizes();
     if (filter && filter.length !== nextId) throw new LeastwiseError("data-length", `filter has ${filter.length} bytes, but ${nextId} are needed: one for each id, those of removed vectors among them`);
     const floats = pointsOf("search(queries): queries", queries, dim);
@@ -196,33 +198,31 @@ export class VectorIndexOf implements VectorIndex {
 
   async add(points: Points, options: Reporting = {}): Promise<Uint32Array> {
     const index = this.#alive();
-    mustHaveOnly(options, ["signal", "onProgress"], "add(points, options)");
-    mustBeReporting(options);
+    const { signal, onProgress } = checked("add(points, options): options", options, REPORTING);
     const floats = pointsOf("add(points): points", points, this.dim);
     const task = this.tasks.call((native) => native.addToIndex(index, floats));
-    const { ids } = await this.tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
-    if (points.length > 0) this.#given?.push({ points: new WeakRef(points), length: points.length, first: ids![0]! });
+    const { ids } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
+    if (floats.length > 0) this.#given?.push({ points: new WeakRef(points), length: floats.length, first: ids![0]! });
     return ids!;
   }
 
   remove(ids: Indices): number {
-    return this.tasks.call((native) => native.removeFromIndex(this.#alive(), idsOf("remove", ids)));
+    const given = idsOf("remove", ids);
+    return this.tasks.call((native) => native.removeFromIndex(this.#alive(), given));
   }
 
   reconstruct(ids: Indices): F32 {
-    return this.tasks.call((native) => native.reconstructFromIndex(this.#alive(), idsOf("reconstruct", ids))) as F32;
+    const given = idsOf("reconstruct", ids);
+    return this.tasks.call((native) => native.reconstructFromIndex(this.#alive(), given)) as F32;
   }
 
   async evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation> {
     const index = this.#alive();
-    mustHaveOnly(options, ["k", "probes", "points", "signal", "onProgress"], "evaluate(queries, options)");
-    const { k, probes, signal, onProgress } = options;
-    mustBeK(k);
-    mustBeCount("probes", probes);
-    mustBeReporting(options);
+    const { k, probes, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
+    mustBeThere(k);
     const { dim, nextId } = this.#sizes();
     const asked = pointsOf("evaluate(queries): queries", queries, dim);
-    const points = pointsOf("evaluate(queries, { points }): points", options.points ?? this.#originals(), dim);
+    const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
     const task = this.tasks.call((native) => native.evaluateIndex(index, asked, points, k, probes));
     return (await this.tasks.run(task, { signal, onProgress, onAbort: "reject" })).evaluation as NativeEvaluation;
@@ -233,13 +233,14 @@ export class VectorIndexOf implements VectorIndex {
     const given = this.#given?.sort((a, b) => a.first - b.first);
     const parts = given?.map(({ points }) => points.deref());
     if (!given || !parts) throw new LeastwiseError("invalid-option", "evaluate(queries): an index from a file does not have the original vectors; give them as points");
-    const gone = parts.findIndex((part, k) => !part || part.length !== given[k]!.length);
+    const numbers = parts.map((part) => part && pointsOf("evaluate(queries): the vectors that the index was made of", part, 1));
+    const gone = numbers.findIndex((part, k) => !part || part.length !== given[k]!.length);
     if (gone >= 0) throw new LeastwiseError("invalid-option", "evaluate(queries): the vectors that the index was made of are not in memory any more; give them as points");
     if (parts.length === 1) return parts[0]!;
-    const all = new Float32Array(parts.reduce((sum, part) => sum + part!.length, 0));
+    const all = new Float32Array(numbers.reduce((sum, part) => sum + part!.length, 0));
     let at = 0;
-    for (const part of parts) {
-      all.set(pointsOf("points", part!, 1), at);
+    for (const part of numbers) {
+      all.set(part!, at);
       at += part!.length;
     }
     return all;
@@ -271,13 +272,11 @@ export class VectorIndexOf implements VectorIndex {
   [Symbol.dispose](): void { this.dispose(); }
 }
 
-function mustBeK(k: unknown): void {
+function mustBeThere(k: number | undefined): asserts k is number {
   if (k === undefined) throw new LeastwiseError("invalid-option", "k: say how many neighbours are wanted");
-  mustBeCount("k", k);
 }
 
 function idsOf(call: string, ids: Indices): Uint32Array {
-  const wrong = Array.isArray(ids) || ArrayBuffer.isView(ids) ? firstNonIndex(ids as ArrayLike<number>) : 0;
-  if (wrong >= 0) throw new LeastwiseError("invalid-option", `${call}(ids): ids must be an array of non-negative integers${ids?.length > wrong ? `; ids[${wrong}] is ${String(ids[wrong])}` : ""}`);
-  return ids instanceof Uint32Array ? ids : Uint32Array.from(ids);
+  const must = "must be an array of non-negative integers";
+  return indicesOf(`${call}(ids): ids`, ids, (k, id) => new LeastwiseError("invalid-option", `${call}(ids): ids ${must}; ids[${k}] is ${id}`), { must });
 }

@@ -35,7 +35,8 @@ impl Graph {
             }
             shape.push(Self::whole("reshape", "a size", size, 0.0)?);
         }
-        let misfit = || refuse("reshape", format!("{} has {size} elements, {sizes:?} has not", shown(self.shape(node))));
+        let asked = || sizes.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+        let misfit = || refuse("reshape", format!("{} has {size} elements, [{}] has not", shown(self.shape(node)), asked()));
         if let Some(axis) = open {
             let others = elements(&shape).filter(|others| *others > 0 && size.is_multiple_of(*others));
             let Some(others) = others else { return misfit() };

@@ -1,10 +1,11 @@
 /** Modules: functions of a tensor with parameters that can be trained. */
+import { isList } from "../arrays.js";
 import type { Engine } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { mustBeCount, mustBeOneOf } from "../settings.js";
+import { checked, flag, given, oneOf, whole } from "../options.js";
 import { mustBeTensor } from "../tensor/apply.js";
-import { conv2d, type ConvolutionOptions } from "../tensor/functions.js";
+import { conv2d, CONVOLUTION, type ConvolutionOptions } from "../tensor/functions.js";
 import { pairOf, shown } from "../tensor/shapes.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 
@@ -45,6 +46,11 @@ export interface MlpOptions<D extends DType> {
   readonly dtype?: D;
 }
 
+const SEEDED = { seed: whole(0), dtype: given() } as const;
+const LAYER = { ...SEEDED, start: oneOf("he", "glorot"), bias: flag } as const;
+const CONV = { ...LAYER, ...CONVOLUTION } as const;
+const MLP = { ...SEEDED, activation: oneOf("relu", "gelu", "silu", "tanh", "sigmoid", "softplus") } as const;
+
 /** A module of your own: parameters, which it owns from now on, and what is done with them. */
 export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(parameters: T, forward: (parameters: T, x: Tensor<T[0]["dtype"]>) => Tensor<T[0]["dtype"]>): Module<T[0]["dtype"]> {
   type D = T[0]["dtype"];
@@ -66,23 +72,27 @@ export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[
 
 /** x W + b: [.., inputs] becomes [.., outputs]. Parameters: W [inputs, outputs], b [outputs]. */
 export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
-  mustBeCount("linear(lw, inputs, outputs): inputs", inputs);
-  mustBeCount("linear(lw, inputs, outputs): outputs", outputs);
-  const weight = started(lw, [inputs, outputs], inputs, outputs, options);
-  if (options.bias === false) return layer([weight], ([w], x) => x.matmul(w));
-  return layer([weight, lw.zeros([outputs], dtypeOf(options))], ([w, b], x) => x.matmul(w).add(b));
+  const what = "linear(lw, inputs, outputs)";
+  whole()(`${what}: inputs`, inputs, {});
+  whole()(`${what}: outputs`, outputs, {});
+  const all = checked(`${what}: options`, options, LAYER, { prefix: `${what}: ` }) as LayerOptions<D>;
+  const weight = started(what, lw, [inputs, outputs], inputs, outputs, all);
+  if (all.bias === false) return layer([weight], ([w], x) => x.matmul(w));
+  return layer([weight, lw.zeros([outputs], dtypeOf(all))], ([w, b], x) => x.matmul(w).add(b));
 }
 
 /** A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1]. */
 export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
-  mustBeCount("conv(lw, inputs, outputs, size): inputs", inputs);
-  mustBeCount("conv(lw, inputs, outputs, size): outputs", outputs);
-  const [height, width] = pairOf("conv(lw, inputs, outputs, size)", "size", size, NaN);
-  const { step = 1, padding = 0, dilation = 1 } = options;
-  const filters = started(lw, [outputs, inputs, height, width], inputs * height * width, outputs * height * width, options);
+  const what = "conv(lw, inputs, outputs, size)";
+  whole()(`${what}: inputs`, inputs, {});
+  whole()(`${what}: outputs`, outputs, {});
+  const [height, width] = pairOf(what, "size", size, NaN);
+  const all = checked(`${what}: options`, options, CONV, { prefix: `${what}: ` }) as ConvOptions<D>;
+  const { step = 1, padding = 0, dilation = 1 } = all;
+  const filters = started(what, lw, [outputs, inputs, height, width], inputs * height * width, outputs * height * width, all);
   const windows = { step, padding, dilation };
-  if (options.bias === false) return layer([filters], ([f], x) => conv2d(x, f, windows));
-  return layer([filters, lw.zeros([outputs, 1, 1], dtypeOf(options))], ([f, b], x) => conv2d(x, f, windows).add(b));
+  if (all.bias === false) return layer([filters], ([f], x) => conv2d(x, f, windows));
+  return layer([filters, lw.zeros([outputs, 1, 1], dtypeOf(all))], ([f, b], x) => conv2d(x, f, windows).add(b));
 }
 
 /** Parts one after the other. */
@@ -110,26 +120,25 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
 
 /** Linear layers of these sizes, inputs first, with an activation between them, and none after the last. */
 export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
-  const { activation = "relu", seed } = options;
-  mustBeOneOf("mlp(lw, sizes): activation", activation, ["relu", "gelu", "silu", "tanh", "sigmoid", "softplus"]);
-  if (!Array.isArray(sizes) || sizes.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
+  const what = "mlp(lw, sizes)";
+  const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });
+  if (!isList(sizes) || sizes.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
   if (seed === undefined) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, options): a seed is needed");
-  mustBeCount("mlp(lw, sizes): seed", seed, { least: 0 });
   const saturates = activation === "tanh" || activation === "sigmoid";
   const parts: Part<D>[] = [];
   for (let k = 1; k < sizes.length; k++) {
     const isLast = k === sizes.length - 1;
-    parts.push(linear(lw, sizes[k - 1]!, sizes[k]!, { ...dtypeOf(options), seed: (seed + k - 1) >>> 0, start: isLast || saturates ? "glorot" : "he" }));
+    parts.push(linear(lw, sizes[k - 1]!, sizes[k]!, { ...dtypeOf({ dtype: dtype as D }), seed: (seed + k - 1) >>> 0, start: isLast || saturates ? "glorot" : "he" }));
     if (!isLast) parts.push((x) => x[activation]());
   }
   return sequential(...parts);
 }
 
-const dtypeOf = <D extends DType>({ dtype }: { readonly dtype?: D }): { readonly dtype?: D } => (dtype === undefined ? {} : { dtype });
+const dtypeOf = <D extends DType>({ dtype }: { readonly dtype?: D | undefined }): { readonly dtype?: D } => (dtype === undefined ? {} : { dtype });
 
-function started<D extends DType>(lw: Engine, shape: readonly number[], inputs: number, outputs: number, options: LayerOptions<D>): Tensor<D> {
+function started<D extends DType>(what: string, lw: Engine, shape: readonly number[], inputs: number, outputs: number, options: LayerOptions<D>): Tensor<D> {
   const { seed, start = "he" } = options;
-  mustBeOneOf("start", start, ["he", "glorot"]);
+  if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same parameters`);
   if (start === "he") return lw.random<D>(shape, { ...dtypeOf(options), seed, distribution: "normal", deviation: Math.sqrt(2 / inputs) });
   const limit = Math.sqrt(6 / (inputs + outputs));
   return lw.random<D>(shape, { ...dtypeOf(options), seed, low: -limit, high: limit });

@@ -1,6 +1,7 @@
 /** Optimizers: from parameters and gradients to better parameters. Nothing is computed until the results are evaluated, all of them in one submission. */
 import { LeastwiseError } from "../errors.js";
-import { mustBeBetween, mustHaveOnly } from "../settings.js";
+import { numbersOf } from "../arrays.js";
+import { checked, real, type Kind } from "../options.js";
 import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
 import { within } from "../tensor/scope.js";
 
@@ -40,13 +41,22 @@ export interface AdamOptions {
   readonly epsilon?: number;
 }
 
+const learningRate: Kind<LearningRate> = (name, value, place) => (typeof value === "function" ? value as LearningRate : real(0)(name, value, place));
+const decays: Kind<readonly [number, number]> = (name, value, place) => {
+  const both = numbersOf(name, value, { ...place, must: "are two numbers from 0 on, below 1" });
+  if (both.length !== 2) throw new LeastwiseError("invalid-option", `${name} are two numbers from 0 on, below 1, not ${both.length} of them`, place);
+  for (const decay of both) if (!(decay >= 0 && decay < 1)) throw new LeastwiseError("invalid-option", `${name} are numbers from 0 on, below 1, not ${decay}`, place);
+  return [both[0]!, both[1]!];
+};
+const SGD = { learningRate, momentum: real(0, 1) } as const;
+const ADAM = { learningRate, decays, epsilon: real(0, Infinity, true) } as const;
+const ADAMW = { ...ADAM, weightDecay: real(0) } as const;
+
 /** v ← μ v + g, x ← x − η v: gradient descent with momentum (Polyak 1964, as in Sutskever et al. 2013 and PyTorch). */
 export function sgd(options: SgdOptions): Optimizer {
-  mustHaveOnly(options, ["learningRate", "momentum"], "sgd(options)");
-  const { learningRate, momentum = 0 } = options;
+  const { learningRate, momentum = 0 } = checked("sgd(options): options", options, SGD, { prefix: "sgd(options): " });
   if (learningRate === undefined) throw new LeastwiseError("invalid-option", "sgd(options): learningRate is needed");
   const rate = rateOf("sgd(options)", learningRate);
-  mustBeBetween("sgd(options): momentum", momentum, 0, 1);
   return stepping((x, g, [v], t) => {
     const step = v ? v.mul(momentum).add(g).detach() : g;
     return { x: x.sub(step.mul(rate(t))), moments: momentum ? [step] : [] };
@@ -59,17 +69,14 @@ export function adam(options: AdamOptions = {}): Optimizer {
 }
 
 /** {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01, unless told. */
-export function adamW({ weightDecay = 0.01, ...options }: AdamOptions & { readonly weightDecay?: number } = {}): Optimizer {
-  mustBeBetween("adamW(options): weightDecay", weightDecay, 0);
-  return adaptive("adamW(options)", options, weightDecay);
+export function adamW(options: AdamOptions & { readonly weightDecay?: number } = {}): Optimizer {
+  const { weightDecay = 0.01, ...rest } = checked("adamW(options): options", options, ADAMW, { prefix: "adamW(options): " });
+  return adaptive("adamW(options)", rest as AdamOptions, weightDecay);
 }
 
 function adaptive(what: string, options: AdamOptions, weightDecay: number): Optimizer {
-  mustHaveOnly(options, ["learningRate", "decays", "epsilon"], what);
-  const { learningRate = 1e-3, decays: [first, second] = [0.9, 0.999], epsilon = 1e-8 } = options;
+  const { learningRate = 1e-3, decays: [first, second] = [0.9, 0.999], epsilon = 1e-8 } = checked(`${what}: options`, options, ADAM, { prefix: `${what}: ` });
   const rate = rateOf(what, learningRate);
-  for (const decay of [first, second]) if (!(decay >= 0 && decay < 1)) throw new LeastwiseError("invalid-option", `${what}: decays are numbers from 0 on, below 1, not ${String(decay)}`);
-  mustBeBetween(`${what}: epsilon`, epsilon, 0, Infinity, true);
   return stepping((x, g, [m, v], t) => {
     // In the beginning both means are 0, and the corrections make up for that.
     const mean = (m ? m.mul(first).add(g.mul(1 - first)) : g.mul(1 - first)).detach();
@@ -82,11 +89,9 @@ function adaptive(what: string, options: AdamOptions, weightDecay: number): Opti
 
 /** A learning rate by the number of a step, checked. */
 function rateOf(what: string, given: LearningRate): (step: number) => number {
-  if (typeof given !== "function") mustBeBetween(`${what}: learningRate`, given, 0);
   return (step) => {
     const rate = typeof given === "function" ? given(step) : given;
-    mustBeBetween(`${what}: learningRate(${step})`, rate, 0);
-    return rate;
+    return real(0)(`${what}: learningRate(${step})`, rate, {});
   };
 }
 

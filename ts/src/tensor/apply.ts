@@ -1,7 +1,9 @@
 /** Operations on tensors' ids: what every method and function of tensors ends in. */
-import { LeastwiseError } from "../errors.js";
+import { isList, taken } from "../arrays.js";
+import { isA, LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { Made, TensorContext } from "./context.js";
+import { elementsOf, shown } from "./shapes.js";
 import { Tensor, type AnyTensor, type DType, type Kept, type Storage } from "./tensor.js";
 
 /** An operation and its numbers. @internal */
@@ -18,7 +20,7 @@ export const computedWith = (dtype: Storage): DType => (dtype === "f64" ? "f64" 
 
 /** Refuses what is no tensor that lives. @internal */
 export function mustBeTensor(what: string, name: string, given: unknown): asserts given is AnyTensor {
-  if (!(given instanceof Tensor)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${Array.isArray(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
+  if (!isA(given, Tensor)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${isList(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
   given.mustLive(what);
 }
 
@@ -40,14 +42,14 @@ export function mustBeNumber(what: string, value: unknown, dtype: Storage): asse
 
 /** A tensor by one operation, of tensors and numbers, of which one at least is a tensor. @internal */
 export function apply<D extends DType>(name: string, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
-  const first = operands.find((operand) => operand instanceof Tensor);
+  const first = operands.find((operand) => isA(operand, Tensor)) as Tensor<D> | undefined;
   if (!first) {
     const odd = operands.find((operand) => typeof operand !== "number");
     throw new LeastwiseError("invalid-option", odd === undefined ? `${name}() of numbers alone: use Math` : `${name}(): an operand must be a tensor or a number, not ${describe(odd)}`);
   }
   const { context } = first, dtype = computedWith(first.dtype) as D;
   for (const operand of operands) {
-    if (operand instanceof Tensor) operand.mustLive(`${name}()`);
+    if (isA(operand, Tensor)) operand.mustLive(`${name}()`);
     else mustBeNumber(`${name}(): an operand`, operand, dtype);
   }
   mustGoTogether(`${name}()`, first, operands.filter((operand) => operand instanceof Tensor));
@@ -85,8 +87,8 @@ export function through<D extends DType>(what: string, tensor: Kept<D>, steps: r
 
 /** Whole numbers as a tensor, for as long as `work` takes. @internal */
 export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T): T {
-  if (rows instanceof Tensor) return work(rows);
-  const given = wholeNumbers(like.context, what, rows, [rows.length], computedWith(like.dtype) as D);
+  if (isA(rows, Tensor)) return work(rows as Kept<D>);
+  const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like.dtype) as D);
   try {
     return work(given);
   } finally {
@@ -95,7 +97,10 @@ export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | Ar
 }
 
 /** A tensor of whole numbers, checked. @internal */
-export function wholeNumbers<D extends DType>(context: TensorContext, what: string, values: ArrayLike<number>, shape: readonly number[], dtype: D): Tensor<D> {
+export function wholeNumbers<D extends DType>(context: TensorContext, what: string, given: unknown, shape: readonly number[] | undefined, dtype: D): Tensor<D> {
+  const { values } = taken(what, given, { must: "must be an array of whole numbers" });
+  const sizes = shape ?? [values.length];
+  if (elementsOf(sizes) !== values.length) throw new LeastwiseError("data-length", `${what}: there are ${values.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
   const words = new Uint32Array(values.length);
   let largest = 0;
   for (let k = 0; k < words.length; k++) {
@@ -107,7 +112,7 @@ export function wholeNumbers<D extends DType>(context: TensorContext, what: stri
     words[k] = value;
     largest = Math.max(largest, value);
   }
-  const [made] = context.call((native) => native.tensorNumbers(words, Uint32Array.from(shape), dtype === "f64"));
+  const [made] = context.call((native) => native.tensorNumbers(words, Uint32Array.from(sizes), dtype === "f64"));
   return new Tensor(context, made!, dtype, words.length ? largest : undefined);
 }
 

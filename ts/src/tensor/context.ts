@@ -1,5 +1,6 @@
 /** The tensors of one engine: making and freeing them, and the scopes that they are made in. */
 import { LeastwiseError } from "../errors.js";
+import { shownValue } from "../instruction.js";
 import type { NativeEngine } from "../native.js";
 import type { Tasks } from "../tasks.js";
 import { Evaluations } from "./evaluations.js";
@@ -35,6 +36,8 @@ export class TensorContext {
 
   /** An operation's one result. */
   apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: Storage): Made {
+    const odd = numbers.find((number) => typeof number !== "number");
+    if (odd !== undefined) throw new LeastwiseError("invalid-option", `${name}(): ${shownValue(odd)} is not a number`);
     const packed = this.tasks.call((native) =>
       native.tensorOp(name, inputs.length ? Uint32Array.from(inputs) : NOTHING, numbers.length ? Float64Array.from(numbers) : NO_NUMBERS, dtype === "f64"));
     return unpacked(packed)[0]!;
@@ -47,7 +50,7 @@ export class TensorContext {
 
   /** Refuses f64 where there is none. */
   mustHave(dtype: unknown, what: string): asserts dtype is Storage {
-    if (dtype !== "f16" && dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f16", "f32" or "f64", not ${typeof dtype === "string" ? `"${dtype}"` : String(dtype)}`);
+    if (dtype !== "f16" && dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f16", "f32" or "f64", not ${shownValue(dtype)}`);
     if (dtype === "f64" && this.backend === "webgpu") {
       throw new LeastwiseError("dtype", `${what}: WebGPU computes in f32; f64 is for init({ backend: "cpu" }) and init({ backend: "cuda" })`);
     }

@@ -2,14 +2,15 @@
  * The level below tensors: arrays that are written over, and operations with an explicit destination. For loops that must not make anything, and
  * for those who come from BLAS.
  */
-import type { Floats } from "../arrays.js";
+import { numbersOf, type Floats } from "../arrays.js";
 import type { Backend } from "../engine.js";
-import { LeastwiseError } from "../errors.js";
+import { isA, LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
+import { checked, given } from "../options.js";
 import { computedWith, mustGoTogether } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { HalfOptions, TensorMaker, TensorOptions } from "./make.js";
-import { elementsOf, shown, type ReduceOptions, type Sizes } from "./shapes.js";
+import { elementsOf, REDUCE, shown, type ReduceOptions, type Sizes } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Storage, Tensor, ValuesOf } from "./tensor.js";
 
 /** An array on the engine's device, of a shape that stays, with contents that are written over. */
@@ -88,6 +89,8 @@ export interface Arrays {
 
 type Over = ReduceOptions & { readonly axis?: number | readonly number[] };
 
+const OVER = { ...REDUCE, axis: given<number | readonly number[]>() } as const;
+
 /** @internal */
 export class ArraysOf implements Arrays {
   #failed: unknown[] = [];
@@ -111,8 +114,9 @@ export class ArraysOf implements Arrays {
     const what = "write(array, values)";
     mustBeArray(what, "array", array);
     array.contents(what);
-    if (values?.length !== elementsOf(array.shape)) throw new LeastwiseError("data-length", `${what}: there are ${values?.length} values, but the array ${shown(array.shape)} has ${elementsOf(array.shape)} elements`);
-    array.replace(this.context.outside(() => this.maker.tensor(values, array.shape, { dtype: array.dtype })));
+    const numbers = numbersOf(`${what}: values`, values);
+    if (numbers.length !== elementsOf(array.shape)) throw new LeastwiseError("data-length", `${what}: there are ${numbers.length} values, but the array ${shown(array.shape)} has ${elementsOf(array.shape)} elements`);
+    array.replace(this.context.outside(() => this.maker.tensor(numbers, array.shape, { dtype: array.dtype })));
   }
 
   async read<D extends DType>(array: KeptArray<D>): Promise<ValuesOf<D>> {
@@ -137,9 +141,14 @@ export class ArraysOf implements Arrays {
   matmul(a: Any, b: Any, out: Any): void { this.#apart("matmul", [a, b], out, (x, y) => x.matmul(y!)); }
   transpose(a: Any, out: Any): void { this.#apart("transpose", [a], out, (x) => x.transpose()); }
   softmax(a: Any, out: Any, axis = -1): void { this.#apart("softmax", [a], out, (x) => x.softmax(axis)); }
-  sum(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("sum", [a], out, (x) => x.sum(axis, options)); }
-  mean(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("mean", [a], out, (x) => x.mean(axis, options)); }
-  max(a: Any, out: Any, { axis, ...options }: Over = {}): void { this.#apart("max", [a], out, (x) => x.max(axis, options)); }
+  sum(a: Any, out: Any, options: Over = {}): void { this.#reduced("sum", a, out, options); }
+  mean(a: Any, out: Any, options: Over = {}): void { this.#reduced("mean", a, out, options); }
+  max(a: Any, out: Any, options: Over = {}): void { this.#reduced("max", a, out, options); }
+
+  #reduced(name: "sum" | "mean" | "max", a: Any, out: Any, options: Over): void {
+    const { axis, ...reduce } = checked(`${name}(a, out, options): options`, options, OVER, { prefix: `${name}(a, out): ` });
+    this.#apart(name, [a], out, (x) => x[name](axis, reduce as ReduceOptions));
+  }
 
   /** May write over an operand. */
   #elementwise(name: string, operands: readonly Any[], out: Any, work: (a: AnyTensor, b: AnyTensor | undefined) => AnyTensor): void {
@@ -175,5 +184,5 @@ export class ArraysOf implements Arrays {
 }
 
 function mustBeArray(what: string, name: string, given: unknown): asserts given is Any {
-  if (!(given instanceof DeviceArray)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be an array of lw.arrays.allocate(shape), not ${describe(given)}`);
+  if (!isA(given, DeviceArray)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be an array of lw.arrays.allocate(shape), not ${describe(given)}`);
 }

@@ -3,6 +3,7 @@ import { isArrayLike } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe, valueOf } from "../instruction.js";
 import { Opcode } from "../opcodes.js";
+import { checked, flag, given, real } from "../options.js";
 import { Scalar } from "../scalar.js";
 import { Trace } from "../trace.js";
 import { Words } from "../words.js";
@@ -37,6 +38,11 @@ export interface PoolOptions {
   /** What is around the images, which is smaller than everything: none, unless told. */
   readonly padding?: Pair;
 }
+
+const ATTENTION = { scale: real(-Infinity), causal: flag } as const;
+/** @internal */
+export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
+const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
 
 /** Tensors one after the other along an axis, the first unless told; their other sizes are equal. */
 export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
@@ -90,21 +96,25 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
  * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e]. The matrix of scores is never in memory
  * (Dao et al. 2022).
  */
-export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, { scale, causal = false }: AttentionOptions = {}): Tensor<D> {
-  mustBeTensors("attention(queries, keys, values)", [queries, keys, values]);
+export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions = {}): Tensor<D> {
+  const what = "attention(queries, keys, values)";
+  mustBeTensors(what, [queries, keys, values]);
+  const { scale, causal = false } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
   return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
 }
 
 /** Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], which networks call a convolution. */
-export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D>>, { step, padding, dilation }: ConvolutionOptions = {}): Tensor<D> {
+export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D>>, options: ConvolutionOptions = {}): Tensor<D> {
   const what = "conv2d(images, filters)";
+  const { step, padding, dilation } = checked(`${what}: options`, options, CONVOLUTION);
   mustBeTensors(what, [images, filters]);
   return apply("conv2d", [images, filters], [...pairOf(what, "step", step, 1), ...pairOf(what, "padding", padding, 0), ...pairOf(what, "dilation", dilation, 1)]);
 }
 
 /** The largest element of each window of images [batch, channels, height, width]. Equal ones share the gradient. */
-export function maxPool2d<D extends DType>(images: Kept<D>, { size, step, padding }: PoolOptions): Tensor<D> {
+export function maxPool2d<D extends DType>(images: Kept<D>, options: PoolOptions): Tensor<D> {
   const what = "maxPool2d(images)";
+  const { size, step, padding } = checked(`${what}: options`, options, POOL);
   mustBeTensor(what, "images", images);
   const window = pairOf(what, "size", size, NaN);
   return apply("maxPool2d", [images as Kept<D>], [...window, ...pairOf(what, "step", step, window), ...pairOf(what, "padding", padding, 0)]);

@@ -1,9 +1,9 @@
 /** What an engine has for tensors: making them, evaluating them, and how that is done. */
-import { floats, isArrayLike, type Floats } from "../arrays.js";
-import { LeastwiseError } from "../errors.js";
+import { isArrayLike, isFloats, isList, taken, type Floats } from "../arrays.js";
+import { LeastwiseError, reading } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { NativeTensorStatistics, NativeTraced } from "../native.js";
-import { mustBeBetween, mustBeCount, mustBeOneOf, mustHaveOnly } from "../settings.js";
+import { checked, given, oneOf, real, whole } from "../options.js";
 import { computedWith, mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { TensorModel } from "./model.js";
@@ -71,14 +71,19 @@ export interface TensorEngine {
   tensorStatistics(): TensorStatistics;
 }
 
+const DTYPE = { dtype: given<Storage>() } as const;
+const finite = real(-3.4e38, 3.4e38);
+const ARANGE = { ...DTYPE, start: given<number>(), step: given<number>() } as const;
+const RANDOM = { ...DTYPE, seed: whole(0), distribution: oneOf("uniform", "normal"), low: finite, high: finite, mean: finite, deviation: real(0, 3.4e38) } as const;
+
 /** @internal */
 export class TensorMaker {
   constructor(private readonly context: TensorContext) {}
 
-  tensor(values: unknown, shape: Sizes | undefined, { dtype = "f32" }: TensorOptions<Storage> = {}): AnyTensor {
+  tensor(values: unknown, shape: Sizes | undefined, options: TensorOptions<Storage> = {}): AnyTensor {
     const what = "lw.tensor(values, shape)";
-    this.context.mustHave(dtype, what);
-    const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) && isArrayLike(values) ? { numbers: values, shape: [values.length] } : flattened(what, values);
+    const dtype = this.#dtypeOf(what, options);
+    const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) ? viewed(what, values) : reading(`${what}: values`, () => flattened(what, values));
     const sizes = shape === undefined ? flat.shape : sizesOf(what, shape);
     if (elementsOf(sizes) !== flat.numbers.length) {
       throw new LeastwiseError("data-length", `${what}: there are ${flat.numbers.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
@@ -86,18 +91,16 @@ export class TensorMaker {
     return this.#store(typed(flat.numbers, dtype), sizes, dtype);
   }
 
-  indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, { dtype = "f32" as D }: TensorOptions<D> = {}): Tensor<D> {
+  indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, options: TensorOptions<D> = {}): Tensor<D> {
     const what = "lw.indices(values, shape)";
-    this.context.mustHave(dtype, what);
+    const dtype = this.#dtypeOf(what, options) as D;
     if ((dtype as Storage) === "f16") throw new LeastwiseError("dtype", `${what}: of whole numbers halves have all up to 2048 only, so what counts is kept in f32`);
     if (!isArrayLike(values)) throw new LeastwiseError("invalid-option", `${what}: values must be an array of whole numbers, not ${describe(values)}`);
-    const sizes = shape === undefined ? [values.length] : sizesOf(what, shape);
-    if (elementsOf(sizes) !== values.length) throw new LeastwiseError("data-length", `${what}: there are ${values.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
-    return wholeNumbers(this.context, what, values, sizes, dtype);
+    return wholeNumbers(this.context, what, values, shape === undefined ? undefined : sizesOf(what, shape), dtype);
   }
 
-  full(what: string, shape: Sizes, value: number, { dtype = "f32" }: TensorOptions<Storage> = {}): AnyTensor {
-    this.context.mustHave(dtype, what);
+  full(what: string, shape: Sizes, value: number, options: TensorOptions<Storage> = {}): AnyTensor {
+    const dtype = this.#dtypeOf(what, options);
     const sizes = sizesOf(what, shape);
     mustBeNumber(`${what}: the value`, value, dtype);
     // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
@@ -109,10 +112,11 @@ export class TensorMaker {
     }
   }
 
-  arange(count: number, { dtype = "f32", start = 0, step = 1 }: TensorOptions<Storage> & { start?: number; step?: number } = {}): AnyTensor {
+  arange(count: number, options: TensorOptions<Storage> & { start?: number; step?: number } = {}): AnyTensor {
     const what = "lw.arange(count)";
+    const { dtype = "f32", start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
     this.context.mustHave(dtype, what);
-    mustBeCount(`${what}: count`, count, { least: 0 });
+    whole(0)(`${what}: count`, count, {});
     const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), computedWith(dtype));
     let last: AnyTensor = counted;
     const then = (next: AnyTensor): void => {
@@ -129,18 +133,14 @@ export class TensorMaker {
 
   random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor {
     const what = "lw.random(shape, options)";
-    mustHaveOnly(options, ["seed", "distribution", "low", "high", "mean", "deviation", "dtype"], what);
-    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = "f32" } = options as RandomOptions<Storage> & { low?: number; high?: number; mean?: number; deviation?: number };
+    const all = checked(`${what}: options`, options, RANDOM, { prefix: `${what}: ` });
+    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = "f32" } = all;
     this.context.mustHave(dtype, what);
     if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
-    mustBeCount(`${what}: seed`, seed, { least: 0 });
-    mustBeOneOf(`${what}: distribution`, distribution, ["uniform", "normal"]);
-    const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in options);
+    const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in all);
     if (other !== undefined) throw new LeastwiseError("invalid-option", `${what}: "${other}" means nothing for the distribution "${distribution}"`);
-    for (const [name, value] of Object.entries({ low, high, mean })) mustBeBetween(`${what}: ${name}`, value, -3.4e38, 3.4e38);
-    mustBeBetween(`${what}: deviation`, deviation, 0, 3.4e38);
     const sizes = sizesOf(what, shape);
-    const values = dtype === "f64" ? new Float64Array(elementsOf(sizes)) : new Float32Array(elementsOf(sizes));
+    const values = this.#room(what, sizes, dtype);
     if (distribution === "uniform") uniform(values, dtype, seed, low, high);
     else normal(values, dtype, seed, mean, deviation);
     return this.#store(values, sizes, dtype);
@@ -155,6 +155,22 @@ export class TensorMaker {
     await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => computedWith(tensor.dtype) === dtype), [])));
   }
 
+  /** The kind of elements that options ask for. */
+  #dtypeOf(what: string, options: TensorOptions<Storage>): Storage {
+    const { dtype = "f32" } = checked(`${what}: options`, options, DTYPE);
+    this.context.mustHave(dtype, what);
+    return dtype;
+  }
+
+  #room(what: string, sizes: Sizes, dtype: Storage): Floats {
+    const elements = elementsOf(sizes);
+    try {
+      return dtype === "f64" ? new Float64Array(elements) : new Float32Array(elements);
+    } catch {
+      throw new LeastwiseError("out-of-memory", `${what}: there is no room for ${elements} numbers`);
+    }
+  }
+
   #store(values: Floats, sizes: Sizes, dtype: Storage): AnyTensor {
     const shape = Uint32Array.from(sizes);
     const [made] = this.context.call((native) => (dtype === "f16" ? native.tensorStoreHalves(values, shape) : native.tensorStore(values, shape, dtype === "f64")));
@@ -164,16 +180,22 @@ export class TensorMaker {
 
 function typed(values: ArrayLike<number>, dtype: Storage): Floats {
   // Rounding twice is not rounding: halves are made of all that was given.
-  if (dtype === "f16") return floats(values);
+  if (dtype === "f16") return isFloats(values) ? values : Float64Array.from(values);
   if (dtype === "f64") return values instanceof Float64Array ? values : Float64Array.from(values);
   return values instanceof Float32Array ? values : Float32Array.from(values);
 }
 
+/** A typed array as it is. */
+function viewed(what: string, given: unknown): { numbers: ArrayLike<number>; shape: Sizes } {
+  const { values } = taken(`${what}: values`, given, { must: "must be a number, a typed array, or arrays of numbers" });
+  return { numbers: values, shape: [values.length] };
+}
+
 /** Numbers of nested arrays, row by row, and their shape. */
 function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes } {
-  if (!Array.isArray(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
+  if (!isList(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
   const shape: number[] = [];
-  for (let first: unknown = nested; Array.isArray(first); first = first[0]) shape.push(first.length);
+  for (let first: unknown = nested; isList(first); first = first[0]) shape.push(first.length);
   const numbers: number[] = [];
   const visit = (part: unknown, axis: number): void => {
     if (axis === shape.length) {
@@ -181,8 +203,8 @@ function flattened(what: string, nested: unknown): { numbers: readonly number[];
       numbers.push(part);
       return;
     }
-    if (!Array.isArray(part) || part.length !== shape[axis]) {
-      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${Array.isArray(part) ? `of ${part.length}` : describe(part)}`);
+    if (!isList(part) || part.length !== shape[axis]) {
+      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${isList(part) ? `of ${part.length}` : describe(part)}`);
     }
     for (const each of part) visit(each, axis + 1);
   };

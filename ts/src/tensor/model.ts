@@ -3,6 +3,7 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { keep, recall } from "../kept.js";
 import type { NativeRates, NativeTensorModel } from "../native.js";
+import { entriesOf, meant } from "../options.js";
 import { VERSION } from "../version.js";
 
 /** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
@@ -19,10 +20,10 @@ const RATES = ["launchUs", "gigabytes", "gigaops", "productGigaops"] as const;
 /** A model that may come from anywhere; throws `invalid-option` for what is none. @internal */
 export function checkedModel(what: string, value: unknown): TensorModel {
   const object = (name: string, of: unknown, keys: readonly string[]): Record<string, unknown> => {
-    if (typeof of !== "object" || of === null || Array.isArray(of)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be an object, not ${describe(of)}`);
-    const odd = Object.keys(of).find((key) => !keys.includes(key));
-    if (odd !== undefined) throw new LeastwiseError("invalid-option", `${what}: ${name} has no "${odd}" (it has: ${keys.join(", ")})`);
-    return of as Record<string, unknown>;
+    const all = Object.fromEntries(entriesOf(`${what}: ${name}`, of));
+    const odd = Object.keys(all).find((key) => !keys.includes(key));
+    if (odd !== undefined) throw new LeastwiseError("invalid-option", `${what}: ${name} has no "${odd}"${meant(odd, keys, "it has")}`);
+    return all;
   };
   const number = (name: string, of: unknown): number => {
     // Times may be too short for a clock; nothing is done at once.

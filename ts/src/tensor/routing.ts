@@ -1,6 +1,6 @@
 /** Where tensors' operations run: what was said about it, and the model of the machine that `"auto"` goes by. */
 import { LeastwiseError } from "../errors.js";
-import { given, mustBeBetween, mustBeOneOf, mustHaveOnly } from "../settings.js";
+import { checked, flag, oneOf, real, type Kind } from "../options.js";
 import type { TensorContext } from "./context.js";
 import { checkedModel, keepModel, machineOf, modelOf, recallModel, type TensorModel } from "./model.js";
 
@@ -47,6 +47,12 @@ const known = new Map<string, Promise<Found>>();
 
 const NOTHING: Known = { model: undefined, source: "none", reason: "no model was given, and nothing measured" };
 
+const model: Kind<TensorModel> = (_, value) => checkedModel(WHAT, value);
+const WHAT = "lw.tensors(settings)";
+const SETTINGS = {
+  routing: oneOf("auto", "device", "cpu"), model, advantage: real(0, Infinity, true), poolBytes: real(0), fused: flag, products: oneOf("library", "tf32", "own"),
+} as const;
+
 /** @internal */
 export class Routing {
   #said: TensorSettings["routing"];
@@ -62,17 +68,12 @@ export class Routing {
   }
 
   set(settings: TensorSettings): void {
-    const what = "lw.tensors(settings)";
-    mustHaveOnly(settings, ["routing", "model", "advantage", "poolBytes", "fused", "products"], what);
-    mustBeOneOf(`${what}: routing`, settings.routing, ["auto", "device", "cpu"]);
-    mustBeOneOf(`${what}: products`, settings.products, ["library", "tf32", "own"]);
-    mustBeBetween(`${what}: poolBytes`, settings.poolBytes, 0);
-    mustBeBetween(`${what}: advantage`, settings.advantage, 0, Infinity, true);
-    const model = settings.model === undefined ? undefined : checkedModel(what, settings.model);
-    this.#tell({ ...settings, ...(model && { model }) });
+    const all = checked(`${WHAT}: settings`, settings, SETTINGS, { prefix: `${WHAT}: ` });
+    const { model, routing, advantage } = all;
+    this.#tell(all);
     if (model) this.#found = { model, source: "given", reason: "given to lw.tensors({ model })" };
-    this.#said = settings.routing ?? this.#said;
-    this.#advantage = settings.advantage ?? this.#advantage;
+    this.#said = routing ?? this.#said;
+    this.#advantage = advantage ?? this.#advantage;
     this.#prepare();
   }
 
@@ -88,7 +89,7 @@ export class Routing {
 
   #tell(settings: TensorSettings): void {
     if (this.#later) this.#later.push(settings);
-    else this.context.tasks.call((native) => native.tensorSettings(given(settings)));
+    else this.context.tasks.call((native) => native.tensorSettings(settings));
   }
 
   #take(found: Found): void {

@@ -1,7 +1,8 @@
 /** Shapes, axes and ranges as callers give them. */
-import { isArrayLike } from "../arrays.js";
+import { isArrayLike, isList, listOf, taken } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
-import { describe } from "../instruction.js";
+import { describe, shownValue } from "../instruction.js";
+import { checked, flag, given as any } from "../options.js";
 
 /** How many elements there are along each axis; `[]` for a single number. */
 export type Sizes = readonly number[];
@@ -31,6 +32,9 @@ export interface ReduceOptions {
 }
 
 /** @internal */
+export const REDUCE = { keepDims: flag } as const;
+
+/** @internal */
 export const elementsOf = (shape: Sizes): number => shape.reduce((product, size) => product * size, 1);
 
 /** @internal */
@@ -39,7 +43,7 @@ export const shown = (shape: Sizes): string => `[${shape.join(", ")}]`;
 /** Sizes, checked: whole numbers, in one array or one after the other. @internal */
 export function sizesOf(what: string, sizes: unknown, { open = false } = {}): Sizes {
   if (!isArrayLike(sizes)) throw new LeastwiseError("shape", `${what}: a shape is an array of sizes, such as [2, 3], not ${describe(sizes)}`);
-  const list = Array.from(sizes);
+  const list = Array.from(taken(`${what}: the shape`, sizes, { code: "shape" }).values);
   const wrong = list.findIndex((size) => !(Number.isInteger(size) && size >= 0 && size <= 0xffffffff) && !(open && size === -1));
   if (wrong >= 0) throw new LeastwiseError("shape", `${what}: size ${wrong} is ${shownValue(list[wrong])}, but sizes are whole numbers${open ? ", or −1 once for what is left" : ""}`);
   if (elementsOf(list) > 0xffffffff) throw new LeastwiseError("shape", `${what}: ${shown(list)} are more elements than 2³² − 1`);
@@ -58,10 +62,22 @@ export function axisOf(what: string, axis: unknown, rank: number): number {
 /** The axes of a reduction, checked; nothing for all. @internal */
 export function axesOf(what: string, axes: unknown, rank: number): readonly number[] | undefined {
   if (axes === undefined) return undefined;
-  const list = isArrayLike(axes) ? Array.from(axes) : [axes];
+  const list = isArrayLike(axes) ? Array.from(taken(`${what}: the axes`, axes, { code: "shape" }).values) : [axes];
   const found = list.map((axis) => axisOf(what, axis, rank));
   if (new Set(found).size < found.length) throw new LeastwiseError("shape", `${what}: an axis is named twice in ${shown(list as number[])}`);
   return found;
+}
+
+const RANGE = { start: any(), stop: any(), step: any() } as const;
+
+function partsOf(what: string, range: unknown): readonly unknown[] {
+  if (!isList(range)) {
+    const { start, stop, step } = checked(`${what}: a range: options`, range, RANGE, { code: "shape" });
+    return [start, stop, step];
+  }
+  const parts = listOf(`${what}: a range`, range, "");
+  if (parts.length < 2 || parts.length > 3) throw new LeastwiseError("shape", `${what}: a range is [start, stop] or [start, stop, step], with null for an open end, not ${parts.length} numbers`);
+  return parts;
 }
 
 /** Start, stop and step of a range, NaN where it is open; a place for a number. @internal */
@@ -75,8 +91,7 @@ export function rangeOf(what: string, range: unknown, axis: number, size: number
     return { place };
   }
   if (typeof range !== "object") throw new LeastwiseError("shape", `${what}: a range is a number, ":", null, [start, stop, step] or { start, stop, step }, not ${shownValue(range)}`);
-  const given: readonly unknown[] = Array.isArray(range) ? range : [(range as { start?: unknown }).start, (range as { stop?: unknown }).stop, (range as { step?: unknown }).step];
-  if (Array.isArray(range) && (range.length < 2 || range.length > 3)) throw new LeastwiseError("shape", `${what}: a range is [start, stop] or [start, stop, step], with null for an open end, not ${range.length} numbers`);
+  const given = partsOf(what, range);
   const [start, stop, step = 1] = given.map((value) => value ?? undefined);
   for (const [name, value] of [["start", start], ["stop", stop], ["step", step]] as const) {
     if (value !== undefined && !Number.isInteger(value)) throw new LeastwiseError("shape", `${what}: the ${name} along axis ${axis} is ${shownValue(value)}, but must be a whole number`);
@@ -85,16 +100,11 @@ export function rangeOf(what: string, range: unknown, axis: number, size: number
   return { range: [(start as number | undefined) ?? NaN, (stop as number | undefined) ?? NaN, step as number] };
 }
 
-/** A value in a message. @internal */
-export function shownValue(value: unknown): string {
-  return typeof value === "number" ? String(value) : typeof value === "string" ? `"${value}"` : describe(value);
-}
-
 /** One number or two, as windows have them. @internal */
 export function pairOf(what: string, name: string, value: unknown, standard: number | readonly [number, number]): readonly [number, number] {
   const given = value ?? standard;
-  const pair = typeof given === "number" ? [given, given] : given;
-  if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((each) => Number.isInteger(each) && each >= 0)) {
+  const pair = typeof given === "number" ? [given, given] : isArrayLike(given) ? Array.from(taken(`${what}: ${name}`, given).values) : given;
+  if (!isList(pair) || pair.length !== 2 || !pair.every((each) => Number.isInteger(each) && (each as number) >= 0)) {
     throw new LeastwiseError("invalid-option", `${what}: ${name} is a whole number, or one along height and one along width, not ${shownValue(value)}`);
   }
   return [pair[0] as number, pair[1] as number];

@@ -2,13 +2,14 @@
  * Tensors: immutable arrays of any number of axes, on the engine's device. Operations note what is to be done, and it is done when values are asked for: chains
  * of elementwise operations in one kernel, and everything in one submission. Names and broadcasting are NumPy's.
  */
-import { isArrayLike, type DeviceView, type F32, type F64 } from "../arrays.js";
-import { LeastwiseError, mustBeObject } from "../errors.js";
+import { isArrayLike, isList, type DeviceView, type F32, type F64 } from "../arrays.js";
+import { LeastwiseError } from "../errors.js";
 import { isWholeExponent } from "../functions.js";
 import { describe } from "../instruction.js";
+import { checked, given as any, real, whole } from "../options.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
-import { axesOf, axisOf, elementsOf, rangeOf, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
+import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
 
 /** How elements are computed with: f64 on the CPU and on CUDA. */
 export type DType = "f32" | "f64";
@@ -33,6 +34,9 @@ export type ComputedWith<T extends AnyTensor> = T extends Tensor<infer D, Storag
 
 /** A tensor that is kept as halves: two bytes an element. Operations take it for one of f32, and their results are of f32. */
 export type HalfTensor = Tensor<"f32", "f16">;
+
+const WINDOW = { step: whole(), dilation: whole() } as const;
+const NORM = { scale: any(), shift: any(), epsilon: real(0) } as const;
 
 /** Made by `lw.tensor` and its like, and by operations. `D` is what it is computed with, `S` what it is kept as. */
 export class Tensor<D extends DType = "f32", S extends Storage = D> implements Disposable {
@@ -163,14 +167,16 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   /** `value` around what is there: how many elements before and after, a pair for each axis. */
   pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Tensor<D> {
     const what = "pad(widths)";
-    if (!Array.isArray(widths) || widths.length !== this.rank || !widths.every((pair) => isArrayLike(pair) && pair.length === 2)) {
+    if (!isList(widths) || widths.length !== this.rank || !widths.every((pair) => isArrayLike(pair) && pair.length === 2)) {
       throw new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
     }
     mustBeNumber(`${what}: the value`, value, computedWith(this.dtype));
     return through(what, this, widths.flatMap(([before, after], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
   }
   /** Windows along an axis: [.., n, ..] becomes [.., windows, size, ..], `step` apart, of elements `dilation` apart. */
-  window(axis: number, size: number, { step = 1, dilation = 1 }: { readonly step?: number; readonly dilation?: number } = {}): Tensor<D> {
+  window(axis: number, size: number, options: { readonly step?: number; readonly dilation?: number } = {}): Tensor<D> {
+    const { step = 1, dilation = 1 } = checked("window(axis, size, options): options", options, WINDOW, { prefix: "window(axis, size): " });
+    whole(0)("window(axis, size): size", size, {});
     return apply("window", [this], [axisOf("window(axis)", axis, this.rank), size, step, dilation]);
   }
   /** With a new axis of size 1 at that place. */
@@ -206,7 +212,8 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   /** The smallest element. Equal ones share the gradient. */
   min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
   /** Where the largest element along an axis is, the first one of equals, as a number; without an axis, its place among all. It has no gradient. */
-  argmax(axis?: number, { keepDims = false }: ReduceOptions = {}): Tensor<D> {
+  argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> {
+    const { keepDims = false } = checked("argmax(axis): options", options, REDUCE, { prefix: "argmax(axis): " });
     if (axis === undefined) return through("argmax()", this, [["reshape", [this.size]], ["argmax", [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
     const place = axisOf("argmax(axis)", axis, this.rank);
     return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
@@ -216,7 +223,8 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   /** The logarithm of {@link softmax}. */
   logSoftmax(axis = -1): Tensor<D> { return apply("logSoftmax", [this], [axisOf("logSoftmax(axis)", axis, this.rank)]); }
   /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). ε is 1e-5 unless told. */
-  layerNorm({ scale, shift, epsilon = 1e-5 }: { readonly scale?: Kept<D>; readonly shift?: Kept<D>; readonly epsilon?: number } = {}): Tensor<D> {
+  layerNorm(options: { readonly scale?: Kept<D>; readonly shift?: Kept<D>; readonly epsilon?: number } = {}): Tensor<D> {
+    const { scale, shift, epsilon = 1e-5 } = checked("layerNorm(options): options", options, NORM, { prefix: "layerNorm(options): " }) as typeof options;
     if (this.rank === 0) throw new LeastwiseError("shape", "layerNorm(): a single number has no axis to be normalised along");
     const given = [scale, shift].filter((each) => each !== undefined);
     given.forEach((each, k) => mustBeTensor("layerNorm(…)", k === 0 && scale ? "scale" : "shift", each));
@@ -282,11 +290,11 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
 
   #reduce(name: string, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D> {
     const what = `${name}(axis)`;
-    mustBeObject(options, `${what}: options`);
+    const { keepDims = false } = checked(`${what}: options`, options, REDUCE, { prefix: `${what}: ` });
     const axes = axesOf(what, axis, this.rank);
     // To the engine no axes are all of them.
     if (axes?.length === 0) return through(what, this, []);
-    return apply(name, [this], [options.keepDims ? 1 : 0, ...(axes ?? [])]);
+    return apply(name, [this], [keepDims ? 1 : 0, ...(axes ?? [])]);
   }
 
   /** One more operation, after which this is not needed. */
@@ -306,7 +314,7 @@ function listOf(given: readonly (number | Sizes)[]): unknown {
 
 /** Refuses anything but tensors of one engine and precision, one at least. @internal */
 export function mustBeTensors(what: string, tensors: unknown): asserts tensors is readonly [AnyTensor, ...AnyTensor[]] {
-  if (!Array.isArray(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${Array.isArray(tensors) ? "an empty one" : describe(tensors)}`);
+  if (!isList(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${isList(tensors) ? "an empty one" : describe(tensors)}`);
   tensors.forEach((tensor, k) => mustBeTensor(what, `tensor ${k}`, tensor));
   mustGoTogether(what, tensors[0] as AnyTensor, tensors as AnyTensor[]);
 }

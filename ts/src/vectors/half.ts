@@ -1,6 +1,6 @@
 /** Half precision: IEEE 754 binary16, as files and indices store it and as JavaScript (before `Float16Array`) has no array for. */
-import type { F32 } from "../arrays.js";
-import { LeastwiseError } from "../errors.js";
+import { taken, type F32 } from "../arrays.js";
+import { isA, LeastwiseError } from "../errors.js";
 
 /** Numbers in half precision, two bytes each. Made by {@link half} and {@link toHalf}. */
 export class Half {
@@ -18,7 +18,7 @@ export class Half {
  * Without it, they would be integers.
  */
 export function half(bits: Uint16Array): Half {
-  if (!(bits instanceof Uint16Array)) throw new LeastwiseError("invalid-option", "half(bits): bits must be a Uint16Array, a word for each number");
+  if (!isA(bits, Uint16Array)) throw new LeastwiseError("invalid-option", "half(bits): bits must be a Uint16Array, a word for each number");
   return new Half(bits);
 }
 
@@ -38,7 +38,7 @@ function table(): Float32Array {
 
 /** f16 → f32, exactly. */
 export function fromHalf(numbers: Half | Uint16Array): F32 {
-  const bits = numbers instanceof Half ? numbers.bits : half(numbers).bits;
+  const bits = taken("half(bits): bits", (numbers instanceof Half ? numbers : half(numbers)).bits).values;
   const known = table(), out = new Float32Array(bits.length);
   for (let k = 0; k < bits.length; k++) out[k] = known[bits[k]!]!;
   return out;

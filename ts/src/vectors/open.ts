@@ -1,6 +1,7 @@
 /** Reading vectors by rows, from any file that is understood. */
 import type { F32 } from "../arrays.js";
-import { LeastwiseError, mustBeObject } from "../errors.js";
+import { isA, LeastwiseError } from "../errors.js";
+import { checked, given } from "../options.js";
 import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
 import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorFormat } from "./layout.js";
 import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
@@ -33,6 +34,8 @@ export interface Vectors extends VectorStream {
   elements(first?: number, count?: number): Promise<Elements>;
 }
 
+const OPEN = { format: given(), type: given(), dim: given(), offset: given() } as const;
+
 /**
  * Opens a file of vectors: `.npy` (one or two dimensions, either byte order), `.fvecs`, `.bvecs`, `.ivecs`, or raw numbers. Without a
  * `format`, it is a `.npy` file. Only its head is read now, and of a larger file than memory only those rows that are asked for.
@@ -42,20 +45,20 @@ export interface Vectors extends VectorStream {
 export async function openVectors(source: Source, options?: OpenOptions): Promise<Vectors>;
 export async function openVectors(source: ReadableStream<Uint8Array>, options?: OpenOptions): Promise<VectorStream>;
 export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
-  mustBeObject(options, "openVectors(source, options): options");
-  const { format = "npy" } = options;
+  const all = checked("openVectors(source, options): options", options, OPEN) as OpenOptions;
+  const { format = "npy" } = all;
   if (!FORMATS.includes(format)) throw new LeastwiseError("invalid-option", `format: "${String(format)}" is not one of "${FORMATS.join("\", \"")}"`);
-  if (typeof ReadableStream !== "undefined" && source instanceof ReadableStream) {
+  if (typeof ReadableStream !== "undefined" && isA(source, ReadableStream)) {
     const bytes = new StreamBytes(source);
     try {
-      return new Streamed(format, bytes, await layoutOf(bytes, options));
+      return new Streamed(format, bytes, await layoutOf(bytes, all));
     } catch (thrown) {
       await bytes.cancel();
       throw thrown;
     }
   }
   const bytes = new Bytes(source as Source);
-  return new Stored(format, bytes, await layoutOf(bytes, options));
+  return new Stored(format, bytes, await layoutOf(bytes, all));
 }
 
 /** The format of a file, by what it begins with or by its name; undefined where neither tells. */
