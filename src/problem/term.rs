@@ -5,6 +5,7 @@ use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
 use super::{Constraint, Loss, Reals, Table};
+use crate::anneal::memory;
 use crate::error::Error;
 use crate::kernel::{LossKind, Objective};
 use std::sync::Arc;
@@ -497,6 +498,7 @@ impl Term {
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what(), got: values.len(), expected });
         }
+        memory::probe(values.len() as u128 * 8, &what())?;
         values.finite().map_err(|(position, value)| Error::NonFinite {
             term: Some(self.name.clone()),
             instance: match (per, &self.offsets) {
