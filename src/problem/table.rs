@@ -3,6 +3,7 @@
 use super::Reals;
 use super::constraints::TableConstraints;
 use super::retraction::Trials;
+use crate::anneal::memory;
 use crate::error::Error;
 use crate::expr::Manifold;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct Table {
     pub(super) initial: Option<Vec<f64>>,
     /// The values of constants in f64, where the device has them in f32 and a solve may go on in more precision.
     pub(super) exact: Option<Vec<f64>>,
+    /// The last values that the host knows, where they lie on a device that may be lost.
+    pub(super) known: Option<Vec<f64>>,
     pub(super) constraints: TableConstraints,
 }
 
@@ -63,6 +66,7 @@ impl Table {
             block: 0,
             initial: None,
             exact: None,
+            known: None,
             constraints: TableConstraints::default(),
         }
     }
@@ -94,6 +98,7 @@ impl Table {
 
     /// Values of all instances, or of those in `at`: finite, and on the manifold.
     fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
+        memory::probe(values.len() as u128 * 8, &format!("the values of \"{}\"", self.name))?;
         let mut values = values.finite().map_err(|(position, value)| Error::NonFinite {
             term: None,
             instance: Some((position / self.width as usize) as u32),

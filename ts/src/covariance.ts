@@ -111,7 +111,9 @@ export function spaceOf(what: string, options: CovarianceSpace): "tangent" | "va
 export class MarginalsOf implements Marginals {
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly tableOf: TableOfProblem, private readonly made: NativeCovariance) {}
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly tableOf: TableOfProblem, private readonly made: NativeCovariance) {
+    tasks.owners.adopt(this, "covariances", made.handle);
+  }
 
   get residuals(): number { return this.made.summary.residuals; }
   get unknowns(): number { return this.made.summary.unknowns; }
@@ -172,7 +174,7 @@ export class MarginalsOf implements Marginals {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeCovariance(this.made.handle));
+    this.tasks.owners.dispose(this, "covariances", this.made.handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

@@ -138,7 +138,8 @@ export class VectorIndexOf implements VectorIndex {
   /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
 
-  constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, points?: Points) {
+  constructor(private readonly tasks: Tasks, private readonly handle: number, points?: Points) {
+    tasks.owners.adopt(this, "indices", handle);
     this.#given = points && [{ points: new WeakRef(points), length: points.length, first: 0 }];
   }
 
@@ -260,8 +261,7 @@ export class VectorIndexOf implements VectorIndex {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeIndex(this.handle));
-    this.forget(this);
+    this.tasks.owners.dispose(this, "indices", this.handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

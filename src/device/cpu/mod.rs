@@ -17,6 +17,7 @@ pub use play::Play;
 pub use threads::Pieces;
 
 use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, KernelText, Kind, Limits, Precision};
+use crate::slab::Slab;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -37,7 +38,7 @@ struct Kernels {
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
-    buffers: Vec<Option<RefCell<Storage>>>,
+    buffers: Slab<RefCell<Storage>>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Counters,
@@ -45,14 +46,23 @@ pub struct CpuDevice {
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Box::default(), counters: Counters::default() }
+        Self {
+            precision,
+            limits,
+            buffers: Slab::default(),
+            kernels: Box::default(),
+            evaluators: Box::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
     pub fn default_limits() -> Limits {
+        // In WebAssembly an array has less than 2 GiB.
+        let bytes = if cfg!(target_arch = "wasm32") { (1 << 31) - (1 << 16) } else { 1 << 32 };
         Limits {
-            binding_bytes: 1 << 32,
-            buffer_bytes: 1 << 32,
+            binding_bytes: bytes,
+            buffer_bytes: bytes,
             group_size: 256,
             groups_per_dimension: u16::MAX.into(),
             offset_alignment: 64,
@@ -62,7 +72,7 @@ impl CpuDevice {
 
     /// Forgets buffers and kernels at once, not when a garbage collector comes by.
     pub fn dispose(&mut self) {
-        (0..self.buffers.len() as u32).for_each(|buffer| self.free(BufferId(buffer)));
+        self.buffers.handles().into_iter().for_each(|buffer| self.free(BufferId(buffer)));
         *self.kernels = Kernels::default();
     }
 
@@ -107,16 +117,16 @@ impl CpuDevice {
             (_, Precision::F32) => zeros(len).map(Storage::F32),
             (_, Precision::F32x2 | Precision::F64) => zeros(len).map(Storage::F64),
         };
-        let storage = storage.ok_or_else(|| out_of_memory(None))?;
-        self.buffers.push(Some(RefCell::new(storage)));
+        let storage = storage.filter(|_| !self.buffers.is_full()).ok_or_else(|| out_of_memory(None))?;
+        let id = BufferId(self.buffers.insert(RefCell::new(storage)));
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
-        Ok(BufferId(self.buffers.len() as u32 - 1))
+        Ok(id)
     }
 
     pub fn free(&mut self, buffer: BufferId) {
-        let Some(storage) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
+        let Some(storage) = self.buffers.remove(buffer.0) else { return };
         self.counters.buffers_destroyed += 1;
         self.counters.bytes_live -= match storage.into_inner() {
             Storage::F32(values) => values.len() as u64 * 4,
@@ -131,6 +141,6 @@ impl CpuDevice {
     }
 
     fn buffer(&self, buffer: BufferId) -> Result<&RefCell<Storage>, DeviceError> {
-        self.buffers.get(buffer.0 as usize).and_then(Option::as_ref).ok_or(DeviceError::UnknownBuffer(buffer.0))
+        self.buffers.get(buffer.0).ok_or(DeviceError::UnknownBuffer(buffer.0))
     }
 }
