@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod problem;
 pub mod real;
 pub mod session;
+mod slab;
 pub mod solve;
 pub mod tensor;
 

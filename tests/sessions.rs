@@ -249,9 +249,13 @@ fn at_rest_live_steps_leave_the_damping_alone_and_edits_are_followed() {
         let term = pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
         let solver = session.solver(problem, &Options::default()).unwrap();
         step(&mut session, solver);
-        (0..300).for_each(|_| drop(session.advance(solver, 1, 1e6).unwrap()));
+        (0..300).for_each(|_| {
+            session.advance(solver, 1, 1e6).unwrap();
+        });
         session.set_column(problem, term, 0, Reals::F64(&[7.0, 8.0, 9.0])).unwrap();
-        (0..5).for_each(|_| drop(session.advance(solver, 1, 1e6).unwrap()));
+        (0..5).for_each(|_| {
+            session.advance(solver, 1, 1e6).unwrap();
+        });
         let values = read(&mut session, problem, x);
         assert!(values.iter().zip([7.0, 8.0, 9.0]).all(|(x, target)| (x - target).abs() < 1e-2), "{name}: {values:?}");
     }
@@ -336,4 +340,47 @@ fn ended(session: &mut Session, task: u32) -> Progress {
             end => return end,
         }
     }
+}
+
+#[test]
+fn slots_are_used_again_and_handles_of_what_is_gone_are_refused() {
+    let mut session = cpu(Precision::F64);
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();
+    pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
+    let gone = session.solver(problem, &Options::default()).unwrap();
+    let buffers = session.counters().buffers_created - session.counters().buffers_destroyed;
+    session.free_solver(gone);
+    for _ in 0..100 {
+        let solver = session.solver(problem, &Options::default()).unwrap();
+        assert_ne!(solver, gone);
+        assert_eq!(session.counters().buffers_created - session.counters().buffers_destroyed, buffers);
+        assert_eq!(session.solve(gone, SolveMode::Solve), Err(Error::Disposed("solver")));
+        // Nothing is freed by a stale handle.
+        session.free_solver(gone);
+        step(&mut session, solver);
+        session.free_solver(solver);
+    }
+    let other = session.problem();
+    session.free_problem(other);
+    let again = session.problem();
+    assert_ne!(again, other);
+    session.free_problem(other);
+    assert_eq!(session.read_table(other, 0), Err(Error::Disposed("problem")));
+    session.table(again, "y", 1, Reals::F64(&[1.0]), true).unwrap();
+}
+
+#[test]
+fn what_is_saved_of_a_problem_without_terms_is_refused_as_that() {
+    let mut session = cpu(Precision::F64);
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 3.0]), true).unwrap();
+    let term = pull(&mut session, problem, x, &[2.0, 2.0, 2.0]).unwrap();
+    let solver = session.solver(problem, &Options::default()).unwrap();
+    session.set_enabled(problem, term, false).unwrap();
+    let refused = session.save(solver).unwrap_err();
+    assert_eq!((refused.code(), &refused.to_string()[..7]), ("invalid-option", "save():"));
+    session.set_enabled(problem, term, true).unwrap();
+    let task = session.save(solver).unwrap();
+    assert!(matches!(finish(&mut session, task, |_| {}), Progress::Answer(Answer::Bytes(_))));
 }

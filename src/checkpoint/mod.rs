@@ -43,6 +43,8 @@ pub mod section {
     pub const GRAM: u32 = 17;
     pub const FREE: u32 = 18;
     pub const TRIAL: u32 = 19;
+    /// The values that the solve began with, where it goes on and they were not edited.
+    pub const START: u32 = 20;
 }
 
 /// What is no checkpoint, for a reason.

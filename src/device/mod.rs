@@ -147,7 +147,7 @@ pub enum DeviceError {
     NoAdapter(String),
     #[error("CUDA can't be used: {0}")]
     NoCuda(String),
-    #[error("out of device memory: {what} needs {needed} bytes{}", limit.map_or(String::new(), |limit| format!(", {limit} can be had")))]
+    #[error("out of device memory: {what} needs {} bytes{}", if *needed > 0 { needed.to_string() } else { "more".into() }, limit.map_or(String::new(), |limit| format!(", {limit} can be had")))]
     OutOfMemory {
         what: String,
         needed: u64,
@@ -424,6 +424,19 @@ impl Device {
             Self::Wgpu(device) => device.free(buffer),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.free(buffer),
+        }
+    }
+
+    /// Whether memory was refused for some buffer after it was given out, which only WebGPU does.
+    pub fn has_refused(&self) -> bool {
+        matches!(self, Self::Wgpu(device) if device.has_refused())
+    }
+
+    /// Whether memory was refused for one of these buffers.
+    pub fn refuses(&self, mut buffers: impl Iterator<Item = BufferId>) -> bool {
+        match self {
+            Self::Wgpu(device) => device.has_refused() && buffers.any(|buffer| device.refusal(buffer).is_some()),
+            _ => false,
         }
     }
 

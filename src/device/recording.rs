@@ -229,6 +229,25 @@ pub struct Recording {
     pub commands: Vec<Command>,
 }
 
+impl Command {
+    /// The buffers that it names, some of them more than once.
+    fn name_buffers(&self, names: &mut Vec<BufferId>) {
+        match self {
+            Self::UploadReals { buffer, .. } | Self::UploadSingles { buffer, .. } | Self::UploadIndices { buffer, .. } => {
+                names.push(*buffer)
+            }
+            Self::Clear { slice } | Self::Read { slice } => names.push(slice.buffer),
+            Self::Copy { from, to } => names.extend([from.buffer, to.buffer]),
+            Self::Dispatch(dispatch) => names.extend(dispatch.bindings.iter().flatten().map(|slice| slice.buffer)),
+            Self::Multiply(multiply) => names.extend(multiply.slices().map(|slice| slice.buffer)),
+            Self::Repeat { body, until, .. } => {
+                names.push(until.0);
+                body.iter().for_each(|command| command.name_buffers(names));
+            }
+        }
+    }
+}
+
 impl Recording {
     /// The kernels that its commands name, each once.
     pub fn kernels(&self) -> BTreeSet<KernelId> {
@@ -242,6 +261,13 @@ impl Recording {
             }
         }
         named
+    }
+
+    /// The buffers that its commands name, some of them more than once.
+    pub fn buffers(&self) -> Vec<BufferId> {
+        let mut names = Vec::new();
+        self.commands.iter().for_each(|command| command.name_buffers(&mut names));
+        names
     }
 
     pub fn new() -> Self {

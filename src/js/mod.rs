@@ -169,6 +169,12 @@ impl Engine {
         self.session.read_table(problem, table).map_err(refuse)
     }
 
+    /// The last values that the host knows; also where the device is gone.
+    #[wasm_bindgen(js_name = knownTable)]
+    pub fn known_table(&mut self, problem: u32, table: u32) -> Result<Vec<f64>, JsValue> {
+        self.session.known_table(problem, table).map_err(refuse)
+    }
+
     /// `{ buffer, offset, stride }` in bytes, or undefined on the CPU.
     #[wasm_bindgen(js_name = viewTable)]
     pub fn view_table(&mut self, problem: u32, table: u32, width: u32) -> Result<JsValue, JsValue> {
@@ -436,6 +442,12 @@ impl Engine {
             Progress::Waiting(signal) => with(State::Waiting, "ready", promise(signal).into()),
             Progress::Values(values) => with(State::Done { report: None }, "values", js_sys::Float64Array::from(&values[..]).into()),
         }
+    }
+
+    /// Whether a solve waits for kernels, or it can't be told.
+    #[wasm_bindgen(js_name = awaitsKernels)]
+    pub fn awaits_kernels(&self, task: u32) -> bool {
+        self.session.awaits_kernels(task)
     }
 
     pub fn stop(&mut self, task: u32, reason: &str) {

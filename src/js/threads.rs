@@ -33,9 +33,10 @@ pub fn parts_by_modules_of_workers() -> u32 {
     modules::parts()
 }
 
-/// A worker's life. Called by its name in the module, without the glue. Gives 0 at its end. Before that, the address of three words:
-/// a place in the worker's table of functions, and where the bytes of the module begin whose function is to be there, and how many
-/// there are, none where it is to be empty; to be called again after [`thread_placed`].
+/// A worker's life. Called by its name in the module, without the glue. Gives 0 at its end. Before that, the address of four words:
+/// a place in the worker's table of functions; where the bytes of the module begin whose function is to be there, and how many
+/// there are, none where it is to be empty; and the place of the function that the module imports. To be called again after
+/// [`thread_placed`].
 #[unsafe(no_mangle)]
 pub extern "C" fn thread_serve(crew: u32) -> u32 {
     while pool::serve(crew, modules::is_behind) {

@@ -45,15 +45,29 @@ impl Numbers {
 /// A `Float32Array`, a `Float64Array`, or anything array-like.
 pub fn reals(value: &JsValue) -> Result<Numbers, JsValue> {
     if let Some(array) = value.dyn_ref::<js_sys::Float32Array>() {
-        return Ok(Numbers::F32(array.to_vec()));
+        let mut values = room(array.length())?;
+        array.copy_to(&mut values);
+        return Ok(Numbers::F32(values));
     }
-    if let Some(array) = value.dyn_ref::<js_sys::Float64Array>() {
-        return Ok(Numbers::F64(array.to_vec()));
+    let array = match value.dyn_ref::<js_sys::Float64Array>() {
+        Some(array) => array.clone(),
+        None if value.is_object() => js_sys::Float64Array::new(value),
+        None => return Err(refuse(Error::InvalidOption("values must be an array of numbers".into()))),
+    };
+    let mut values = room(array.length())?;
+    array.copy_to(&mut values);
+    Ok(Numbers::F64(values))
+}
+
+/// Room for so many numbers. One array of WebAssembly's has 2 GiB at most.
+fn room<T: Clone + Default>(len: u32) -> Result<Vec<T>, JsValue> {
+    let (bytes, most) = (u64::from(len) * size_of::<T>() as u64, isize::MAX as u64);
+    if bytes > most {
+        let message =
+            format!("{len} values are {bytes} bytes, and one array of the engine's can have {most}: use several variables or terms");
+        return Err(refuse(Error::Limits(message)));
     }
-    if value.is_object() {
-        return Ok(Numbers::F64(js_sys::Float64Array::new(value).to_vec()));
-    }
-    Err(refuse(Error::InvalidOption("values must be an array of numbers".into())))
+    memory::zeros(len as usize, "values").map_err(|error| refuse(error.into()))
 }
 
 /// A `Float32Array` or a `Float64Array`, as vectors are taken.
@@ -71,7 +85,11 @@ pub fn singles(value: &JsValue) -> Result<Vec<f32>, JsValue> {
 /// A `Uint32Array`.
 pub fn words(value: &JsValue) -> Result<Vec<u32>, JsValue> {
     match value.dyn_ref::<js_sys::Uint32Array>() {
-        Some(array) => Ok(array.to_vec()),
+        Some(array) => {
+            let mut words = room(array.length())?;
+            array.copy_to(&mut words);
+            Ok(words)
+        }
         None => Err(refuse(Error::InvalidOption("indices must be a Uint32Array".into()))),
     }
 }

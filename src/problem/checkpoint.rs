@@ -426,6 +426,7 @@ impl Problem {
                 continue;
             };
             table.restore_exact(own);
+            table.learn(0, own);
             let mut upload = |buffer| self.uploads.push(Command::UploadReals { buffer, offset: table.arena, data: own.to_vec() });
             if !table.moving {
                 upload(arena.trial);

@@ -19,7 +19,7 @@ pub struct Constraints {
 }
 
 impl Constraints {
-    fn buffers(&self) -> impl Iterator<Item = BufferId> {
+    pub(super) fn buffers(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(self.pins).chain(self.bounds.into_iter().flatten()).map(|slice| slice.buffer)
     }
 }

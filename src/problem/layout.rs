@@ -1,11 +1,13 @@
 //! Laying out: every table its place in the arenas, every part of a term its place in a batch.
 
 use super::*;
+use crate::anneal::memory;
 use crate::device::Reals as DeviceReals;
 
 impl Problem {
     /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
     pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        self.drop_refused(device);
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_constraints(device)?;
@@ -146,10 +148,20 @@ impl Problem {
         self.arena = Some(arena);
         for table in &mut self.tables {
             let Some(data) = table.initial.take() else { continue };
-            if !table.moving && device.reals() == DeviceReals::Single && device.has_doubles().is_ok() {
-                table.exact = Some(data.clone());
-            }
-            self.uploads.push(Command::UploadReals { buffer: arena.trial, offset: table.arena, data: data.clone() });
+            let copied = || memory::copy(&data, &table.name);
+            let exact = !table.moving && device.reals() == DeviceReals::Single && device.has_doubles().is_ok();
+            let known = device.is_queue();
+            let copies = exact.then(copied).transpose().and_then(|exact| Ok((exact, known.then(copied).transpose()?, copied()?)));
+            let (exact, known, of_trial) = match copies {
+                Ok(copies) => copies,
+                Err(error) => {
+                    // They are still to be uploaded when there is memory for it.
+                    table.initial = Some(data);
+                    return Err(error.into());
+                }
+            };
+            (table.exact, table.known) = (exact, known);
+            self.uploads.push(Command::UploadReals { buffer: arena.trial, offset: table.arena, data: of_trial });
             self.uploads.push(Command::UploadReals { buffer: arena.point, offset: table.arena, data });
         }
         Ok(())

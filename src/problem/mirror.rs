@@ -97,6 +97,7 @@ impl Table {
             trials: None,
             initial: Some(values),
             exact: None,
+            known: None,
             constraints: self.constraints_in(precision),
             ..*self
         })

@@ -25,6 +25,7 @@ mod pattern;
 mod probe;
 mod projection;
 mod ragged;
+mod recovery;
 mod registry;
 mod retraction;
 mod row_tree;
@@ -319,6 +320,7 @@ impl Problem {
         };
         for (offset, data) in writes {
             entry.write_exact(offset, &data);
+            entry.learn(offset, &data);
             let offset = entry.arena + offset;
             // Constants are read at the trial point too.
             if !entry.moving {
@@ -338,6 +340,7 @@ impl Problem {
 
     /// Gives the arena's buffer to the outside: from now on it stays where it is.
     pub fn share(&mut self, device: &mut Device) -> Result<BufferId, Error> {
+        self.drop_refused(device);
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         let arena = self.arena.as_mut().ok_or(Error::EmptyProblem("variables"))?;

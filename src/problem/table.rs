@@ -3,6 +3,7 @@
 use super::Reals;
 use super::constraints::TableConstraints;
 use super::retraction::Trials;
+use crate::anneal::memory;
 use crate::error::Error;
 use crate::expr::Manifold;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Table {
     pub(super) initial: Option<Vec<f64>>,
     /// The values of constants in f64, where the device has them in f32 and a solve may go on in more precision.
     pub(super) exact: Option<Vec<f64>>,
+    /// The last values that the host knows, where they lie on a device that may be lost.
+    pub(super) known: Option<Vec<f64>>,
     pub(super) constraints: TableConstraints,
 }
 
@@ -74,6 +77,7 @@ impl Table {
             largest: f32::MAX.into(),
             initial: None,
             exact: None,
+            known: None,
             constraints: TableConstraints::default(),
         }
     }
@@ -105,6 +109,7 @@ impl Table {
 
     /// Values of all instances, or of those in `at`: finite, and on the manifold.
     fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
+        memory::probe(values.len() as u128 * 8, &format!("the values of \"{}\"", self.name))?;
         let mut values = values.finite(self.largest).map_err(|(position, value)| {
             let instance = Some((position / self.width as usize) as u32);
             Error::not_finite(None, instance, format!("\"{}\"", self.name), (position, value))

@@ -5,6 +5,7 @@ use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
 use super::{Constraint, Loss, Reals, Table};
+use crate::anneal::memory;
 use crate::error::Error;
 use crate::kernel::{LossKind, Objective};
 use std::sync::Arc;
@@ -500,6 +501,7 @@ impl Term {
             };
             return Err(Error::DataLength { term: Some(self.name.clone()), what: what(), got: values.len(), expected });
         }
+        memory::probe(values.len() as u128 * 8, &what())?;
         values.finite(self.largest).map_err(|(position, value)| {
             let instance = match (per, &self.offsets) {
                 (Per::Term, _) => None,

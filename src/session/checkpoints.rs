@@ -55,6 +55,10 @@ impl Session {
             let message = "a solve with constraints is not saved in its midst, where a file would lack what it knows of them: save when it has ended, or between steps";
             return Err(Error::InvalidOption(message.into()));
         }
+        if !self.entry(problem)?.0.problem.has_enabled_terms() {
+            let message = "save(): the problem has no enabled residual terms, so there is no solve to be saved: enable one";
+            return Err(Error::InvalidOption(message.into()));
+        }
         if !within {
             self.prepare(solver)?;
         }
@@ -72,10 +76,10 @@ impl Session {
             glimpse = self.glimpse(problem, 0..end)?;
         }
         let is_mirrored = glimpse.is_some();
-        let Some(Some(SolverEntry { solver: method, .. })) = self.solvers.get_mut(solver as usize) else {
+        let Some(SolverEntry { solver: method, .. }) = self.solvers.get_mut(solver).map(Box::as_mut) else {
             return Err(Error::Disposed("solver"));
         };
-        let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
+        let Some(owner) = self.problems.get_mut(problem) else { return Err(Error::Disposed("problem")) };
         let of = &mut owner.problem;
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];
         marks.text(self.device.precision_name());
@@ -133,8 +137,8 @@ impl Session {
         };
         let [mut marks, mut edits] = [Reader::new(find(section::MARKS)?), Reader::new(find(section::EDITS)?)];
         let Self { device, registry, solvers, problems, .. } = self;
-        let entry = solvers.get_mut(solver as usize).and_then(Option::as_mut).ok_or(Error::Disposed("solver"))?;
-        let owner = problems.get_mut(problem as usize).and_then(Option::as_mut).ok_or(Error::Disposed("problem"))?;
+        let entry = solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
+        let owner = problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         let (of, method) = (&mut owner.problem, &mut entry.solver);
 
         let (known, own) = (marks.text()?, device.precision_name());

@@ -50,7 +50,7 @@ impl Session {
         entry.solver.loosen(lagrangian.slack());
         let inner = Box::new(Task::solve(problem, solver, SolveMode::Solve));
         // Multipliers of the last solve are kept: they are the best guess. Penalties begin anew.
-        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         let all: Vec<(u32, Vec<f64>)> = owner
             .problem
             .enabled_constraints()
@@ -96,7 +96,7 @@ impl Session {
                     if let Task::Inspect(inspection) = inspected {
                         inspection.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
                     }
-                    let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+                    let owner = self.problems.get_mut(task.problem).ok_or(Error::Disposed("problem"))?;
                     let term = owner.problem.term(task.looking_at)?;
                     if let Some(constraint) = &term.constraint {
                         task.lagrangian.look(&term.name, constraint, &residuals);
@@ -116,7 +116,7 @@ impl Session {
 
     /// Begins to look at the first constraint from a term on; whether there is one.
     fn inspect_constraint(&mut self, task: &mut Constrained, from: u32) -> Result<bool, Error> {
-        let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let owner = self.problems.get_mut(task.problem).ok_or(Error::Disposed("problem"))?;
         let next = owner.problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
         let Some(number) = next else { return Ok(false) };
         let inspection = Inspection::new(&mut self.device, &mut self.registry, &owner.problem, task.problem, number, Wanted::Residuals)?;
@@ -137,7 +137,7 @@ impl Session {
             let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
             ending = Some((Termination::Unbounded, reason.into()));
         }
-        let owner = self.problems[task.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let owner = self.problems.get_mut(task.problem).ok_or(Error::Disposed("problem"))?;
         for (number, residuals) in task.residuals.drain(..) {
             let term = owner.problem.term(number)?;
             let Some(constraint) = &term.constraint else { continue };

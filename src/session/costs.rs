@@ -129,7 +129,7 @@ fn blame(problem: &Problem, suspect: (usize, usize, usize), precision: Precision
 
 impl Session {
     pub(super) fn resume_costs(&mut self, costs: &mut Costs, deadline: f64) -> Result<Progress, Error> {
-        let entry = self.problems[costs.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let entry = self.problems.get_mut(costs.problem).ok_or(Error::Disposed("problem"))?;
         loop {
             let mut play = match costs.play.take() {
                 Some(play) => play,

@@ -120,7 +120,7 @@ impl Session {
                         Playing::Finished(point) => point,
                     };
                     let precision = self.device.precision();
-                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     let mirror = owner.problem.mirrored(&point, precision)?;
                     let values = Values::of(&mirror);
                     let (device, registry) = self.double();

@@ -152,7 +152,7 @@ impl Session {
                 return Err(error);
             }
         };
-        self.solvers.push(Some(SolverEntry {
+        let solver = self.solvers.insert(Box::new(SolverEntry {
             problem,
             solver,
             live: None,
@@ -160,7 +160,6 @@ impl Session {
             edits_of: None,
             live_steps: LiveSteps::default(),
         }));
-        let solver = self.solvers.len() as u32 - 1;
         let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };
         self.start_task(problem, Task::Graduated(Box::new(task)))
@@ -247,8 +246,8 @@ impl Session {
     }
 
     fn reopen(&mut self, task: &GraduatedTask) -> Result<(), Error> {
-        let Some(Some(entry)) = self.solvers.get_mut(task.solver as usize) else { return Err(Error::Disposed("solver")) };
-        let Some(Some(owner)) = self.problems.get_mut(task.problem as usize) else { return Err(Error::Disposed("problem")) };
+        let Some(entry) = self.solvers.get_mut(task.solver) else { return Err(Error::Disposed("solver")) };
+        let Some(owner) = self.problems.get_mut(task.problem) else { return Err(Error::Disposed("problem")) };
         entry.solver.prepare(&mut self.device, &mut self.registry, &mut owner.problem)?;
         entry.solver.reopen();
         Ok(())
@@ -290,7 +289,7 @@ impl Session {
             Stage::Refining(_, refining) => self.end_refining(*refining),
         }
         self.free_solver(task.solver);
-        if let Some(Some(entry)) = self.problems.get_mut(task.problem as usize) {
+        if let Some(entry) = self.problems.get_mut(task.problem) {
             // Of terms that are gone, nobody needs them.
             let _ = give_back(&mut entry.problem, &mut self.device, &task.terms);
         }

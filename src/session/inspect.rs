@@ -343,7 +343,7 @@ impl<'a> Numeric<'a> {
 impl Session {
     pub(super) fn resume_inspection(&mut self, inspection: &mut Inspection, deadline: f64) -> Result<Progress, Error> {
         let precision = self.device.precision();
-        let entry = self.problems[inspection.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let entry = self.problems.get_mut(inspection.problem).ok_or(Error::Disposed("problem"))?;
         loop {
             let mut play = match inspection.play.take() {
                 Some(play) => play,

@@ -81,8 +81,8 @@ impl Session {
     pub fn measure(&mut self, solver: u32, what: Measured, repeats: u32) -> Result<u32, Error> {
         self.prepare(solver)?;
         let problem = self.solver_entry(solver)?.problem;
-        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
-        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
+        let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         let [uploads, assembly] = match what {
             Measured::System => entry.solver.assembly(&owner.problem)?,
             _ => Default::default(),

@@ -48,6 +48,7 @@ use crate::device::{Counters, Device, Kind, Playing, Slice};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
+use crate::slab::Slab;
 use crate::solve::{Options, Solver, Summing, state};
 use costs::Costs;
 use indices::Indices;
@@ -104,8 +105,8 @@ pub struct Session {
     /// Whether solves that f32 stops go on there.
     refines: bool,
     registry: Registry,
-    problems: Vec<Option<Entry>>,
-    solvers: Vec<Option<SolverEntry>>,
+    problems: Slab<Box<Entry>>,
+    solvers: Slab<Box<SolverEntry>>,
     tasks: HashMap<u32, Task>,
     next_task: u32,
     indices: Indices,
@@ -143,8 +144,8 @@ impl Session {
             mixed: None,
             refines: true,
             registry: Registry::default(),
-            problems: Vec::new(),
-            solvers: Vec::new(),
+            problems: Slab::default(),
+            solvers: Slab::default(),
             tasks: HashMap::new(),
             next_task: 0,
             indices: Indices::default(),
@@ -170,8 +171,7 @@ impl Session {
     }
 
     pub fn problem(&mut self) -> u32 {
-        self.problems.push(Some(Entry { problem: Problem::new(), running: None, reads: Vec::new() }));
-        self.problems.len() as u32 - 1
+        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new() }))
     }
 
     /// What was compiled and what was found to be known.
@@ -180,7 +180,7 @@ impl Session {
     }
 
     fn entry(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
-        let entry = self.problems.get_mut(problem as usize).and_then(Option::as_mut).ok_or(Error::Disposed("problem"))?;
+        let entry = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         Ok((entry, &mut self.device, &mut self.registry))
     }
 
@@ -196,12 +196,9 @@ impl Session {
 
     /// Destroys the problem, its solvers and everything they have on the device.
     pub fn free_problem(&mut self, problem: u32) {
-        let Some(mut entry) = self.problems.get_mut(problem as usize).and_then(Option::take) else { return };
-        let solvers: Vec<usize> =
-            (0..self.solvers.len()).filter(|&solver| self.solvers[solver].as_ref().is_some_and(|entry| entry.problem == problem)).collect();
-        for solver in solvers {
-            self.free_solver(solver as u32);
-        }
+        let Some(mut entry) = self.problems.remove(problem) else { return };
+        let solvers: Vec<u32> = self.solvers.iter().filter(|(_, entry)| entry.problem == problem).map(|(solver, _)| solver).collect();
+        solvers.into_iter().for_each(|solver| self.free_solver(solver));
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         entry.problem.dispose(&mut self.device);
         self.covariances.retain(|_, entry| entry.problem != problem);
@@ -329,9 +326,14 @@ impl Session {
         Ok(description)
     }
 
+    /// The last values of a table that the host knows, also when the device is gone.
+    pub fn known_table(&mut self, problem: u32, table: u32) -> Result<Vec<f64>, Error> {
+        Ok(self.entry(problem)?.0.problem.known(table)?.to_vec())
+    }
+
     /// A task that reads a table's accepted values. Several may be under way: they are played in turn.
-    pub fn read_table(&mut self, problem: u32, table: u32) -> Result<u32, Error> {
-        let part = self.entry(problem)?.0.problem.table(table)?;
+    pub fn read_table(&mut self, problem: u32, number: u32) -> Result<u32, Error> {
+        let part = self.entry(problem)?.0.problem.table(number)?;
         let part = part.arena..part.arena + part.elements();
         if let Some(glimpse) = self.glimpse(problem, part)? {
             return Ok(self.add_task(Task::Glimpse(Box::new(glimpse))));
@@ -347,20 +349,21 @@ impl Session {
         let (entry, device, registry) = self.entry(problem)?;
         entry.problem.lay_out(device, registry)?;
         let (point, _) = entry.problem.arenas()?;
-        let table = entry.problem.table(table)?;
+        let table = entry.problem.table(number)?;
         let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
+        let revision = entry.problem.revision;
         let mut recording = crate::device::Recording { commands: entry.problem.take_uploads() };
         recording.push(crate::device::Command::Read { slice });
         let mut play = device.start(recording);
         if !aside {
-            let task = self.add_task(Task::Read { problem, play });
+            let task = self.add_task(Task::Read { problem, table: number, revision, play });
             self.entry(problem)?.0.reads.push(task);
             return Ok(task);
         }
         // Before the solve goes on: here it is played, or enqueued ahead of the next step.
         match device.resume(&mut play, f64::INFINITY)? {
             Playing::Finished(values) => Ok(self.add_task(Task::Values(values))),
-            Playing::Yielded | Playing::Waiting(_) => Ok(self.add_task(Task::Read { problem, play })),
+            Playing::Yielded | Playing::Waiting(_) => Ok(self.add_task(Task::Read { problem, table: number, revision, play })),
         }
     }
 
@@ -411,26 +414,25 @@ impl Session {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
         let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
-        self.solvers.push(Some(SolverEntry {
+        Ok(self.solvers.insert(Box::new(SolverEntry {
             problem,
             solver,
             live: None,
             compiled: None,
             edits_of: None,
             live_steps: LiveSteps::default(),
-        }));
-        Ok(self.solvers.len() as u32 - 1)
+        })))
     }
 
     /// Destroys everything, the device last.
     pub fn dispose(&mut self) {
-        for problem in 0..self.problems.len() {
-            self.free_problem(problem as u32);
-        }
+        self.problems.handles().into_iter().for_each(|problem| self.free_problem(problem));
         self.tasks.clear();
+        self.covariances.clear();
+        self.indices = Indices::default();
         self.worlds = [None, None];
         // Siblings of the adapter first.
-        (self.single, self.mixed) = (None, None);
+        (self.single, self.mixed, self.double) = (None, None, None);
         match &mut self.device {
             Device::Wgpu(device) => device.dispose(),
             Device::Cpu(device) => device.dispose(),

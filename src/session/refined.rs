@@ -38,6 +38,8 @@ pub(super) struct Refining {
     edits: u32,
     /// Whether a mirror ended above the cost that it began with.
     has_risen: bool,
+    /// The cost that the first mirror began with, once it is known.
+    start_cost: Option<f64>,
     /// Why it is to stop, if somebody said so.
     pub stopped: Option<String>,
     stage: Stage,
@@ -107,6 +109,7 @@ impl Session {
             revision: 0,
             edits: 0,
             has_risen: false,
+            start_cost: None,
             stopped: None,
             stage: Stage::Over,
         });
@@ -211,6 +214,7 @@ impl Session {
                     }
                     Ok(Turn::Over(report)) => {
                         let is_edited = self.take_over(task, &mut mirror);
+                        task.start_cost = task.start_cost.or(mirror.start_cost);
                         task.has_risen |= mirror.start_cost.is_some_and(|start| report.cost - start > SUMS * start.abs());
                         task.absorb(*report, mirror.first);
                         self.drop_mirror(task, *mirror);
@@ -309,7 +313,13 @@ impl Session {
             (after.termination, format!("{} ({account}{edits})", after.reason))
         };
         let converged = termination == Termination::Converged;
-        Ok(Box::new(Report { termination, converged, reason, iterations, compile_ms, solve_ms, refinement, ..with(before, after) }))
+        let initial_cost = if task.edits == 0 {
+            initial_cost([before.initial_cost, before.cost], task.start_cost, after.cost)
+        } else {
+            before.initial_cost
+        };
+        let both = with(before, after);
+        Ok(Box::new(Report { initial_cost, termination, converged, reason, iterations, compile_ms, solve_ms, refinement, ..both }))
     }
 
     /// Ends a running refinement after the present iteration.
@@ -336,6 +346,18 @@ pub(super) fn of_waiting(playing: Playing) -> Progress {
     }
 }
 
+/// The cost that both solves began with, where the later one went on from where f32 ended and came to `cost`.
+///
+/// Where residuals are small differences of large numbers, f32 adds its rounding to every sum of their squares, and may well have begun
+/// below what double-floats find at the end. Its differences of costs are without that: from the cost that double-floats find where
+/// f32 ended, they lead back to the one at the beginning.
+fn initial_cost([began, ended]: [f64; 2], start: Option<f64>, cost: f64) -> f64 {
+    if cost <= began {
+        return began;
+    }
+    (start.unwrap_or(cost) + (began - ended).max(0.0)).max(cost)
+}
+
 /// What is said of two solves, one after the other: how the later one ended, and what both did.
 fn with(before: &Report, after: Report) -> Report {
     Report {
@@ -346,5 +368,21 @@ fn with(before: &Report, after: Report) -> Report {
         counters: before.counters.with(&after.counters),
         idle_dispatches: before.idle_dispatches + after.idle_dispatches,
         ..after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::initial_cost;
+
+    #[test]
+    fn two_solves_never_end_above_the_cost_that_they_began_with() {
+        // What double-floats find is below f32's first sum: that stands.
+        assert_eq!(initial_cost([2.0, 1.0], Some(1.1), 0.9), 2.0);
+        // It is above, since f32's sums are too small: f32's decrease is counted from the cost where it ended.
+        assert_eq!(initial_cost([0.5, 0.375], Some(0.75), 0.625), 0.875);
+        assert_eq!(initial_cost([0.5, 0.5], Some(0.75), 0.75), 0.75);
+        assert_eq!(initial_cost([0.5, 0.5], Some(0.75), 0.750_000_1), 0.750_000_1);
+        assert_eq!(initial_cost([0.5, 0.5], None, 0.75), 0.75);
     }
 }

@@ -167,7 +167,8 @@ impl Session {
             search.stage = Stage::host(search.wanted.k, Some(reason));
             return Ok(true);
         }
-        if resident.as_ref().is_some_and(|resident| resident.revision != index.revision()) {
+        // So may what memory was refused for, which may be its own.
+        if device.has_refused() || resident.as_ref().is_some_and(|resident| resident.revision != index.revision()) {
             resident.take().into_iter().for_each(|resident| resident.dispose(device));
         }
         let resident = match resident {

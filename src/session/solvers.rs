@@ -9,15 +9,15 @@ use crate::error::Error;
 
 impl Session {
     pub(super) fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
-        self.solvers.get_mut(solver as usize).and_then(Option::as_mut).ok_or(Error::Disposed("solver"))
+        self.solvers.get_mut(solver).map(Box::as_mut).ok_or(Error::Disposed("solver"))
     }
 
     /// Waits for what other calls left unfinished and brings the solver up to date with its problem.
     pub(super) fn prepare(&mut self, solver: u32) -> Result<(), Error> {
         let problem = self.solver_entry(solver)?.problem;
         self.idle(problem)?;
-        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
-        let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
+        let Some(entry) = self.solvers.get_mut(solver) else { return Err(Error::Disposed("solver")) };
+        let Some(owner) = self.problems.get_mut(problem) else { return Err(Error::Disposed("problem")) };
         entry.solver.prepare(&mut self.device, &mut self.registry, &mut owner.problem)
     }
 
@@ -25,7 +25,7 @@ impl Session {
     pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
         self.idle(problem)?;
-        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
+        let Some(entry) = self.solvers.get_mut(solver) else { return Err(Error::Disposed("solver")) };
         match mode {
             SolveMode::Solve => entry.solver.begin_call(&self.device),
             SolveMode::Step => entry.solver.begin_step(&self.device),
@@ -45,8 +45,8 @@ impl Session {
     pub fn report(&mut self, solver: u32) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
         self.prepare(solver)?;
-        let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
-        let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+        let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
+        let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         let recording = entry.solver.report_now(&mut owner.problem)?;
         let play = self.device.start(recording);
         self.start_task(problem, Task::playing(problem, solver, SolveMode::Solve, play))
@@ -70,13 +70,14 @@ impl Session {
             return Err(Error::Busy);
         }
         let structure = owner.problem.structure;
-        if !self.solver_entry(solver)?.solver.is_of(structure) || !self.entry(problem)?.0.problem.has_enabled_terms() {
+        let is_refused = self.device.has_refused();
+        if is_refused || !self.solver_entry(solver)?.solver.is_of(structure) || !self.entry(problem)?.0.problem.has_enabled_terms() {
             self.prepare(solver)?;
         }
         // Before a step is recorded: what it takes from the problem is uploaded once.
         let is_compiling = self.compile_live(solver)?.is_some();
-        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
-        let Some(Some(owner)) = self.problems.get_mut(problem as usize) else { return Err(Error::Disposed("problem")) };
+        let Some(entry) = self.solvers.get_mut(solver) else { return Err(Error::Disposed("solver")) };
+        let Some(owner) = self.problems.get_mut(problem) else { return Err(Error::Disposed("problem")) };
         if is_compiling {
             return Ok(entry.live_steps.known(entry.live.is_some()));
         }
@@ -109,8 +110,8 @@ impl Session {
 
     /// Begins to compile what live steps of a prepared solver need on a GPU; the signal to wait for until all of it is there, if anything.
     pub fn compile_live(&mut self, solver: u32) -> Result<Option<Signal>, Error> {
-        let Some(Some(entry)) = self.solvers.get_mut(solver as usize) else { return Err(Error::Disposed("solver")) };
-        let Some(Some(owner)) = self.problems.get_mut(entry.problem as usize) else { return Err(Error::Disposed("problem")) };
+        let Some(entry) = self.solvers.get_mut(solver) else { return Err(Error::Disposed("solver")) };
+        let Some(owner) = self.problems.get_mut(entry.problem) else { return Err(Error::Disposed("problem")) };
         let version = (owner.problem.structure, owner.problem.selection);
         if !self.device.is_queue() || entry.compiled == Some(version) {
             return Ok(None);
@@ -124,7 +125,7 @@ impl Session {
 
     /// Finishes a step that `advance` left unfinished: dropped within its commit, it would leave half a step.
     pub(super) fn finish_live(&mut self, problem: u32) -> Result<(), Error> {
-        for entry in self.solvers.iter_mut().flatten().filter(|entry| entry.problem == problem) {
+        for entry in self.solvers.values_mut().filter(|entry| entry.problem == problem) {
             if let Some(mut play) = entry.live.take() {
                 self.device.resume(&mut play, f64::INFINITY)?;
             }
@@ -139,7 +140,7 @@ impl Session {
         for task in tasks {
             self.cancel(task);
         }
-        let Some(mut entry) = self.solvers.get_mut(solver as usize).and_then(Option::take) else { return };
+        let Some(mut entry) = self.solvers.remove(solver) else { return };
         if let Some(play) = &mut entry.live {
             // Whatever goes wrong here, the solver is gone afterwards.
             let _ = self.device.resume(play, f64::INFINITY);

@@ -70,6 +70,9 @@ pub(super) enum Task {
     Refining(Box<Refining>),
     Read {
         problem: u32,
+        /// The table, and the problem's revision when it was asked for.
+        table: u32,
+        revision: u64,
         play: Play,
     },
     /// What was read between the steps of a solve that goes on.
@@ -123,6 +126,11 @@ impl Task {
         }
     }
 
+    /// Whether it waits for kernels, or it can't be told: only of a plain solve can it.
+    fn awaits_kernels(&self) -> bool {
+        !matches!(self, Self::Solve { compiling: None, .. })
+    }
+
     /// What goes on in mixed precision, if that is what it does.
     pub(super) fn refining(&mut self) -> Option<&mut Refining> {
         match self {
@@ -172,10 +180,17 @@ impl Session {
         }
         let mut running = self.tasks.remove(&task).ok_or(Error::Disposed("problem or solver"))?;
         let progress = match &mut running {
-            Task::Read { play, .. } => self.device.resume(play, deadline).map_err(Error::from).map(|playing| match playing {
-                Playing::Finished(values) => Progress::Values(values),
-                waiting => of_waiting(waiting),
-            }),
+            Task::Read { problem, table, revision, play } => {
+                self.device.resume(play, deadline).map_err(Error::from).map(|playing| match playing {
+                    Playing::Finished(values) => {
+                        if let Some(entry) = self.problems.get_mut(*problem) {
+                            entry.problem.learn(*table, *revision, &values);
+                        }
+                        Progress::Values(values)
+                    }
+                    waiting => of_waiting(waiting),
+                })
+            }
             Task::Values(values) => Ok(Progress::Values(std::mem::take(values))),
             Task::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline).map(|playing| match playing {
                 Playing::Finished(values) => Progress::Values(values),
@@ -252,10 +267,10 @@ impl Session {
         if *mode == SolveMode::Step && *stepped {
             return Ok(Progress::Stepped);
         }
-        let Some(Some(SolverEntry { solver: method, edits_of, .. })) = self.solvers.get_mut(*solver as usize) else {
+        let Some(SolverEntry { solver: method, edits_of, .. }) = self.solvers.get_mut(*solver).map(Box::as_mut) else {
             return Err(Error::Disposed("solver"));
         };
-        let Some(Some(Entry { problem: unknowns, .. })) = self.problems.get_mut(*problem as usize) else {
+        let Some(Entry { problem: unknowns, .. }) = self.problems.get_mut(*problem).map(Box::as_mut) else {
             return Err(Error::Disposed("problem"));
         };
         loop {
@@ -300,6 +315,11 @@ impl Session {
         }
     }
 
+    /// Whether a task waits for kernels, or it can't be told.
+    pub fn awaits_kernels(&self, task: u32) -> bool {
+        self.tasks.get(&task).is_none_or(Task::awaits_kernels)
+    }
+
     /// Whether a task is there to be resumed.
     pub fn has_task(&self, task: u32) -> bool {
         self.tasks.contains_key(&task)
@@ -315,7 +335,7 @@ impl Session {
         }
         self.stop_refining(task, reason);
         let solver = self.tasks.get(&task).and_then(Task::solver);
-        if let Some(Some(entry)) = solver.and_then(|solver| self.solvers.get_mut(solver as usize)) {
+        if let Some(entry) = solver.and_then(|solver| self.solvers.get_mut(solver)) {
             entry.solver.stop(reason);
         }
     }
@@ -344,8 +364,7 @@ impl Session {
     }
 
     fn end(&mut self, number: u32, task: Task) {
-        let problem = task.problem().and_then(|problem| self.problems.get_mut(problem as usize));
-        if let Some(entry) = problem.and_then(Option::as_mut) {
+        if let Some(entry) = task.problem().and_then(|problem| self.problems.get_mut(problem)) {
             entry.running = entry.running.filter(|running| *running != number);
             entry.reads.retain(|read| *read != number);
         }

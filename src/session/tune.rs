@@ -90,15 +90,13 @@ impl Session {
         if tuning == self.registry.tuning {
             return Ok(());
         }
-        for problem in 0..self.problems.len() as u32 {
-            if self.problems[problem as usize].is_some() {
-                self.idle(problem)?;
-            }
+        for problem in self.problems.handles() {
+            self.idle(problem)?;
         }
         let Self { problems, device, registry, .. } = self;
         device.set_evaluators(tuning.evaluators());
         registry.tuning = tuning;
-        problems.iter_mut().flatten().for_each(|entry| entry.problem.forget_batches(device));
+        problems.values_mut().for_each(|entry| entry.problem.forget_batches(device));
         Ok(())
     }
 
@@ -116,7 +114,7 @@ impl Session {
 
     pub(super) fn resume_tune(&mut self, tune: &mut Tune, deadline: f64) -> Result<Progress, Error> {
         loop {
-            let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+            let entry = self.problems.get_mut(tune.problem).ok_or(Error::Disposed("problem"))?;
             let Some(stage) = &mut tune.stage else {
                 let Some(schedule) = tune.left.pop_front() else {
                     if let Some(progress) = self.resume_programs(tune, deadline)? {
@@ -165,7 +163,7 @@ impl Session {
             // From now on the products that were measured are the table's, whatever becomes of the rest.
             tune.before = Some(tuning.clone());
             self.retune(tune.problem, tuning);
-            let entry = self.problems[tune.problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
+            let entry = self.problems.get_mut(tune.problem).ok_or(Error::Disposed("problem"))?;
             entry.problem.lay_out(&mut self.device, &mut self.registry)?;
             let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
             tune.programs = Some(Programs::new(work, &mut entry.problem, &self.device)?);
@@ -227,7 +225,7 @@ impl Session {
     fn retune(&mut self, problem: u32, tuning: Tuning) {
         self.device.set_evaluators(tuning.evaluators());
         self.registry.tuning = tuning;
-        if let Some(Some(entry)) = self.problems.get_mut(problem as usize) {
+        if let Some(entry) = self.problems.get_mut(problem) {
             entry.problem.forget_batches(&mut self.device);
         }
     }

@@ -11,6 +11,7 @@ mod checkpoint;
 mod descending;
 mod ending;
 mod reporting;
+mod start;
 mod succession;
 mod upkeep;
 
@@ -34,6 +35,7 @@ use crate::error::Error;
 use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
 use checkpoint::Kept;
+use start::Start;
 
 /// What a solver wants next.
 pub enum Next {
@@ -97,6 +99,7 @@ pub struct Solver {
     phase: Phase,
     iterations: Vec<Iteration>,
     initial_cost: Option<f64>,
+    start: Start,
     tests: Tests,
     /// The least cost tolerance of this solve, if it is one of several.
     slack: f64,
@@ -169,6 +172,7 @@ impl Solver {
             phase: Phase::Ready,
             iterations: Vec::new(),
             initial_cost: None,
+            start: Start::default(),
             tests: Tests::default(),
             slack: 0.0,
             first_iteration: 0,
@@ -267,7 +271,7 @@ impl Solver {
             Phase::Reporting(termination, reason) => {
                 let report = self.report(device, problem, (termination, reason), readback, started);
                 // Accepted values always have a finite cost, so it is those that the solve began with.
-                Ok(if report.cost.is_finite() { Next::Done(Box::new(report)) } else { Next::Blame })
+                if report.cost.is_finite() { self.settle(problem, report) } else { Ok(Next::Blame) }
             }
             Phase::Ready => {
                 if self.ending.is_none() {
@@ -284,6 +288,7 @@ impl Solver {
 
     /// What the report is made of, for a solve that ends so.
     fn end(&mut self, problem: &mut Problem, (termination, reason): (Termination, String)) -> Result<Next, Error> {
+        self.start.may_return = true;
         self.phase = Phase::Reporting(termination, reason);
         Ok(Next::Run(self.report_recording(problem)?))
     }
@@ -297,6 +302,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
+        self.keep_start(problem, &mut commands)?;
         commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
         let (again, restored) = (self.again, self.kept.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
@@ -333,6 +339,7 @@ impl Solver {
                 "JᵀWJ is not positive definite, so there is no Gauss–Newton step: use method \"lm\"".into()
             };
             self.phase = Phase::Reporting(Termination::Singular, reason);
+            self.start.may_return = true;
             commands.extend(self.report_recording(problem)?.commands);
             return Ok(Next::Run(Recording { commands }));
         };

@@ -49,6 +49,8 @@ pub struct Workspace {
     eigenvectors: Option<Slice>,
     /// An arena with the point before the last step that was accepted.
     pub previous: Slice,
+    /// An arena with the point that a solve began at.
+    pub start: Slice,
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
@@ -139,6 +141,7 @@ impl Workspace {
             ("state", state::STATE_LEN),
             ("largest diagonal", of_systems(vector)),
             ("previous point", problem.arenas()?.0.len),
+            ("starting point", problem.arenas()?.0.len),
         ];
         let mut optional = |wanted: bool, label, len| {
             wanted.then(|| {
@@ -195,6 +198,7 @@ impl Workspace {
             state: slice(11),
             peak: slice(12),
             previous: slice(13),
+            start: slice(14),
             constraints,
             free: constraints.map(|known| active.map_or(known.pins, slice)),
             instance_costs: instance_costs.map(slice),
@@ -227,6 +231,7 @@ impl Workspace {
             self.scale,
             self.peak,
             self.previous,
+            self.start,
             self.blocks,
             self.inverse,
             self.scratch,

@@ -89,8 +89,15 @@ impl Pool {
     pub fn take(&mut self, device: &mut Device, kind: Kind, elements: u32) -> Result<Block, DeviceError> {
         let class = class_of(elements);
         // The last one that was given back is the likeliest to be in a cache.
-        let kept = self.kept.get_mut(&key(kind, class)).and_then(VecDeque::pop_back);
         let bytes = self.bytes(kind, class);
+        let mut kept = self.kept.get_mut(&key(kind, class)).and_then(VecDeque::pop_back);
+        // What memory was refused for, nobody is to get again.
+        while let Some((refused, _)) = kept.filter(|(buffer, _)| device.refuses(std::iter::once(*buffer))) {
+            device.free(refused);
+            self.statistics.pooled -= bytes;
+            self.statistics.evictions += 1;
+            kept = self.kept.get_mut(&key(kind, class)).and_then(VecDeque::pop_back);
+        }
         let buffer = match kept {
             Some((buffer, _)) => {
                 self.statistics.hits += 1;

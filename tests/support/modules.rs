@@ -8,7 +8,7 @@ use leastwise::kernel::wasm::{Frame, Module, Span, apply};
 use leastwise::kernel::{Program, Store};
 use leastwise::real::Real;
 use std::ops::Range;
-use wasmi::{Caller, Config, Engine, Func, Linker, Memory, MemoryType, Nullable, Ref, RefType, Table, TableType};
+use wasmi::{Caller, Config, Engine, Func, Linker, Memory, MemoryType};
 
 /// What a program is bound to.
 pub struct Buffers<'a> {
@@ -33,8 +33,6 @@ pub enum Ran {
     OutOfTable,
 }
 
-/// The place of the functions in the table.
-const FUNCTIONS: u32 = 3;
 const PAGE: u32 = 1 << 16;
 
 /// Runs items of a program.
@@ -102,17 +100,15 @@ fn run_in<R: Real>(program: &Program, precision: Precision, buffers: &Buffers, i
         views: &views.collect::<Vec<_>>(),
         targets: &targets.collect::<Vec<_>>(),
         scratch,
-        functions: FUNCTIONS,
     }
     .words(&module);
     let Some(words) = words else { return Ran::OutOfTable };
     bytes[frame as usize..][..4 * words.len()].copy_from_slice(bytemuck::cast_slice(&words));
 
     let functions = Func::wrap(&mut store, called::<R>);
-    let table = Table::new(&mut store, TableType::new(RefType::Func, FUNCTIONS + 1, None), Ref::Func(Nullable::Val(functions)));
     let mut linker = Linker::new(&engine);
     linker.define("engine", "memory", memory).expect("a name");
-    linker.define("engine", "functions", table.expect("a table")).expect("a name");
+    linker.define("engine", "apply", functions).expect("a name");
     let compiled = wasmi::Module::new(&engine, &module.bytes).expect("a module that compiles");
     let instance = linker.instantiate_and_start(&mut store, &compiled).expect("an instance");
     let function = instance.get_typed_func::<(u32, u32), u32>(&store, "run").expect("the function");

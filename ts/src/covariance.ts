@@ -101,7 +101,9 @@ const JOINT = { ...SPACE, correlation: flag } as const;
 export class MarginalsOf implements Marginals {
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly tableOf: TableOfProblem, private readonly made: NativeCovariance) {}
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly tableOf: TableOfProblem, private readonly made: NativeCovariance) {
+    tasks.owners.adopt(this, "covariances", made.handle);
+  }
 
   get residuals(): number { return this.made.summary.residuals; }
   get unknowns(): number { return this.made.summary.unknowns; }
@@ -160,7 +162,7 @@ export class MarginalsOf implements Marginals {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeCovariance(this.made.handle));
+    this.tasks.owners.dispose(this, "covariances", this.made.handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

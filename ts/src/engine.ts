@@ -5,6 +5,7 @@ import { compress, openIndex, type CompressOptions, type PublishedFiles } from "
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
+import { remember, whenForgotten } from "./owners.js";
 import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
@@ -53,9 +54,16 @@ export interface Memory {
   readonly pooled: number;
   /** How often a tensor got a buffer that was kept. */
   readonly hits: number;
-  /** Tensors that live: made, and not disposed. */
+  /** Tensors, problems, solvers and indices that live: made, and not disposed. */
   readonly tensors: number;
-  /** Tensors that were never disposed, and that the garbage collector freed at last. It may be late, or never come: where this is not 0, something is missing a `dispose()` or an {@link Engine.scope}. */
+  readonly problems: number;
+  readonly solvers: number;
+  readonly indices: number;
+  /**
+   * Tensors, problems, solvers, indices and covariances that were never disposed, and that the garbage collector freed at last. It may be
+   * late, or never come: where this is not 0, something is missing a `dispose()` or an {@link Engine.scope}. A problem whose
+   * {@link Variables.buffer} was asked for is freed by `dispose()` alone.
+   */
   readonly finalized: number;
 }
 
@@ -138,6 +146,48 @@ export interface Engine extends Disposable, TensorEngine {
 /** Where an engine comes from, and what ends with it. @internal */
 export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
 
+/** What is left to do when an engine is no more: once, and without holding it. */
+interface Ending { readonly begun: boolean; end(): void }
+
+function endingOf({ open, release }: Origin): Ending {
+  let begun = false;
+  return {
+    get begun() { return begun; },
+    end() {
+      if (begun) return;
+      begun = true;
+      if (open?.ours) open.device.destroy();
+      release?.();
+    },
+  };
+}
+
+/** Resolves with the loss of a device. A device holds whoever waits for its loss, so nothing here holds the engine. */
+function lossOf(engine: WeakRef<Tasks>, open: OpenDevice | undefined, ending: Ending): Promise<LeastwiseError> {
+  return new Promise((resolve) => {
+    // A GPUDevice tells by itself; without one the first call that fails does.
+    if (!open) engine.deref()!.onDeath = (error) => { if (error.code === "device-lost") resolve(error); };
+    void open?.device.lost.then(({ reason, message }) => {
+      if (ending.begun) return;
+      const error = new LeastwiseError("device-lost", `the GPU device was lost (${reason}): ${message}`);
+      engine.deref()?.kill(error);
+      resolve(error);
+    });
+  });
+}
+
+/** Ends an engine that nobody can reach any more. */
+function endForgotten(native: NativeEngine, ending: Ending): () => void {
+  return () => {
+    try {
+      native.dispose();
+    } catch {
+      // It failed, or its device is gone, and nobody is left to be told.
+    }
+    ending.end();
+  };
+}
+
 /** @internal */
 export class EngineOf implements Engine {
   readonly backend: Backend;
@@ -152,14 +202,11 @@ export class EngineOf implements Engine {
   readonly #maker: TensorMaker;
   readonly #routing: Routing;
   readonly arrays: Arrays;
-  readonly #open: OpenDevice | undefined;
   readonly #origin: Origin;
-  readonly #problems = new Set<ProblemOf>();
-  readonly #indices = new Set<VectorIndexOf>();
+  readonly #ending: Ending;
   #disposed = false;
 
   constructor(native: NativeEngine, panic: () => string | undefined, origin: Origin) {
-    this.#open = origin.open;
     this.#origin = origin;
     this.backend = origin.backend;
     this.reason = origin.reason;
@@ -173,16 +220,10 @@ export class EngineOf implements Engine {
     this.#maker = new TensorMaker(this.#tensors);
     this.#routing = new Routing(this.#tensors, this.adapter);
     this.arrays = new ArraysOf(this.#tensors, this.#maker, () => ({ name: this.adapter, type: this.backend, memory: this.counters().bytesLive }));
-    this.lost = new Promise((resolve) => {
-      // A GPUDevice tells by itself; without one the first call that fails does.
-      if (!origin.open) this.#tasks.onDeath = (error) => { if (error.code === "device-lost") resolve(error); };
-      void origin.open?.device.lost.then(({ reason, message }) => {
-        if (this.#disposed) return;
-        const error = new LeastwiseError("device-lost", `the GPU device was lost (${reason}): ${message}`);
-        this.#tasks.kill(error);
-        resolve(error);
-      });
-    });
+    this.#ending = endingOf(origin);
+    this.lost = lossOf(new WeakRef(this.#tasks), origin.open, this.#ending);
+    // Everything that an engine is used by holds its tasks.
+    whenForgotten(this.#tasks, endForgotten(native, this.#ending));
   }
 
   /** For `leastwise/threads`, where it is public. */
@@ -192,15 +233,18 @@ export class EngineOf implements Engine {
 
   problem(): Problem {
     this.#alive();
-    const problem = new ProblemOf(this.#tasks, (gone) => this.#problems.delete(gone));
-    this.#problems.add(problem);
+    const problem = new ProblemOf(this.#tasks, (gone) => this.#tensors.exit(gone));
+    this.#tensors.enter(problem);
     return problem;
   }
 
   memory(): Memory {
     const counters = this.counters(), { pooled, hits } = this.tensorStatistics();
-    const { count, finalized } = this.#tensors;
-    return { live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed, pooled, hits, tensors: count, finalized };
+    const { live, finalized } = this.#tasks.owners, { tensors, problems, solvers, indices } = live;
+    return {
+      live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed, pooled, hits,
+      tensors: tensors.size, problems: problems.size, solvers: solvers.size, indices: indices.size, finalized,
+    };
   }
 
   trim(): void {
@@ -244,11 +288,11 @@ export class EngineOf implements Engine {
 
   async tune(problem?: Problem): Promise<Tuning> {
     this.#alive();
-    if (problem !== undefined && !(isA(problem, ProblemOf) && this.#problems.has(problem))) {
+    if (problem !== undefined && !(isA(problem, ProblemOf) && problem.isOn(this.#tasks))) {
       throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
     }
-    for (const each of problem ? [problem as ProblemOf] : [...this.#problems]) {
-      const task = this.#tasks.call((native) => native.tune(each.handle));
+    for (const handle of problem ? [(problem as ProblemOf).handle] : [...this.#tasks.owners.live.problems]) {
+      const task = this.#tasks.call((native) => native.tune(handle));
       await this.#tasks.run(task);
     }
     return this.tuning;
@@ -280,15 +324,12 @@ export class EngineOf implements Engine {
   }
 
   #index(handle: number, made?: { points: Points; length: number }): VectorIndex {
-    const index = new VectorIndexOf(this.#tasks, handle, (gone) => this.#indices.delete(gone), made);
-    this.#indices.add(index);
-    return index;
+    return new VectorIndexOf(this.#tasks, handle, made);
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
     this.#alive();
     if (typeof work !== "function") throw new LeastwiseError("invalid-option", `scope(work): work must be a function, not ${describe(work)}`);
-    const before = new Set(this.#problems);
     let returned: unknown;
     this.#tensors.open();
     try {
@@ -300,9 +341,7 @@ export class EngineOf implements Engine {
         throw new LeastwiseError("invalid-option", "scope(work): work must be synchronous, because what it made is freed when it returns; it returned a promise");
       }
     } finally {
-      const kept = within(returned);
-      this.#tensors.close(kept);
-      for (const problem of this.#problems) if (!before.has(problem) && !kept.has(problem)) problem.dispose();
+      this.#tensors.close(within(returned));
     }
     return returned as T;
   }
@@ -318,12 +357,13 @@ export class EngineOf implements Engine {
 
   dispose(): void {
     if (this.#disposed) return;
-    for (const owned of [...this.#problems, ...this.#indices]) owned.dispose();
     this.#disposed = true;
-    this.#tasks.release((native) => native.dispose());
-    if (this.#open?.ours) this.#open.device.destroy();
-    this.#origin.release?.();
-    this.#tasks.kill(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
+    remember(this.#tasks);
+    try {
+      this.#tasks.end(new LeastwiseError("disposed", "this engine was disposed: call init() for a new one"));
+    } finally {
+      this.#ending.end();
+    }
   }
 
   [Symbol.dispose](): void { this.dispose(); }

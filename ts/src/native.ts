@@ -174,6 +174,10 @@ export interface NativeEngine {
   boundTable(problem: number, table: number, lower: Float64Array | undefined, upper: Float64Array | undefined): void;
   /** A task whose `done` carries the table's accepted values. */
   readTable(problem: number, table: number): number;
+  /** Whether a solve waits for kernels to be compiled, or it can't be told. */
+  awaitsKernels(task: number): boolean;
+  /** The last values that the host knows; also where the device is gone. */
+  knownTable(problem: number, table: number): Float64Array;
   /** Undefined on the CPU and on CUDA. */
   viewTable(problem: number, table: number, width: number): NativeView | undefined;
 

@@ -8,6 +8,7 @@ import { describe, type Output } from "./expression.js";
 import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
 import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
 import { checked, given, whole, type Checked } from "./options.js";
+import { remember } from "./owners.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
@@ -110,8 +111,9 @@ export class ProblemOf implements Problem {
   #traceMs = 0;
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly forget: (problem: ProblemOf) => void) {
+  constructor(private readonly tasks: Tasks, private readonly onDispose: (problem: ProblemOf) => void) {
     this.#handle = tasks.call((native) => native.problem());
+    tasks.owners.adopt(this, "problems", this.#handle);
   }
 
   #forget = (term: string): void => { this.#terms.delete(term); };
@@ -256,14 +258,20 @@ export class ProblemOf implements Problem {
     return new GradientsOf(gradients, this, this.#own);
   }
 
+  /** Whether it lives on this engine. @internal */
+  isOn(tasks: Tasks): boolean { return this.tasks === tasks && !this.#disposed; }
+
+  /** Somebody outside has its buffer, so that it is freed by `dispose()` alone. @internal */
+  keep(): void { remember(this); }
+
   /** What the engine knows of a term's kernels, for benchmarks and tests. @internal */
   get handle(): number { return this.#alive(); }
 
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeProblem(this.#handle));
-    this.forget(this);
+    this.tasks.owners.dispose(this, "problems", this.#handle);
+    this.onDispose(this);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

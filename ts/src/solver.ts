@@ -95,7 +95,7 @@ export interface SolveOptions {
   penalty?: number;
   /** Minimisations at most, one for each choice of multipliers; 50 unless told. `maxIterations` counts for each of them. */
   maxOuterIterations?: number;
-  /** Milliseconds of solving; where f32 goes on in mixed precision, of both, the compiling for the latter included. */
+  /** Milliseconds of solving, after which a GPU has 10 s to answer before the solve rejects with `stopped`; where f32 goes on in mixed precision, of both, the compiling for the latter included. */
   timeLimitMs?: number;
   /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, about 1e-15 (f64, double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
   costTolerance?: number;
@@ -103,7 +103,7 @@ export interface SolveOptions {
   gradientTolerance?: number;
   /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
-  /** Ends the solve after the current iteration; the report says `"stopped"`. */
+  /** Ends the solve after the current iteration; the report says `"stopped"`. Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Called after every step; returning `"stop"` ends the solve. */
   onIteration?: (iteration: Iteration) => void | "stop";
@@ -203,6 +203,7 @@ export class SolverOf implements Solver {
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
     this.#options = nativeOptions(options, tableOf);
     this.#handle = tasks.call((native) => native.solver(problem(), this.#options.native));
+    tasks.owners.adopt(this, "solvers", this.#handle);
   }
 
   #alive(): number {
@@ -212,10 +213,10 @@ export class SolverOf implements Solver {
   }
 
   async solve(): Promise<Report> {
-    const { signal, onIteration } = this.#options;
+    const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.#options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    return this.#report(await this.tasks.run(task, { onIteration: each, signal }));
+    return this.#report(await this.tasks.run(task, { onIteration: each, signal, limitMs }));
   }
 
   async step(): Promise<Iteration> {
@@ -258,7 +259,7 @@ export class SolverOf implements Solver {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeSolver(this.#handle));
+    this.tasks.owners.dispose(this, "solvers", this.#handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

@@ -40,6 +40,8 @@ export interface Table<V> extends Slot<V>, Disposable {
   read(options: { as: "f64" }): Promise<F64>;
   read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
+  /** True once the device is lost: {@link read} gives the last values that the host knows then, as they were given, written, read or restored. */
+  readonly stale: boolean;
   /** The GPU buffer that holds the accepted values, tightly packed; stable for the variable's life. Undefined on the CPU. */
   readonly buffer: DeviceView | undefined;
 }
@@ -91,12 +93,15 @@ const BOUNDS = { lower: given(), upper: given() } as const;
 /** No instance: there are fewer. */
 const NONE = 0xffffffff;
 
+/** A problem, as its tables know it. @internal */
+export interface Keeper { keep(): void }
+
 /** @internal */
 export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   declare readonly slot: V;
 
   constructor(
-    readonly problem: object,
+    readonly problem: Keeper,
     private readonly tasks: Tasks,
     private readonly problemHandle: () => number,
     readonly handle: number,
@@ -179,11 +184,23 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     if (length !== this.count * this.width) {
       throw new LeastwiseError("data-length", `"${this.name}".read(out): out has ${length} values, but ${this.count * this.width} are needed (${this.count} instances of ${this.width})`);
     }
-    const task = this.tasks.call((native) => native.readTable(this.problemHandle(), this.handle));
-    const { values } = await this.tasks.run(task);
-    if (values) fill(`"${this.name}".read(out): out`, out, values);
+    fill(`"${this.name}".read(out): out`, out, await this.#accepted());
     return out;
   }
+
+  /** The accepted values; once the device is lost, the last that the host knows. */
+  async #accepted(): Promise<ArrayLike<number>> {
+    try {
+      const task = this.tasks.call((native) => native.readTable(this.problemHandle(), this.handle));
+      return (await this.tasks.run(task)).values ?? [];
+    } catch (thrown) {
+      const known = this.tasks.afterLoss((native) => native.knownTable(this.problemHandle(), this.handle));
+      if (!known) throw thrown;
+      return known;
+    }
+  }
+
+  get stale(): boolean { return this.tasks.isLost; }
 
   /** An array for all values, of the type that is asked for, or of the engine's. */
   #madeAs(options: { as?: "f32" | "f64" | undefined }): Floats {
@@ -193,6 +210,8 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
 
   get buffer(): DeviceView | undefined {
     const view = this.tasks.call((native) => native.viewTable(this.problemHandle(), this.handle, this.width));
+    // Nobody can tell how long a renderer has the buffer.
+    if (view) this.problem.keep();
     return view as DeviceView | undefined;
   }
 

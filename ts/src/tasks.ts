@@ -2,6 +2,8 @@
 import type { Device } from "./arrays.js";
 import { asError, isA, LeastwiseError, wordsOf } from "./errors.js";
 import type { NativeEngine, NativeIteration, Progress } from "./native.js";
+import { Owners } from "./owners.js";
+import { Waits } from "./waits.js";
 
 /** Milliseconds the CPU works between two yields to the event loop. */
 const SLICE_MS = 8;
@@ -12,6 +14,8 @@ export interface Watch {
   onIteration?: ((iteration: NativeIteration) => string | undefined) | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
   signal?: AbortSignal | undefined;
+  /** Milliseconds after which the task ends itself, if the GPU answers. */
+  limitMs?: number | undefined;
   /** Whether there is something to show for an aborted task (`"stop"`, unless told), or it rejects with the signal's reason. */
   onAbort?: "stop" | "reject";
 }
@@ -21,6 +25,9 @@ export class Tasks {
   #dead: LeastwiseError | undefined;
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
+  readonly owners = new Owners((work) => this.release(work));
+  /** What it waits for of the GPU. */
+  readonly waits = new Waits();
 
   /** `largest` is the largest number that problems may have. */
   constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64", readonly largest: number) {}
@@ -34,7 +41,7 @@ export class Tasks {
       const error = asError(thrown, this.panic);
       // After a panic or a device loss nothing the engine says can be trusted.
       if (error.code === "engine-dead" || error.code === "device-lost") {
-        this.#dead = error;
+        this.kill(error);
         this.onDeath?.(error);
       }
       throw error;
@@ -53,17 +60,48 @@ export class Tasks {
 
   /** From now on every call fails with this error. */
   kill(error: LeastwiseError): void {
-    this.#dead ??= error;
+    if (this.#dead) return;
+    this.#dead = error;
+    this.waits.end(error);
+  }
+
+  /** Whether the device is lost; the engine itself is there. */
+  get isLost(): boolean { return this.#dead?.code === "device-lost"; }
+
+  /** Asks an engine whose device is lost for what it knows; undefined where there is no such engine. */
+  afterLoss<T>(work: (native: NativeEngine) => T): T | undefined {
+    return this.isLost ? work(this.native) : undefined;
+  }
+
+  /** Ends the engine. One that failed is not called any more. */
+  end(error: LeastwiseError): void {
+    if (this.#dead?.code === "engine-dead") return;
+    try {
+      this.native.dispose();
+    } catch (thrown) {
+      // Of a device that is gone, nothing is left to be freed.
+      if (!this.isLost && asError(thrown, this.panic).code !== "device-lost") throw thrown;
+    } finally {
+      this.#dead = error;
+      this.waits.end(error);
+    }
   }
 
   /** Runs a task to its end. */
-  async run(task: number, { onIteration, onProgress, signal, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
+  async run(task: number, { onIteration, onProgress, signal, limitMs, onAbort = "stop" }: Watch = {}): Promise<Progress & { state: "done" }> {
     const stop = (reason: string) => { this.release((native) => native.stop(task, reason)); };
     // A task with nothing to show is ended, unless it is over already: what `resume` answers says which.
     const abort = () => {
       if (onAbort === "stop") stop(isA(signal?.reason, Error) ? `aborted: ${wordsOf(signal.reason)}` : "aborted by its signal");
       else this.release((native) => native.abort(task));
     };
+    const began = performance.now();
+    const why = () => {
+      if (signal?.aborted) return "its signal was aborted";
+      const isLate = limitMs !== undefined && performance.now() - began > limitMs && !this.native.awaitsKernels(task);
+      return isLate ? `timeLimitMs = ${limitMs} ms are over` : undefined;
+    };
+    const mayEnd = signal !== undefined || limitMs !== undefined ? why : undefined;
     let total = 1;
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort, { once: true });
@@ -75,7 +113,7 @@ export class Tasks {
           if (onAbort === "reject") onProgress?.(total, total);
           return progress;
         }
-        if (progress.state === "waiting") await progress.ready;
+        if (progress.state === "waiting") await this.waits.until(progress.ready, mayEnd);
         if (progress.state === "yielded") await macrotask();
         if (progress.state === "progress") {
           total = progress.total;

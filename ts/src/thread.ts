@@ -10,7 +10,7 @@ interface Exports {
   /** Gives this thread a stack and data of its own. */
   __wbindgen_start(stackBytes: number): void;
   __wbindgen_thread_destroy(): void;
-  /** Works until it is dismissed, and then gives 0; before that, where three words are that say what is to be put into its table. */
+  /** Works until it is dismissed, and then gives 0; before that, where four words are that say what is to be put into its table. */
   thread_serve(crew: number): number;
   thread_placed(done: number): void;
   thread_fail(): void;
@@ -62,10 +62,10 @@ function tableOf(exports: WebAssembly.Exports): WebAssembly.Table {
  * the engine's thread does without this one meanwhile.
  */
 function place(memory: WebAssembly.Memory, functions: WebAssembly.Table, told: number): void {
-  const [place, at, bytes] = new Uint32Array(memory.buffer, told, 3) as unknown as [number, number, number];
+  const [place, at, bytes, apply] = new Uint32Array(memory.buffer, told, 4) as unknown as [number, number, number, number];
   if (functions.length <= place) functions.grow(place + 1 - functions.length);
   // Copied, since what is compiled may not lie in shared memory.
-  const made = bytes && new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(memory.buffer, at, bytes).slice()), { engine: { memory, functions } });
+  const made = bytes && new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(memory.buffer, at, bytes).slice()), { engine: { memory, apply: functions.get(apply) as () => void } });
   functions.set(place, made ? (made.exports["run"] as () => number) : null);
 }
 

@@ -146,7 +146,8 @@ export class VectorIndexOf implements VectorIndex {
   /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
 
-  constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly forget: (index: VectorIndexOf) => void, made?: { points: Points; length: number }) {
+  constructor(private readonly tasks: Tasks, private readonly handle: number, made?: { points: Points; length: number }) {
+    tasks.owners.adopt(this, "indices", handle);
     this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
   }
 
@@ -265,8 +266,7 @@ export class VectorIndexOf implements VectorIndex {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.release((native) => native.freeIndex(this.handle));
-    this.forget(this);
+    this.tasks.owners.dispose(this, "indices", this.handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

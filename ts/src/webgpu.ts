@@ -48,8 +48,18 @@ function softwareOf(info: Info | undefined, isFallback: boolean | undefined): st
 /** Dawn's instance in Node, one a process: a second one that is collected while a device lives aborts the process. */
 let dawn: Promise<Gpu> | undefined;
 
+/** What `navigator.gpu` was before a shim stood there, of whichever copy of this package. */
+const BEFORE = Symbol.for("leastwise: navigator.gpu before");
+
+/** The host's own. A shim hands out the device of another engine, which destroys it at its end. */
+function hostGpu(): Gpu | undefined {
+  const { navigator } = globalThis as { navigator?: { gpu?: Gpu & { [BEFORE]?: Gpu | undefined } } };
+  const there = navigator?.gpu;
+  return there && BEFORE in there ? there[BEFORE] : there;
+}
+
 async function findGpu(): Promise<Gpu> {
-  const host = (globalThis as { navigator?: { gpu?: Gpu } }).navigator?.gpu;
+  const host = hostGpu();
   if (host) return host;
   const process = (globalThis as { process?: { versions?: { node?: string } } }).process;
   if (!process?.versions?.node) {
@@ -116,8 +126,11 @@ export function withDevice<T>(found: OpenDevice, open: () => Promise<T>): Promis
     const scope = globalThis as Record<string, unknown>;
     const { device } = found;
     const adapter = { features: device.features, limits: device.limits, info: found.info, isFallbackAdapter: false, requestDevice: async () => device };
-    const shim = { requestAdapter: async () => adapter, getPreferredCanvasFormat: () => "bgra8unorm", wgslLanguageFeatures: new Set() };
     const undo: (() => void)[] = [];
+    const restore = () => undo.splice(0).reverse().forEach((work) => work());
+    // wgpu has the shim by then, and whoever else asks is to find the host's own.
+    const requestAdapter = async () => { restore(); return adapter; };
+    const shim = { requestAdapter, getPreferredCanvasFormat: () => "bgra8unorm", wgslLanguageFeatures: new Set(), [BEFORE]: hostGpu() };
     const define = (target: object, key: string, value: unknown) => {
       const before = Object.getOwnPropertyDescriptor(target, key);
       Object.defineProperty(target, key, { configurable: true, writable: true, enumerable: true, value });
@@ -130,9 +143,10 @@ export function withDevice<T>(found: OpenDevice, open: () => Promise<T>): Promis
     try {
       return await open();
     } finally {
-      undo.reverse().forEach((work) => work());
+      restore();
     }
   });
-  opening = next.catch(() => undefined);
+  // What came of it is not held here: an engine that was forgotten is to be collected.
+  opening = next.then(() => undefined, () => undefined);
   return next;
 }

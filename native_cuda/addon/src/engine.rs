@@ -99,6 +99,12 @@ impl Engine {
         self.call(env, |session| session.read_table(problem, table))
     }
 
+    /// The last values that the host knows; also where the device is gone.
+    #[napi]
+    pub fn known_table<'env>(&self, env: &'env Env, problem: u32, table: u32) -> Result<Float64ArraySlice<'env>> {
+        Float64ArraySlice::from_data(env, self.call(env, |session| session.known_table(problem, table))?)
+    }
+
     /// Nothing that JavaScript could draw from lies here.
     #[napi]
     pub fn view_table(&self, _problem: u32, _table: u32, _width: u32) {}
@@ -355,6 +361,12 @@ impl Engine {
             }
             Progress::Values(values) => with(env, State::Done { report: None }, "values", Float64ArraySlice::from_data(env, values)?),
         }
+    }
+
+    /// Whether a solve waits for kernels, or it can't be told.
+    #[napi]
+    pub fn awaits_kernels(&self, env: &Env, task: u32) -> Result<bool> {
+        self.call(env, move |session| Ok(session.awaits_kernels(task)))
     }
 
     #[napi]

@@ -18,6 +18,7 @@ pub use threads::Pieces;
 
 use super::validation::{Held, Inventory};
 use super::{BufferId, Counters, DeviceError, Grade, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
+use crate::slab::Slab;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -50,7 +51,7 @@ struct Kernels {
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
-    buffers: Vec<Option<Buffer>>,
+    buffers: Slab<Buffer>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Counters,
@@ -58,14 +59,23 @@ pub struct CpuDevice {
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Box::default(), counters: Counters::default() }
+        Self {
+            precision,
+            limits,
+            buffers: Slab::default(),
+            kernels: Box::default(),
+            evaluators: Box::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
     pub fn default_limits() -> Limits {
+        // In WebAssembly an array has less than 2 GiB.
+        let bytes = if cfg!(target_arch = "wasm32") { (1 << 31) - (1 << 16) } else { 1 << 32 };
         Limits {
-            binding_bytes: 1 << 32,
-            buffer_bytes: 1 << 32,
+            binding_bytes: bytes,
+            buffer_bytes: bytes,
             group_size: 256,
             groups_per_dimension: u16::MAX.into(),
             offset_alignment: 64,
@@ -75,7 +85,7 @@ impl CpuDevice {
 
     /// Forgets buffers and kernels at once, not when a garbage collector comes by.
     pub fn dispose(&mut self) {
-        (0..self.buffers.len() as u32).for_each(|buffer| self.free(BufferId(buffer)));
+        self.buffers.handles().into_iter().for_each(|buffer| self.free(BufferId(buffer)));
         *self.kernels = Kernels::default();
     }
 
@@ -120,16 +130,16 @@ impl CpuDevice {
             (_, Precision::F32) => zeros(len).map(Storage::F32),
             (_, Precision::F32x2 | Precision::F64) => zeros(len).map(Storage::F64),
         };
-        let storage = storage.ok_or_else(|| out_of_memory(None))?;
-        self.buffers.push(Some(Buffer { storage: RefCell::new(storage), kind, len, label: label.into() }));
+        let storage = storage.filter(|_| !self.buffers.is_full()).ok_or_else(|| out_of_memory(None))?;
+        let id = BufferId(self.buffers.insert(Buffer { storage: RefCell::new(storage), kind, len, label: label.into() }));
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
-        Ok(BufferId(self.buffers.len() as u32 - 1))
+        Ok(id)
     }
 
     pub fn free(&mut self, buffer: BufferId) {
-        let Some(Buffer { kind, len, .. }) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
+        let Some(Buffer { kind, len, .. }) = self.buffers.remove(buffer.0) else { return };
         self.counters.buffers_destroyed += 1;
         self.counters.bytes_live -= u64::from(len) * self.bytes_of(kind);
     }
@@ -140,7 +150,7 @@ impl CpuDevice {
     }
 
     fn buffer(&self, buffer: BufferId) -> Result<&Buffer, DeviceError> {
-        self.buffers.get(buffer.0 as usize).and_then(Option::as_ref).ok_or(DeviceError::UnknownBuffer(buffer.0))
+        self.buffers.get(buffer.0).ok_or(DeviceError::UnknownBuffer(buffer.0))
     }
 }
 

@@ -4,8 +4,15 @@
 //! return to. They are kept here until the next call, which fails with them. What we check ourselves never comes this
 //! way; what does is a bug of ours, memory running out, or a device that was lost.
 
-use super::super::DeviceError;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::super::{DeviceError, Signal};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Why memory was refused for a buffer, which on the web is known only later; nothing where it was not.
+pub(super) type Fate = Arc<OnceLock<DeviceError>>;
+
+/// What scopes caught: whether memory ran out, and the message.
+pub(super) type Caught = Option<(bool, String)>;
 
 /// Shared with the callbacks of the device, which hold it weakly: on the web they live for ever.
 #[derive(Default)]
@@ -13,6 +20,53 @@ pub(super) struct Health {
     /// Siblings are lost together.
     lost: Arc<Mutex<Option<String>>>,
     error: Mutex<Option<DeviceError>>,
+    /// Buffers that memory was refused for, and that were not freed yet.
+    refused: AtomicU32,
+}
+
+/// What the scopes of a recording's submissions caught. The recording is told, and nobody else.
+#[derive(Default)]
+pub(super) struct Troubles {
+    /// Scopes of which nothing is known yet.
+    pending: AtomicU32,
+    first: OnceLock<(bool, String)>,
+    settled: Mutex<Signal>,
+}
+
+impl Troubles {
+    /// What to wait for until all is known.
+    pub fn pending(&self) -> Option<Signal> {
+        let signal = lock(&self.settled);
+        (self.pending.load(SeqCst) > 0).then(|| signal.clone())
+    }
+
+    pub fn first(&self) -> Option<&(bool, String)> {
+        self.first.get()
+    }
+
+    /// Notes what scopes catch.
+    pub fn watch(self: &Arc<Self>, scopes: Scopes, health: &Arc<Health>) {
+        if self.pending.fetch_add(1, SeqCst) == 0 {
+            *lock(&self.settled) = Signal::default();
+        }
+        let (troubles, health) = (Arc::downgrade(self), Arc::downgrade(health));
+        scopes.settle(move |caught| match troubles.upgrade() {
+            Some(troubles) => {
+                if let Some(caught) = caught {
+                    let _ = troubles.first.set(caught);
+                }
+                if troubles.pending.fetch_sub(1, SeqCst) == 1 {
+                    lock(&troubles.settled).set();
+                }
+            }
+            // Nobody plays it any more.
+            None => {
+                if let (Some(caught), Some(health)) = (caught, health.upgrade()) {
+                    health.note_unowned(caught);
+                }
+            }
+        });
+    }
 }
 
 fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -22,12 +76,33 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Health {
     /// That of a sibling, whose errors are its own.
     pub fn sibling(&self) -> Self {
-        Self { lost: self.lost.clone(), error: Mutex::default() }
+        Self { lost: self.lost.clone(), ..Self::default() }
     }
 
     /// Keeps the first of several errors: the others follow from it.
     pub fn note(&self, error: DeviceError) {
         lock(&self.error).get_or_insert(error);
+    }
+
+    /// Keeps what a recording was refused for that nobody plays any more, unless that is a buffer: whoever owns it is told when it is
+    /// used next.
+    pub fn note_unowned(&self, (out_of_memory, message): (bool, String)) {
+        if self.refused() == 0 {
+            self.note(trouble(out_of_memory, message));
+        }
+    }
+
+    /// Buffers that memory was refused for, and that were not freed yet.
+    pub fn refused(&self) -> u32 {
+        self.refused.load(SeqCst)
+    }
+
+    pub fn count_refused(&self) {
+        self.refused.fetch_add(1, SeqCst);
+    }
+
+    pub fn forget_refused(&self) {
+        self.refused.fetch_sub(1, SeqCst);
     }
 
     /// For good: a lost device does not come back.
@@ -85,18 +160,24 @@ impl Scopes {
         Self { internal, validation, memory }
     }
 
-    /// What the scopes caught: whether memory ran out, and the message.
-    pub fn caught(self) -> Option<(bool, String)> {
-        let errors = [self.internal.pop(), self.validation.pop(), self.memory.pop()].map(pollster::block_on);
-        let error = errors.into_iter().flatten().next()?;
+    /// What the scopes caught; that memory ran out is what the rest follows from.
+    pub fn caught(self) -> Caught {
+        let [internal, validation, memory] = [self.internal.pop(), self.validation.pop(), self.memory.pop()].map(pollster::block_on);
+        let error = memory.or(validation).or(internal)?;
         Some((matches!(error, wgpu::Error::OutOfMemory { .. }), error.to_string()))
     }
 
-    /// Notes what the scopes caught, after `describe` made an error of it (out of memory?, message).
-    pub fn close(self, health: &Arc<Health>, describe: impl FnOnce(bool, String) -> DeviceError + 'static) {
-        if let Some((out_of_memory, message)) = self.caught() {
-            health.note(describe(out_of_memory, message));
-        }
+    /// Tells what the scopes caught, when that is known: natively at once.
+    pub fn settle(self, tell: impl FnOnce(Caught) + 'static) {
+        tell(self.caught());
+    }
+}
+
+/// An error of what the scopes of a recording caught.
+pub(super) fn trouble(out_of_memory: bool, message: String) -> DeviceError {
+    match out_of_memory {
+        true => DeviceError::OutOfMemory { what: "the buffers that go with a recording".into(), needed: 0, limit: None },
+        false => DeviceError::Invalid(message),
     }
 }
 

@@ -27,7 +27,7 @@ pub use play::Play;
 use super::validation::{Held, Inventory};
 use super::{BufferId, Counters, DeviceError, Interface, KernelId, Kind, Limits, Precision, Reals};
 use crate::kernel::wgsl::double::Products;
-use health::{Health, Scopes};
+use health::{Fate, Health, Scopes};
 use std::{collections::HashMap, sync::Arc};
 
 /// One user-visible buffer.
@@ -39,6 +39,7 @@ struct Storage {
     /// How many elements the low parts of double-floats lie behind the high parts; 0 where there are none.
     plane: u32,
     label: String,
+    fate: Fate,
 }
 
 /// What the device keeps for itself, beside the buffers that were asked for. Playing a recording again should leave
@@ -185,17 +186,24 @@ impl WgpuDevice {
         let scopes = Scopes::open(&self.device);
         let buffer = self.device.create_buffer(&descriptor(label, size, USAGE));
         // How much there would have been, WebGPU does not tell.
-        let refused = out_of_memory(None);
-        scopes.close(&self.health, move |out_of_memory, message| if out_of_memory { refused } else { DeviceError::Invalid(message) });
-        if let Err(error) = self.health.check() {
+        let (refused, fate, health) = (out_of_memory(None), Fate::default(), Arc::downgrade(&self.health));
+        let known = fate.clone();
+        scopes.settle(move |caught| {
+            let Some((out_of_memory, message)) = caught else { return };
+            // Who owns the buffer is told when it is used.
+            let _ = fate.set(if out_of_memory { refused } else { DeviceError::Invalid(message) });
+            health.upgrade().iter().for_each(|health| health.count_refused());
+        });
+        if let Some(error) = known.get() {
+            self.health.forget_refused();
             buffer.destroy();
-            return Err(error);
+            return Err(error.clone());
         }
         // Whatever fits the largest binding is counted in 32 bits.
         let plane = u32::try_from(plane).map_err(|_| out_of_memory(None))?;
         let id = BufferId(self.next_buffer);
         self.next_buffer = self.next_buffer.checked_add(1).ok_or_else(|| out_of_memory(None))?;
-        self.buffers.insert(id, Storage { buffer, kind, len, plane, label: label.to_string() });
+        self.buffers.insert(id, Storage { buffer, kind, len, plane, label: label.to_string(), fate: known });
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -207,8 +215,21 @@ impl WgpuDevice {
         let Some(storage) = self.buffers.remove(&buffer) else { return };
         self.bind_groups.retain(|key, _| !key.names(buffer));
         storage.buffer.destroy();
+        if storage.fate.get().is_some() {
+            self.health.forget_refused();
+        }
         self.counters.buffers_destroyed += 1;
         self.counters.bytes_live -= (u64::from(storage.plane) + u64::from(storage.len)) * ELEMENT;
+    }
+
+    /// Whether memory was refused for some buffer that was not freed since.
+    pub fn has_refused(&self) -> bool {
+        self.health.refused() > 0
+    }
+
+    /// Why memory was refused for a buffer, if it was.
+    pub fn refusal(&self, buffer: BufferId) -> Option<DeviceError> {
+        self.buffers.get(&buffer)?.fate.get().cloned()
     }
 
     /// Destroys every buffer, and natively the device. On the web the façade made the `GPUDevice` (or was given it),

@@ -7,6 +7,7 @@
 use super::super::pace::Pace;
 use super::super::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
 use super::encode::{Batch, Place};
+use super::health::{Troubles, trouble};
 use super::pool::{ParamsBuffer, Readback};
 use super::{ELEMENT, Scopes, WgpuDevice};
 use crate::clock::now_ms;
@@ -24,13 +25,27 @@ pub struct Play {
     reading: Option<(Arc<Readback>, Kind, usize)>,
     /// Nobody waits for what it reads, so it is counted as no readback.
     is_glance: bool,
+    /// What was read, while it is not known whether all went well.
+    found: Option<Vec<f64>>,
+    troubles: Arc<Troubles>,
     /// How it ended, if it did.
     ended: Option<Result<(), DeviceError>>,
 }
 
 impl Play {
     pub fn new(recording: Recording) -> Self {
-        Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, is_glance: false, ended: None }
+        Self {
+            recording,
+            params: None,
+            command: 0,
+            block: 0,
+            repeat: None,
+            reading: None,
+            is_glance: false,
+            found: None,
+            troubles: Arc::default(),
+            ended: None,
+        }
     }
 
     /// One that only reads, and that nobody waits for.
@@ -134,16 +149,53 @@ impl WgpuDevice {
     fn resume_piece(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
         self.reap();
         self.health.check()?;
+        self.untroubled(play)?;
         if let Some(signal) = play.waiting() {
+            return Ok(Playing::Waiting(signal));
+        }
+        if let Some(values) = play.found.take_if(|_| play.troubles.pending().is_none()) {
+            return Ok(Playing::Finished(values));
+        }
+        if let Some(signal) = play.troubles.pending().filter(|_| play.found.is_some()) {
             return Ok(Playing::Waiting(signal));
         }
         let recording = std::mem::take(&mut play.recording);
         let scopes = Scopes::open(&self.device);
         let advanced = self.advance(&recording, play);
-        scopes.close(&self.health, |_, message| DeviceError::Invalid(message));
+        play.troubles.watch(scopes, &self.health);
         play.recording = recording;
         // Natively, what the scopes caught is known at once.
-        self.health.check().and(advanced)
+        self.health.check()?;
+        self.untroubled(play)?;
+        match (advanced?, play.troubles.pending()) {
+            // What was computed of a buffer that memory was refused for are zeros.
+            (Playing::Finished(values), Some(signal)) if !values.is_empty() => {
+                play.found = Some(values);
+                Ok(Playing::Waiting(signal))
+            }
+            (advanced, _) => Ok(advanced),
+        }
+    }
+
+    /// Fails with what is known to be wrong with a recording: first of all, with the refusal of a buffer that it names.
+    fn untroubled(&mut self, play: &Play) -> Result<(), DeviceError> {
+        if self.has_refused() {
+            self.unrefused(&play.recording)?;
+        }
+        let Some((out_of_memory, message)) = play.troubles.first() else { return Ok(()) };
+        if *out_of_memory {
+            // Of what recordings borrow, nobody can tell which buffers are there.
+            self.params.forget();
+            self.readbacks.forget();
+            self.bind_groups.clear();
+        }
+        Err(trouble(*out_of_memory, message.clone()))
+    }
+
+    /// Fails with the refusal of a buffer that a recording names, if there is one.
+    fn unrefused(&self, recording: &Recording) -> Result<(), DeviceError> {
+        let refusal = recording.buffers().into_iter().find_map(|buffer| self.refusal(buffer));
+        refusal.map_or(Ok(()), Err)
     }
 
     fn advance(&mut self, recording: &Recording, play: &mut Play) -> Result<Playing, DeviceError> {
@@ -298,9 +350,17 @@ impl WgpuDevice {
         if self.compile(recording)?.is_some() {
             return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compile`".into()));
         }
+        if self.has_refused() {
+            self.unrefused(recording)?;
+        }
         let scopes = Scopes::open(&self.device);
         let enqueued = self.enqueue_all(recording);
-        scopes.close(&self.health, |_, message| DeviceError::Invalid(message));
+        let health = Arc::downgrade(&self.health);
+        scopes.settle(move |caught| {
+            if let (Some(caught), Some(health)) = (caught, health.upgrade()) {
+                health.note_unowned(caught);
+            }
+        });
         self.health.check().and(enqueued)
     }
 

@@ -109,6 +109,11 @@ impl ParamsPool {
         (self.buffers.len() as u64, self.buffers.iter().map(|buffer| buffer.buffer.size()).sum())
     }
 
+    /// Has none any more; who borrowed one keeps it. Ids go on.
+    pub fn forget(&mut self) {
+        self.buffers.drain(..).filter(|buffer| Arc::strong_count(buffer) == 1).for_each(|buffer| buffer.buffer.destroy());
+    }
+
     pub fn destroy(&mut self) {
         self.buffers.drain(..).for_each(|buffer| buffer.buffer.destroy());
     }
@@ -269,6 +274,11 @@ impl ReadbackPool {
     /// Buffers and their bytes.
     pub fn size(&self) -> (u64, u64) {
         (self.buffers.len() as u64, self.buffers.iter().map(|buffer| buffer.buffer.size()).sum())
+    }
+
+    /// Has none any more; who borrowed one keeps it.
+    pub fn forget(&mut self) {
+        self.buffers.drain(..).filter(|buffer| Arc::strong_count(buffer) == 1).for_each(|buffer| buffer.buffer.destroy());
     }
 
     pub fn destroy(&mut self) {

@@ -5,7 +5,8 @@
 //! cache at once. And its error scopes panic on a `GPUInternalError` (and abort, in a browser), so these are our own.
 
 use super::super::{Access, DeviceError, Signal, binding};
-use super::{Health, kernels};
+use super::health::{Caught, Health};
+use super::kernels;
 use std::{
     cell::Cell,
     rc::Rc,
@@ -74,7 +75,7 @@ impl Scopes {
     }
 
     /// Pops now; what was caught comes later.
-    fn pop(self) -> impl Future<Output = Option<(bool, String)>> {
+    fn pop(self) -> impl Future<Output = Caught> {
         let popped: Vec<_> = self.device.iter().flat_map(|device| FILTERS.map(|_| device.pop_error_scope())).flatten().collect();
         async move {
             let mut caught = None;
@@ -85,19 +86,28 @@ impl Scopes {
                     && !error.is_undefined()
                 {
                     let class = get(&error, "constructor").and_then(|class| get(&class, "name")).and_then(|name| name.as_string());
-                    caught.get_or_insert((class.as_deref() == Some("GPUOutOfMemoryError"), message(&error)));
+                    let is_memory = class.as_deref() == Some("GPUOutOfMemoryError");
+                    // That memory ran out is what the rest follows from.
+                    if is_memory || caught.is_none() {
+                        caught = Some((is_memory, message(&error)));
+                    }
                 }
             }
             caught
         }
     }
 
+    /// Tells what the scopes caught, when that is known.
+    pub fn settle(self, tell: impl FnOnce(Caught) + 'static) {
+        let caught = self.pop();
+        spawn_local(async move { tell(caught.await) });
+    }
+
     /// Notes what the scopes catch, after `describe` made an error of it (out of memory?, message).
     pub fn close(self, health: &Arc<Health>, describe: impl FnOnce(bool, String) -> DeviceError + 'static) {
         let health: Weak<Health> = Arc::downgrade(health);
-        let caught = self.pop();
-        spawn_local(async move {
-            if let (Some((out_of_memory, message)), Some(health)) = (caught.await, health.upgrade()) {
+        self.settle(move |caught| {
+            if let (Some((out_of_memory, message)), Some(health)) = (caught, health.upgrade()) {
                 health.note(describe(out_of_memory, message));
             }
         });

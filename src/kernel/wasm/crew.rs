@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 struct Entry {
     change: u32,
     bytes: Option<Arc<[u8]>>,
+    /// The place of the function that it imports.
+    apply: u32,
 }
 
 static PLACES: Mutex<BTreeMap<u32, Entry>> = Mutex::new(BTreeMap::new());
@@ -35,10 +37,10 @@ fn places() -> MutexGuard<'static, BTreeMap<u32, Entry>> {
     }
 }
 
-fn change(place: u32, bytes: Option<Arc<[u8]>>) -> u32 {
+fn change(place: u32, bytes: Option<Arc<[u8]>>, apply: u32) -> u32 {
     let mut places = places();
     let change = CHANGES.load(SeqCst) + 1;
-    places.insert(place, Entry { change, bytes });
+    places.insert(place, Entry { change, bytes, apply });
     CHANGES.store(change, SeqCst);
     change
 }
@@ -49,9 +51,10 @@ pub struct Published {
     change: u32,
 }
 
-/// Tells the other threads of a module. For the engine's thread, between its jobs.
-pub fn publish(place: u32, bytes: Vec<u8>) -> Published {
-    let change = change(place, Some(bytes.into()));
+/// Tells the other threads of a module, and of the place in the table of the function that it imports. For the engine's thread,
+/// between its jobs.
+pub fn publish(place: u32, bytes: Vec<u8>, apply: u32) -> Published {
+    let change = change(place, Some(bytes.into()), apply);
     pool::tell();
     Published { place, change }
 }
@@ -70,7 +73,7 @@ impl Published {
 
 impl Drop for Published {
     fn drop(&mut self) {
-        change(self.place, None);
+        change(self.place, None, 0);
     }
 }
 
@@ -81,9 +84,10 @@ struct Here {
     seen: u32,
     /// For each place that it has a function at, as of which change.
     changes: BTreeMap<u32, u32>,
-    /// What JavaScript is to do, which is told as the place, and where the module's bytes begin and how many they are.
+    /// What JavaScript is to do, which is told as the place, where the module's bytes begin and how many they are, and the place of
+    /// the function that it imports.
     due: Option<(u32, Entry)>,
-    told: [u32; 3],
+    told: [u32; 4],
 }
 
 thread_local! {
@@ -104,14 +108,14 @@ pub fn next() -> u32 {
                 .iter()
                 .filter(|(_, entry)| entry.change > here.seen)
                 .min_by_key(|(_, entry)| entry.change)
-                .map(|(place, entry)| (*place, Entry { change: entry.change, bytes: entry.bytes.clone() }));
+                .map(|(place, entry)| (*place, Entry { change: entry.change, bytes: entry.bytes.clone(), apply: entry.apply }));
             let Some((place, entry)) = due else { return 0 };
             here.seen = entry.change;
             if entry.bytes.is_none() && here.changes.remove(&place).is_none() {
                 continue;
             }
             let bytes: &[u8] = entry.bytes.as_deref().unwrap_or_default();
-            here.told = [place, bytes.as_ptr() as u32, bytes.len() as u32];
+            here.told = [place, bytes.as_ptr() as u32, bytes.len() as u32, entry.apply];
             here.due = Some((place, entry));
             return here.told.as_ptr() as u32;
         }

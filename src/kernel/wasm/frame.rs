@@ -22,16 +22,13 @@ pub struct Frame<'a> {
     pub targets: &'a [u32],
     /// [`Module::scratch`] bytes.
     pub scratch: u32,
-    /// The place in the table of what runs [`apply`](super::apply): the function, its outputs and its operands.
-    pub functions: u32,
 }
 
 /// The words before those of columns.
 pub(super) mod word {
     pub const SCRATCH: u32 = 0;
-    pub const FUNCTIONS: u32 = 1;
-    pub const DATA: u32 = 2;
-    pub const FIRST: u32 = 3;
+    pub const DATA: u32 = 1;
+    pub const FIRST: u32 = 2;
 }
 
 impl Frame<'_> {
@@ -41,7 +38,7 @@ impl Frame<'_> {
     /// but for sums that exceed 32 bits and wrap to a place inside: those are the interpreter's.
     pub fn words(&self, module: &Module) -> Option<Vec<u32>> {
         let real = module.real;
-        let mut words = vec![self.scratch, self.functions, self.data];
+        let mut words = vec![self.scratch, self.data];
         let source = |gather: &Gather| if gather.vector { self.vector } else { self.arena };
         for column in &module.columns {
             let mut limit = u32::MAX;

@@ -76,7 +76,7 @@ impl Ready {
         let place = Place::new(function)?;
         let bytes = std::mem::take(&mut module.bytes);
         #[cfg(target_feature = "atomics")]
-        let published = crew::publish(place.0, bytes);
+        let published = crew::publish(place.0, bytes, apply_address(&module));
         #[cfg(not(target_feature = "atomics"))]
         drop(bytes);
         Ok(Self {
@@ -157,7 +157,7 @@ impl Linked {
 
     fn compile(&self, precision: Precision) {
         let begun = allowed().and_then(|()| Module::new(&self.program, precision)).and_then(|module| {
-            let promise = begin(&module.bytes).map_err(|error| refusal(&error))?;
+            let promise = begin(&module).map_err(|error| refusal(&error))?;
             Ok((module, promise))
         });
         let (module, promise) = match begun {
@@ -197,12 +197,17 @@ fn allowed() -> Result<(), String> {
     })
 }
 
-fn begin(bytes: &[u8]) -> Result<js_sys::Promise, JsValue> {
+/// The place in the table of what runs [`apply`](super::apply) for a module: on this target a function's address.
+fn apply_address(module: &Module) -> u32 {
+    (if module.real == 8 { called::<f64> as *const () } else { called::<f32> as *const () }) as u32
+}
+
+fn begin(module: &Module) -> Result<js_sys::Promise, JsValue> {
     let (imports, engine) = (js_sys::Object::new(), js_sys::Object::new());
     js_sys::Reflect::set(&engine, &"memory".into(), &wasm_bindgen::memory())?;
-    js_sys::Reflect::set(&engine, &"functions".into(), &functions())?;
+    js_sys::Reflect::set(&engine, &"apply".into(), &functions().get(apply_address(module))?)?;
     js_sys::Reflect::set(&imports, &"engine".into(), &engine)?;
-    instantiate(&js_sys::Uint8Array::from(bytes), &imports)
+    instantiate(&js_sys::Uint8Array::from(&module.bytes[..]), &imports)
 }
 
 fn exported(instantiated: &JsValue) -> Result<js_sys::Function, JsValue> {
@@ -241,7 +246,6 @@ impl Ready {
             views: &views,
             targets: &targets,
             scratch: scratch.as_mut_ptr() as u32,
-            functions: called::<R> as *const () as u32,
         };
         let Some(words) = frame.words(&self.module) else { return false };
         // It reads `items` items of columns that are as long, compares indices with the tables' lengths, and writes to the

@@ -10,7 +10,7 @@ use crate::device::Precision;
 use crate::kernel::block::{self, Allocation, LANES, Schedule, Source, Step, View};
 use crate::kernel::{Program, Store};
 use wasm_encoder::{
-    CodeSection, ExportKind, ExportSection, Function, FunctionSection, ImportSection, MemoryType, RefType, TableType, TypeSection, ValType,
+    CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, ImportSection, MemoryType, TypeSection, ValType,
 };
 
 /// Steps at most: compilers take longer than linearly for one function.
@@ -92,7 +92,12 @@ impl Module {
     }
 }
 
-/// The function, with what it imports: the engine's memory, and its table of functions.
+/// The functions of a module by number: the imported one that runs [`apply`](super::apply), and its own.
+pub(super) const APPLY: u32 = 0;
+const RUN: u32 = 1;
+
+/// The function, with what it imports: the engine's memory, and the function that it calls. Not the engine's table: an instance that
+/// imports a table lives as long as the table does in V8 before version 12.3 (Node 20), which is as long as the engine's module.
 fn bytes(body: Body) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32; 2], [ValType::I32]);
@@ -102,12 +107,11 @@ fn bytes(body: Body) -> Vec<u8> {
     let shared = cfg!(target_feature = "atomics");
     let memory = MemoryType { minimum: 1, maximum: shared.then_some(1 << 16), memory64: false, shared, page_size_log2: None };
     imports.import("engine", "memory", memory);
-    let table = TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
-    imports.import("engine", "functions", table);
+    imports.import("engine", "apply", EntityType::Function(1));
     let mut functions = FunctionSection::new();
     functions.function(0);
     let mut exports = ExportSection::new();
-    exports.export("run", ExportKind::Func, 0);
+    exports.export("run", ExportKind::Func, RUN);
     let mut function = Function::new([(body.words, ValType::I32), (body.vectors, ValType::V128)]);
     function.raw(body.code);
     let mut code = CodeSection::new();

@@ -1,7 +1,7 @@
 //! Writing a module's function: what it begins with, and its loops. What a vector of lanes goes through is [`steps`](super::steps).
 
 use super::frame::word;
-use super::module::Module;
+use super::module::{APPLY, Module};
 use super::phases::{Call, Phase, Phases, slot_bytes};
 use crate::kernel::block::Step;
 use crate::kernel::{Instruction, Load, Program, Value};
@@ -245,8 +245,7 @@ impl<'a> Writer<'a> {
             self.word(word::SCRATCH);
             self.ops().i32_const((place * slot) as i32).i32_add();
         }
-        self.word(word::FUNCTIONS);
-        self.ops().call_indirect(0, 1);
+        self.ops().call(APPLY);
     }
 
     /// A vector of lanes goes through a phase.

@@ -171,7 +171,7 @@ impl Session {
                         Playing::Finished(point) => point,
                     };
                     let precision = self.device.precision();
-                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     let mirror = owner.problem.mirrored(&point, precision)?;
                     let given = (std::mem::take(&mut task.cotangents), task.tangent);
                     let (device, registry) = self.double();
@@ -203,7 +203,7 @@ impl Session {
                     }
                     let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
                     work.dispose(device);
-                    let owner = self.problems.get(id as usize).and_then(Option::as_ref).ok_or(Error::Disposed("problem"))?;
+                    let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     return Ok(Progress::Gradients(Box::new(work.finish(&owner.problem, &task.options)?)));
                 }
             }

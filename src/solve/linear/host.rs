@@ -5,14 +5,14 @@ use super::super::assembly::{Assembled, Assembly, structure};
 use super::super::{Workspace, state};
 use super::conjugate::{self, Blocks, Inexact};
 use super::dense::DenseCholesky;
-use super::elimination::Linked;
+use super::elimination::{self, Linked};
 use super::frozen::Frozen;
 use super::matrix::{BlockMatrix, Singular, System};
 use super::qr::Triangle;
 use super::rows::Rows;
 use super::schur::{Refused, Schur};
 use super::sparse::SparseCholesky;
-use super::{Linear, Preconditioner, Wanted, pcg};
+use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry};
@@ -97,11 +97,18 @@ impl Host {
         let source = if linear == Linear::Dense && super::auto::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
+            if linear == Linear::Dense {
+                sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
+            }
             let (pattern, lists) = structure(problem).ok_or_else(|| not_assembled(linear))?;
             let too_large = || Error::Limits(format!("linear \"{}\": the factor of JᵀWJ is too large: use \"pcg\"", linear.name()));
             let factor = match linear {
                 Linear::Schur => {
                     let tables = super::auto::eliminated(&pattern, wanted)?;
+                    // Those that can't be eliminated together are told as that.
+                    if elimination::check(&pattern, &tables).is_ok() {
+                        sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
+                    }
                     let schur = Schur::new(&pattern, &tables).map_err(|refused| match refused {
                         Refused::Linked(Linked(a, b)) => linked(&pattern, a, b),
                         Refused::TooLarge => too_large(),

@@ -27,6 +27,7 @@ pub mod pcg;
 pub mod qr;
 pub mod rows;
 pub mod schur;
+mod sizes;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;

@@ -8,6 +8,7 @@ use super::super::descent::{Rates, Rule};
 use super::super::offender::Offender;
 use super::super::termination::Tests;
 use super::super::{Dogleg, Iteration, Method, Termination, state};
+use super::start::Start;
 use super::{Phase, Solver};
 use crate::anneal::file::FileError;
 use crate::anneal::file::container::Section;
@@ -246,13 +247,14 @@ impl Solver {
     }
 
     /// The parts of buffers that the next step reads: after a rejected one of a solve that goes on, the kept solution, too.
-    fn parts(&self, problem: &Problem, fresh: bool, again: bool) -> Result<Vec<Part>, Error> {
+    fn parts(&self, problem: &Problem, fresh: bool, again: bool, begun: bool) -> Result<Vec<Part>, Error> {
         let work = &self.work;
         let part = |section: u32, slice: Slice, over: Over| Part::new(problem, section, slice, over);
         let mut parts = vec![part(section::VALUES, work.point, Over::Scalars { moving: false })];
         if !fresh {
             return Ok(parts);
         }
+        parts.extend(begun.then(|| part(section::START, work.start, Over::Scalars { moving: false })));
         parts.push(part(section::STATE, work.state, Over::State));
         parts.push(part(section::PREVIOUS, work.previous, Over::Scalars { moving: true }));
         if let Some(descent) = &self.descent {
@@ -317,7 +319,10 @@ impl Solver {
                 to.text(reason);
             });
         });
-        Ok((Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) }, self.parts(problem, self.fresh_state, again)?))
+        Ok((
+            Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) },
+            self.parts(problem, self.fresh_state, again, self.has_start(problem))?,
+        ))
     }
 
     /// Reads sections, and the values of all tables, which are the problem's to check.
@@ -330,7 +335,8 @@ impl Solver {
         if known.running.iter().filter_map(|running| running.scale.as_ref()).any(|scale| scale.len() != unknowns as usize) {
             return Err(malformed("its damping is of another number of unknowns").into());
         }
-        let mut parts = self.parts(problem, known.fresh_state, again)?;
+        let begun = sections.iter().any(|section| section.kind == section::START);
+        let mut parts = self.parts(problem, known.fresh_state, again, begun)?;
         let values = parts.remove(0).values(self.precision, sections)?;
         let device = parts.into_iter().map(|part| Ok((part.section, part.values(self.precision, sections)?)));
         let device: Vec<(u32, Vec<f64>)> = device.collect::<Result<_, FileError>>()?;
@@ -338,6 +344,9 @@ impl Solver {
         let may_retreat = known.arrival.is_some() || known.retreat.is_some();
         for (_, values) in device.iter().filter(|(section, _)| may_retreat && *section == section::PREVIOUS) {
             problem.check_restored(values, true)?;
+        }
+        for (_, values) in device.iter().filter(|(section, _)| *section == section::START) {
+            problem.check_restored(values, false)?;
         }
         Ok((Saved { known, device }, values))
     }
@@ -347,7 +356,8 @@ impl Solver {
         let Saved { known, device } = saved;
         let again = known.running.as_ref().is_some_and(|running| running.again);
         // Buffers may have been made anew since the file was read.
-        let parts = self.parts(problem, known.fresh_state, again)?;
+        let begun = device.iter().any(|(section, _)| *section == section::START);
+        let parts = self.parts(problem, known.fresh_state, again, begun)?;
         let values = |section: u32| device.iter().find(|(known, _)| *known == section).map(|(_, values)| &values[..]);
         let (mut uploads, mut kept) = (Vec::new(), Vec::new());
         for part in &parts[1..] {
@@ -370,6 +380,7 @@ impl Solver {
         (self.has_moved, self.fresh_state) = (has_moved, fresh_state);
         self.revision = if edited { u64::MAX } else { problem.revision };
         problem.linearized_by = Some(self.id);
+        self.start = Start { revision: begun.then_some(problem.revision), ..Start::default() };
         (self.iterations, self.first_iteration, self.initial_cost) = (known.iterations, known.first_iteration, known.initial_cost);
         self.moved = known.moved;
         (self.fresh, self.concluded) = (false, false);

@@ -11,6 +11,7 @@ use crate::problem::Problem;
 impl Solver {
     /// One trial of a step that began at a time.
     pub(super) fn try_point(&mut self, problem: &mut Problem, started_ms: f64) -> Result<Next, Error> {
+        self.start.is_due = true;
         let mut commands = self.trial_commands(problem)?;
         commands.push(Command::Read { slice: self.work.state });
         self.phase = Phase::Stepping { started_ms };
@@ -24,6 +25,9 @@ impl Solver {
         if self.selection != problem.selection {
             self.selection = problem.selection;
             self.recordings = [None, None, None];
+        }
+        if std::mem::take(&mut self.start.is_due) {
+            self.keep_start(problem, &mut commands)?;
         }
         let descent = self.descent.as_ref().ok_or(Error::Disposed("solver"))?;
         let stale = self.stale.take();

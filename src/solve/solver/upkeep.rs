@@ -44,6 +44,10 @@ impl Solver {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
+        problem.drop_refused(device);
+        if device.refuses(self.buffers().into_iter()) {
+            self.structure = u64::MAX;
+        }
         if self.is_of(problem.structure) && (!self.has_lists() || self.selection == problem.selection) {
             return Ok(());
         }

@@ -9,26 +9,13 @@ import type { AnyTensor, Storage } from "./tensor.js";
 /** A tensor's id in the engine, and its shape. @internal */
 export interface Made { readonly id: number; readonly shape: readonly number[] }
 
-/** What has to be freed of a tensor that nobody has any more. */
-interface Lost { readonly id: number }
-
 const NO_NUMBERS = new Float64Array(0);
 const NOTHING = new Uint32Array(0);
 
 /** @internal */
 export class TensorContext {
   readonly evaluations: Evaluations;
-  /** Handles that are held. */
-  count = 0;
-  /** How many the garbage collector found that nobody had disposed. */
-  finalized = 0;
-  #scopes: Set<AnyTensor>[] = [];
-  // A safety net: nothing says when, or whether, a garbage collector calls.
-  readonly #forgotten = new FinalizationRegistry<Lost>(({ id }) => {
-    this.finalized++;
-    this.count--;
-    this.release([id]);
-  });
+  #scopes: Set<Disposable>[] = [];
 
   constructor(readonly tasks: Tasks, readonly backend: string) {
     this.evaluations = new Evaluations(this);
@@ -58,17 +45,25 @@ export class TensorContext {
 
   /** A handle begins. */
   adopt(tensor: AnyTensor): void {
-    this.count++;
-    this.#scopes.at(-1)?.add(tensor);
-    this.#forgotten.register(tensor, { id: tensor.id }, tensor);
+    this.enter(tensor);
+    this.tasks.owners.adopt(tensor, "tensors", tensor.id);
+  }
+
+  /** Something was made that the scope around it frees. */
+  enter(made: Disposable): void {
+    this.#scopes.at(-1)?.add(made);
   }
 
   /** A handle ends. Values that are still to be read are read. */
   drop(tensor: AnyTensor): void {
-    this.count--;
-    this.#forgotten.unregister(tensor);
-    for (const scope of this.#scopes) scope.delete(tensor);
+    this.exit(tensor);
+    this.tasks.owners.leave(tensor, "tensors", tensor.id);
     if (!this.evaluations.defer(tensor)) this.release([tensor.id]);
+  }
+
+  /** No scope has to free it any more. */
+  exit(made: Disposable): void {
+    for (const scope of this.#scopes) scope.delete(made);
   }
 
   release(ids: readonly number[]): void {
@@ -97,9 +92,9 @@ export class TensorContext {
     const made = this.#scopes.pop();
     if (!made) return;
     const outer = this.#scopes.at(-1);
-    for (const tensor of made) {
-      if (kept.has(tensor)) outer?.add(tensor);
-      else tensor.dispose();
+    for (const each of made) {
+      if (kept.has(each)) outer?.add(each);
+      else each[Symbol.dispose]();
     }
   }
 }

@@ -1,0 +1,117 @@
+// What is left of thousands of problems, solvers, indices and engines, disposed or forgotten: nothing. And what is too large is refused.
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import test from "node:test";
+import { init } from "leastwise";
+import { ADDON, open, rejects, wanted } from "./support.mjs";
+
+/** Bytes of the engine's module; the addon has none. */
+async function moduleBytes() {
+  if (ADDON) return 0;
+  const { default: exports } = await import(new URL("./wasm/leastwise.js", import.meta.resolve("leastwise")));
+  return (await exports()).memory.buffer.byteLength;
+}
+
+function small(lw, count = 2) {
+  const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: new Float64Array(count).fill(1) });
+  problem.residuals("r", { of: [x], data: { d: 2 } }, ([a], { d }) => a.mul(a).sub(d));
+  return problem;
+}
+
+/** A `state` that the garbage collector brings about: it may take it some turns. */
+async function collects(state, what) {
+  for (let k = 0; k < 100 && !state(); k++) {
+    globalThis.gc();
+    await sleep(5);
+  }
+  assert.ok(state(), what);
+}
+
+test("a thousand of each that are disposed leave no byte in the module, and nothing alive", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = small(lw), points = Float32Array.from({ length: 64 }, (_, k) => Math.sin(k));
+  const index = await lw.compress(points, { dim: 4, clusters: 2, code: "int8" }), file = await index.save();
+  const rounds = {
+    solves: () => problem.solve({ maxIterations: 1 }),
+    problems: async () => { const other = small(lw); await other.solve({ maxIterations: 1 }); other.dispose(); },
+    solvers: async () => { const solver = problem.solver(); await solver.step(); solver.dispose(); },
+    covariances: async () => (await problem.marginals({ variance: 1, deficient: "pseudo-inverse" })).dispose(),
+    indices: async () => (await lw.openIndex(file)).dispose(),
+  };
+  for (const [what, round] of Object.entries(rounds)) {
+    for (let k = 0; k < 100; k++) await round();
+    const before = { ...lw.memory(), module: await moduleBytes() };
+    for (let k = 0; k < 1000; k++) await round();
+    const after = { ...lw.memory(), module: await moduleBytes() };
+    assert.deepEqual(after, before, what);
+  }
+});
+
+test("problems, solvers and indices that are forgotten are freed, and counted", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = small(lw);
+  await problem.solve({ maxIterations: 1 });
+  const file = await (await lw.compress(Float32Array.from({ length: 64 }, (_, k) => Math.sin(k)), { dim: 4, clusters: 2, code: "int8" })).save();
+  const { live, objects } = lw.memory(), names = ["problems", "solvers", "indices"];
+  await (async () => {
+    for (let k = 0; k < 300; k++) {
+      await small(lw).solve({ maxIterations: 1 });
+      await problem.solver().step();
+      await lw.openIndex(file);
+    }
+  })();
+  await collects(() => names.every((name) => lw.memory()[name] <= 2), "all but the last are found");
+  const memory = lw.memory();
+  assert.equal(memory.problems + memory.solvers + memory.indices + memory.finalized, 1 + 1 + 900, "each is alive or counted");
+  if (memory.problems === 1 && memory.solvers === 0) assert.deepEqual([memory.live, memory.objects], [live, objects]);
+  // What is held holds what it needs.
+  const read = (() => { const other = lw.problem(), x = other.variables("x", { shape: 1, values: [3] }); return () => x.read(); })();
+  globalThis.gc();
+  await sleep(5);
+  assert.deepEqual([...(await read())], [3]);
+});
+
+test("engines that are disposed or forgotten leave no compiled program behind", { skip: ADDON && "the addon compiles none" }, async () => {
+  const compiled = [], instantiate = WebAssembly.instantiate;
+  WebAssembly.instantiate = async (...given) => {
+    const made = await instantiate.apply(WebAssembly, given);
+    compiled.push(new WeakRef(made.instance));
+    return made;
+  };
+  try {
+    const engines = [];
+    const work = async (ends) => {
+      const lw = await init(wanted({ backend: "cpu" }));
+      engines.push(new WeakRef(lw));
+      const problem = small(lw, 300);
+      await problem.solve({ maxIterations: 3 });
+      if (ends) lw.dispose();
+    };
+    for (let k = 0; k < 40; k++) await work(k % 2 === 0);
+    assert.ok(compiled.length >= 40, `${compiled.length} programs were compiled`);
+    const alive = (refs) => refs.filter((ref) => ref.deref() !== undefined).length;
+    await collects(() => alive(engines) <= 1 && alive(compiled) <= compiled.length / 20, "engines and their programs are collected");
+    const before = await moduleBytes();
+    for (let k = 0; k < 40; k++) await work(k % 2 === 0);
+    await collects(() => alive(engines) <= 1, "and again");
+    assert.equal(await moduleBytes(), before);
+  } finally {
+    WebAssembly.instantiate = instantiate;
+  }
+});
+
+test("a linear solver whose matrix has no room is refused with the sizes, and the problem can be solved by another", { skip: ADDON && "natively there is more room" }, async (t) => {
+  const lw = await open(t, { backend: "cpu" }), count = 17_000;
+  const whole = small(lw, count);
+  await rejects(whole.solve({ linear: "dense" }), "limits",
+    "linear \"dense\": the matrix of 17000 unknowns takes 2312000000 bytes, and 2147483647 are possible here: use \"sparse-cholesky\" or \"pcg\"");
+  assert.equal((await whole.solve({ maxIterations: 2 })).iterations.length, 2);
+
+  const hub = lw.problem(), x = hub.variables("x", { shape: 1, values: new Float64Array(count).fill(1) });
+  const s = hub.variables("s", { shape: 1, values: [1] }), links = new Uint32Array(2 * (count - 1)).map((_, k) => (k + 1) >> 1);
+  hub.residuals("data", { of: [x, s.at(new Uint32Array(count))] }, ([a, b]) => a.mul(b).sub(2));
+  hub.residuals("smooth", { over: links, of: [x, x] }, ([a, b]) => a.sub(b));
+  await rejects(hub.solve({ linear: "schur" }), "limits", /^linear "schur": only "s" can be eliminated, 1 unknowns, which leaves 17000 .* use "sparse-cholesky" or "pcg"$/);
+  await rejects(hub.solve({ linear: "schur", eliminate: [s] }), "limits", /^linear "schur": eliminating "s" leaves 17000 unknowns, .* and 2147483647 are possible here/);
+  assert.equal((await hub.solve({ maxIterations: 2 })).linear, "sparse-cholesky");
+});

@@ -1,0 +1,68 @@
+//! Sizes of what linear solvers on the host keep, found before anything is allocated: what has no place is an error of the solve.
+
+use super::elimination;
+use crate::anneal::memory;
+use crate::error::Error;
+use crate::problem::{BlockRows, Pattern};
+
+/// Bytes that a linear solver may take: in WebAssembly those of the largest array there can be.
+pub const MOST_BYTES: u64 = if cfg!(target_arch = "wasm32") { i32::MAX as u64 } else { 16 << 30 };
+
+/// Unknowns that an elimination may leave even if they are more than it eliminates.
+const FEW: u64 = 1500;
+
+/// Bytes of a block that elimination makes, besides its values: places in the reduced matrix and in the structure of its factor.
+const BYTES_PER_BLOCK: f64 = 24.0;
+
+/// Refuses a whole matrix of more unknowns than there is memory for.
+pub fn dense(unknowns: u64) -> Result<(), Error> {
+    let bytes = u128::from(unknowns).pow(2) * 8;
+    if bytes > MOST_BYTES.into() {
+        return Err(Error::Limits(format!(
+            "linear \"dense\": the matrix of {unknowns} unknowns takes {bytes} bytes, and {MOST_BYTES} are possible here: use \"sparse-cholesky\" or \"pcg\""
+        )));
+    }
+    Ok(memory::probe(bytes, "the matrix of linear \"dense\"")?)
+}
+
+/// Refuses to eliminate these tables where what is left is too large: of those that were only found, also where they are fewer
+/// unknowns than they leave. A hub, one variable that all others meet in residuals, leaves a matrix without a zero.
+pub fn schur(pattern: &Pattern, tables: &[u32], is_asked_for: bool) -> Result<(), Error> {
+    let of = |table: &u32| &pattern.tables[*table as usize];
+    let unknowns = |rows: &BlockRows| u64::from(rows.count) * u64::from(rows.width);
+    let eliminated: u64 = tables.iter().map(|table| unknowns(of(table))).sum();
+    let left = u64::from(pattern.scalars) - eliminated;
+    let variables = f64::from(pattern.variables()) - tables.iter().map(|table| f64::from(of(table).count)).sum::<f64>();
+    let blocks = elimination::work(pattern, tables).min(variables * (variables + 1.0) / 2.0);
+    let width = left as f64 / variables.max(1.0);
+    // Twice its values: the matrix itself, and its factor.
+    let bytes = blocks * (16.0 * width * width + BYTES_PER_BLOCK) + 8.0 * pattern.values as f64;
+    let names: Vec<String> = tables.iter().map(|table| format!("\"{}\"", of(table).name)).collect();
+    let names = names.join(" and ");
+    if !is_asked_for && left > eliminated && left > FEW {
+        return Err(Error::Limits(format!(
+            "linear \"schur\": only {names} can be eliminated, {eliminated} unknowns, which leaves {left} and a matrix with up to {bytes:.1e} bytes: use \"sparse-cholesky\" or \"pcg\""
+        )));
+    }
+    if bytes > MOST_BYTES as f64 {
+        return Err(Error::Limits(format!(
+            "linear \"schur\": eliminating {names} leaves {left} unknowns, whose matrix and factor take up to {bytes:.1e} bytes, and {MOST_BYTES} are possible here: use \"sparse-cholesky\" or \"pcg\""
+        )));
+    }
+    Ok(memory::probe(bytes as u128, "the matrix that linear \"schur\" leaves")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_matrix_is_refused_with_its_bytes_and_those_that_are_possible() {
+        assert_eq!(dense(1000), Ok(()));
+        let refused = dense(1 << 20).unwrap_err();
+        assert_eq!(refused.code(), "limits");
+        let text = refused.to_string();
+        assert!(text.contains("8796093022208 bytes") && text.contains(&MOST_BYTES.to_string()) && text.contains("pcg"), "{text}");
+        assert_eq!(dense(u64::MAX).unwrap_err().code(), "limits");
+    }
+}

@@ -1,0 +1,124 @@
+//! Where a solve began: it never ends above the cost there.
+//!
+//! Steps are judged by differences of costs without cancellation, in which they go downhill. The cost itself is a sum of residuals that
+//! are rounded where they are evaluated, and where they are small differences of large numbers, what rounding adds to it may be more
+//! than what steps take away.
+
+use super::{Next, Phase, Solver};
+use crate::device::{Command, Recording};
+use crate::error::Error;
+use crate::problem::Problem;
+use crate::solve::descent::Rule;
+use crate::solve::{Method, Report};
+
+/// What is known of the values that a solve began with.
+#[derive(Default)]
+pub(super) struct Start {
+    /// The problem's revision when they were kept; none where they were not.
+    pub revision: Option<u64>,
+    /// Whether the next recording is the first of a step, which may be the solve's first.
+    pub is_due: bool,
+    /// Whether the solve is over and may end there.
+    pub may_return: bool,
+    /// Whether it does, for what the sum of the costs was instead.
+    pub returned: bool,
+}
+
+/// Two sums of the same costs may differ by so many roundings of their magnitudes.
+const ROUNDINGS: f64 = 4.0;
+
+impl Solver {
+    /// Keeps the values, before the first step of a solve.
+    pub(super) fn keep_start(&mut self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        if self.initial_cost.is_none() {
+            commands.push(Command::Copy { from: problem.arenas()?.0, to: self.work.start });
+            self.start = Start { revision: Some(problem.revision), ..Start::default() };
+        }
+        Ok(())
+    }
+
+    /// Whether they are kept, and nothing was edited since.
+    pub(super) fn has_start(&self, problem: &Problem) -> bool {
+        self.initial_cost.is_some() && self.start.revision == Some(problem.revision)
+    }
+
+    /// The report of a solve that is over, or where it ended above the cost that it began with, what goes back there.
+    pub(super) fn settle(&mut self, problem: &mut Problem, mut report: Report) -> Result<Next, Error> {
+        let start = std::mem::take(&mut self.start);
+        let magnitude: f64 = report.cost_by_term.iter().map(|term| term.1.abs()).sum();
+        let rise = report.cost - report.initial_cost;
+        let goes_downhill = !matches!(self.settings.method, Method::Descent(Rule::Adam(_)));
+        if start.returned {
+            report.initial_cost = report.cost;
+            report
+                .reason
+                .push_str("; but rounding left the cost above the one that it began with, so the values are those that it began with");
+        } else if rise > 0.0 && rise <= ROUNDINGS * self.precision.epsilon() * magnitude {
+            // The same cost, summed in two ways.
+            report.initial_cost = report.cost;
+        } else if rise > 0.0 && start.may_return && goes_downhill && start.revision == Some(problem.revision) {
+            self.start.returned = true;
+            return self.return_to_start(problem, report);
+        }
+        Ok(Next::Done(Box::new(report)))
+    }
+
+    /// What goes back, and sums the costs there for another report.
+    fn return_to_start(&mut self, problem: &mut Problem, report: Report) -> Result<Next, Error> {
+        self.withdraw(&report);
+        self.retreat = None;
+        self.phase = Phase::Reporting(report.termination, report.reason);
+        let mut commands = vec![Command::Copy { from: self.work.start, to: problem.arenas()?.0 }];
+        commands.extend(self.report_recording(problem)?.commands);
+        Ok(Next::Run(Recording { commands }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::cpu::CpuDevice;
+    use crate::device::{Device, Precision, Slice};
+    use crate::expr::Opcode;
+    use crate::problem::{Reals, Registry, Shape, Slot, TermSpec, Weight};
+    use crate::solve::Options;
+
+    #[test]
+    fn a_solve_that_ended_above_the_cost_that_it_began_with_goes_back() {
+        for method in ["lm", "lbfgs"] {
+            let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
+            let (mut registry, mut problem) = (Registry::default(), Problem::new());
+            let shape = vec![Shape::Euclidean(1)];
+            let table = problem.add_table(&device, &mut registry, "x", shape, Reals::F64(&[3.0]), true).unwrap();
+            let spec = TermSpec {
+                name: "r".into(),
+                count: 1,
+                indices: vec![vec![0]],
+                slots: vec![Slot { table, column: 0 }],
+                columns: Vec::new(),
+                weight: Weight::Shared(1.0),
+                loss: None,
+                objective: Default::default(),
+                tape: &[Opcode::Input as u32 | 1 << 16, 0],
+                outputs: &[0],
+            };
+            problem.add_term(&device, &mut registry, spec).unwrap();
+            let options = Options { method: Some(method.into()), ..Options::default() };
+            let mut solver = Solver::new(&mut device, &mut registry, &mut problem, options.settings().unwrap()).unwrap();
+            let mut readback = Vec::new();
+            let report = loop {
+                match solver.advance(&mut problem, &device, &readback).unwrap() {
+                    Next::Run(recording) => readback = device.run(recording).unwrap(),
+                    // As if rounding had made the first sum smaller than it is.
+                    Next::Iteration(_) => solver.initial_cost = Some(-1.0),
+                    Next::Done(report) => break report,
+                    Next::Blame => panic!("it is finite"),
+                }
+            };
+            assert_eq!((report.initial_cost, report.cost), (4.5, 4.5), "{method}");
+            assert!(report.reason.contains("the values are those that it began with"), "{}", report.reason);
+            let slice = Slice { len: 1, ..problem.arenas().unwrap().0 };
+            assert_eq!(device.run(Recording { commands: vec![Command::Read { slice }] }).unwrap(), [3.0]);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/** What lives in an engine, and who owns it: freed when the owner is disposed, or when the garbage collector finds it forgotten. */
+import type { NativeEngine } from "./native.js";
+
+const FREE = {
+  tensors: (native: NativeEngine, handle: number) => native.tensorRelease(Uint32Array.of(handle)),
+  problems: (native: NativeEngine, handle: number) => native.freeProblem(handle),
+  solvers: (native: NativeEngine, handle: number) => native.freeSolver(handle),
+  indices: (native: NativeEngine, handle: number) => native.freeIndex(handle),
+  covariances: (native: NativeEngine, handle: number) => native.freeCovariance(handle),
+};
+
+/** @internal */
+export type Owned = keyof typeof FREE;
+
+/** The safety net of all engines: nothing says when, or whether, a garbage collector calls. What it calls must not hold the owner. */
+const forgotten = new FinalizationRegistry<() => void>((free) => free());
+
+/** Has `free` called when nobody can reach `owner` any more. @internal */
+export function whenForgotten(owner: object, free: () => void): void {
+  forgotten.register(owner, free, owner);
+}
+
+/** Undoes {@link whenForgotten}. @internal */
+export function remember(owner: object): void {
+  forgotten.unregister(owner);
+}
+
+/** The handles of one engine that have owners. @internal */
+export class Owners {
+  /** Handles by kind, in the order in which they were made. */
+  readonly live: { readonly [kind in Owned]: Set<number> } = { tensors: new Set(), problems: new Set(), solvers: new Set(), indices: new Set(), covariances: new Set() };
+  /** Owners that were never disposed, and that the garbage collector found. */
+  finalized = 0;
+
+  constructor(private readonly release: (work: (native: NativeEngine) => void) => void) {}
+
+  /** An owner begins. */
+  adopt(owner: object, kind: Owned, handle: number): void {
+    this.live[kind].add(handle);
+    whenForgotten(owner, this.#finalizer(kind, handle));
+  }
+
+  /** A function of its own, so that what is called has nothing of its maker's in reach. */
+  #finalizer(kind: Owned, handle: number): () => void {
+    return () => {
+      this.finalized++;
+      this.#free(kind, handle);
+    };
+  }
+
+  /** An owner ends, and with it what it owns. */
+  dispose(owner: object, kind: Owned, handle: number): void {
+    remember(owner);
+    this.#free(kind, handle);
+  }
+
+  /** An owner ends, and somebody else frees what it owned. */
+  leave(owner: object, kind: Owned, handle: number): void {
+    remember(owner);
+    this.live[kind].delete(handle);
+  }
+
+  #free(kind: Owned, handle: number): void {
+    this.live[kind].delete(handle);
+    this.release((native) => FREE[kind](native, handle));
+  }
+}
