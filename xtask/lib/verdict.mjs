@@ -23,7 +23,8 @@ export function packedFrom(folder) {
 export const runScript = ({ files, pattern, packed }) => `#!/usr/bin/env bash
 # The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
 # they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, preconditioners, armadillo,
-# bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA).
+# bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA), soak
+# (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, 10 unless told, from LEASTWISE_SOAK_SEED on).
 # Logs go to $OUT, or to ./logs, with kit.txt, the verdict in one line: append it to ${VERDICTS}.
 set -uo pipefail
 cd "$(dirname "\${BASH_SOURCE[0]}")"
@@ -43,14 +44,14 @@ counts() {
 }
 part() {
   local name=$1; shift
-  [[ $chosen == *" $name "* ]] || return
+  [[ $chosen == *" $name "* || ($name == soak-* && $chosen == *" soak "*) ]] || return
   local started=$SECONDS
-  if timeout 570 "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
+  if timeout "\${limit:-570}" "$@" > "$logs/$name.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; failed=1; fi
   echo "━━ $name: $verdict [$((SECONDS - started)) s]"
   case $name in
     memcheck) tail -1 "$logs/$name.log" ;;
     large | preconditioners | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
-    doctor) cat "$logs/$name.log" ;;
+    doctor | soak-*) cat "$logs/$name.log" ;;
     device) grep -E "^test |test result" "$logs/$name.log" ;;
     *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
   esac
@@ -75,6 +76,12 @@ part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32
 part preconditioners ./node benches/run.mjs preconditioners cuda/f64 cuda/f32 webgpu/f32
 part armadillo ./node benches/run.mjs armadillo cuda/f64 cuda/f32 webgpu/f32
 part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64
+minutes="\${LEASTWISE_SOAK_MINUTES:-10}"
+# Failures are made smaller after that.
+limit=$(( minutes * 60 + 900 ))
+for backend in cuda webgpu; do
+  part soak-$backend ./node pkg_tests/soak/driver.mjs --backend $backend --minutes "$minutes" --seed "\${LEASTWISE_SOAK_SEED:-1}" --out "$logs"
+done
 gpu="$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -1)"
 parts=""
 kit=passed
