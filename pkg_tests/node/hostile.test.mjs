@@ -426,6 +426,11 @@ test("small things that were bare TypeErrors", async () => {
   await rejects(problem.solve({ signal: { addEventListener() {} } }), "invalid-option", "signal must be an AbortSignal, not a Object");
   await rejects(problem.solve({ signal: new Proxy(new AbortController().signal, { get: throwing }) }), "invalid-option", 'solve options: "signal" can\'t be read: boom');
   refuses(() => tensor.add(revoked({})), "invalid-option", /operand must be a tensor or a number/);
+  refuses(() => problem.residuals("revoked", { of: [x] }, () => revoked([1])), "no-residual", /an object that can't be read/, { term: "revoked" });
+  // A number that is none is refused before there is a tensor that nobody would free.
+  const { tensors } = lw.memory();
+  for (const options of [{ start: {} }, { step: true }, { step: Infinity }]) assert.throws(() => lw.arange(3, options), LeastwiseError);
+  assert.equal(lw.memory().tensors, tensors);
   for (const options of [new Proxy({ maxIterations: 1 }, {}), Object.assign(Object.create(null), { maxIterations: 1 })]) assert.equal((await problem.solve(options)).iterations.length <= 1, true);
   await works();
 });

@@ -5,7 +5,8 @@
  * operation gives a new one. JavaScript's own operators cannot be traced and throw. No mathematics happens here: an
  * operation writes an instruction to the tape, whose meaning stands in the engine.
  */
-import { LeastwiseError } from "./errors.js";
+import { isList } from "./arrays.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { describe, type Expression } from "./instruction.js";
 import { Mat, type Mat2, type Mat3 } from "./matrix.js";
 import { Quat } from "./quaternion.js";
@@ -35,7 +36,7 @@ export type Output = Scalar | Vec<number> | Mat2 | Mat3 | Quat;
 
 /** Appends the numbers of the values that a residual function returned, checked; how many there are. @internal */
 export function writeOutputs(returned: unknown, trace: Trace, words: Words): number {
-  if (!Array.isArray(returned)) {
+  if (!isList(returned)) {
     words.push(output(returned, trace).value);
     return 1;
   }
@@ -45,8 +46,8 @@ export function writeOutputs(returned: unknown, trace: Trace, words: Words): num
 }
 
 function output(item: unknown, trace: Trace): Expression<unknown> {
-  if (!(item instanceof Scalar || item instanceof Vec || item instanceof Mat || item instanceof Quat)) {
-    return noResidual(item instanceof Promise ? "a promise" : describe(item), trace);
+  if (!(isA(item, Scalar) || isA(item, Vec) || isA(item, Mat) || isA(item, Quat))) {
+    return noResidual(isA(item, Promise) ? "a promise" : describe(item), trace);
   }
   if (item.owner !== trace) {
     throw new LeastwiseError("foreign-expression", `${trace.title} returned an expression of ${item.owner.title}: every residual only knows the arguments of its own function`, { term: trace.term });

@@ -117,6 +117,9 @@ export class TensorMaker {
     const { dtype = "f32", start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
     this.context.mustHave(dtype, what);
     whole(0)(`${what}: count`, count, {});
+    // Before anything is made, which nobody would free.
+    mustBeNumber(`${what}: start`, start, dtype);
+    mustBeNumber(`${what}: step`, step, dtype);
     const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), computedWith(dtype));
     let last: AnyTensor = counted;
     const then = (next: AnyTensor): void => {
