@@ -9,7 +9,8 @@
 //! **Kinds.** A buffer holds reals or indices. Kinds of reals ([`Kind`]) may be mixed freely by copies, clears, uploads and reads, and
 //! bound to any kernel that only reads them: a device converts, or is told where the low parts are. One mixture is refused: a kernel in
 //! `f32` that writes double-floats, whose old low parts it would leave behind. Which kinds and kernels are double-floats depends on
-//! [`Reals`]: see [`Kind::is_double`] and [`Grade::is_double`]. The CPU, where all reals are the same, refuses what any `Reals` would.
+//! [`Reals`], which is why one rule serves all devices: see [`Kind::is_double`] and [`Grade::is_double`]. (Solvers have other buffers in mixed
+//! precision, so what they record there is validated there.)
 
 use super::{
     Access, After, BufferId, Command, DeviceError, Dispatch, Elements, Form, Grade, KernelId, KernelSource, Kind, Limits, Multiply, Reals,
@@ -59,8 +60,8 @@ pub(super) trait Inventory {
     fn held(&self, buffer: BufferId) -> Option<Held<'_>>;
     fn interface(&self, kernel: KernelId) -> Option<&Interface>;
     fn limits(&self) -> Limits;
-    /// Meanings of reals under which recordings must be valid.
-    fn meanings(&self) -> &[Reals];
+    /// The meaning of reals.
+    fn meaning(&self) -> Reals;
     /// True if it has a library for products of matrices.
     fn multiplies(&self) -> bool;
 }
@@ -179,19 +180,20 @@ impl<I: Inventory> Checks<'_, I> {
                 return invalid(format!("offset {} is no multiple of {}", slice.offset, self.limits.offset_alignment));
             }
             let writes = *access == Access::ReadWrite;
-            let is_mixture = |reals: Reals| writes && held.kind.is_double(reals) && !kernel.is_double(reals);
-            if let Some(reals) = self.on.meanings().iter().find(|reals| is_mixture(**reals)) {
-                return invalid(format!("the kernel is in f32, and would leave old low parts behind double-floats ({reals:?} reals)"));
+            let is_double = kernel.is_double(self.on.meaning());
+            if writes && !is_double && held.kind.is_double(self.on.meaning()) {
+                return invalid("the kernel is in f32, and would leave old low parts behind double-floats".into());
             }
-            let plane = if self.on.meanings().iter().any(|reals| kernel.is_double(*reals)) { held.plane } else { 0 };
+            let plane = if is_double { held.plane } else { 0 };
             let bytes = (u64::from(plane) + u64::from(slice.len)) * held.bytes;
             if bytes > self.limits.binding_bytes {
                 return invalid(format!("{bytes} bytes, a binding can have {}", self.limits.binding_bytes));
             }
             let other = (1..slot).find(|other| {
-                kernel.access[*other] != Access::Unused
+                slice.len > 0
+                    && kernel.access[*other] != Access::Unused
                     && (writes || kernel.access[*other] == Access::ReadWrite)
-                    && dispatch.bindings[*other].is_some_and(|seen| seen.buffer == slice.buffer)
+                    && dispatch.bindings[*other].is_some_and(|seen| seen.len > 0 && seen.buffer == slice.buffer)
             });
             if let Some(other) = other {
                 return invalid(format!("binding {other} uses the same buffer, and one of the two writes it"));

@@ -17,7 +17,7 @@ pub use play::Play;
 pub use threads::Pieces;
 
 use super::validation::{Held, Inventory};
-use super::{BufferId, Counters, DeviceError, Grade, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
+use super::{BufferId, Counters, DeviceError, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
 use crate::slab::Slab;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -41,11 +41,11 @@ struct Kernel {
     interface: Interface,
 }
 
-/// Kernels by number and by their texts: equal ones are one, unless a device in mixed precision would keep them apart.
+/// Kernels by number and by their texts: equal ones are one.
 #[derive(Default)]
 struct Kernels {
     list: Vec<Kernel>,
-    known: HashMap<(Vec<KernelText>, Grade), KernelId>,
+    known: HashMap<Vec<KernelText>, KernelId>,
 }
 
 pub struct CpuDevice {
@@ -104,7 +104,7 @@ impl CpuDevice {
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let Kernels { list, known } = &mut *self.kernels;
         let add = |source: &KernelSource| {
-            *known.entry((source.texts.clone(), source.grade)).or_insert_with(|| {
+            *known.entry(source.texts.clone()).or_insert_with(|| {
                 self.counters.kernels_created += 1;
                 list.push(Kernel { source: source.clone(), interface: Interface::of(source) });
                 KernelId(list.len() as u32 - 1)
@@ -168,9 +168,8 @@ impl Inventory for CpuDevice {
         self.limits
     }
 
-    /// All of them: what a device with double-floats would refuse is refused here too.
-    fn meanings(&self) -> &[Reals] {
-        &[Reals::Single, Reals::Double, Reals::Mixed]
+    fn meaning(&self) -> Reals {
+        Reals::Single
     }
 
     fn multiplies(&self) -> bool {

@@ -218,7 +218,8 @@ impl CpuDevice {
     ) -> Result<(), DeviceError> {
         let mut guards: [Guard; binding::COUNT] = Default::default();
         for (slot, guard) in guards.iter_mut().enumerate() {
-            let (Some(slice), true) = (dispatch.bindings[slot], access[slot] != Access::Unused) else { continue };
+            // What is empty may be bound twice.
+            let Some(slice) = dispatch.bindings[slot].filter(|slice| access[slot] != Access::Unused && slice.len > 0) else { continue };
             let storage = &self.buffer(slice.buffer)?.storage;
             *guard =
                 if access[slot] == Access::Read { Guard::Read(storage.borrow(), slice) } else { Guard::Write(storage.borrow_mut(), slice) };

@@ -209,9 +209,8 @@ impl Inventory for CudaDevice {
         self.limits
     }
 
-    /// There are no double-floats: all kinds of reals are the same.
-    fn meanings(&self) -> &[Reals] {
-        &[Reals::Single]
+    fn meaning(&self) -> Reals {
+        Reals::Single
     }
 
     fn multiplies(&self) -> bool {

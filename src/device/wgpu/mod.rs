@@ -290,8 +290,8 @@ impl Inventory for WgpuDevice {
         self.limits
     }
 
-    fn meanings(&self) -> &[Reals] {
-        std::slice::from_ref(&self.reals)
+    fn meaning(&self) -> Reals {
+        self.reals
     }
 
     fn multiplies(&self) -> bool {
