@@ -118,7 +118,9 @@ impl Session {
     pub(super) fn resume_index(&mut self, task: &mut IndexTask, deadline: f64) -> Result<Progress, Error> {
         match task {
             IndexTask::Search(search) => self.resume_search(search, deadline),
-            IndexTask::Add { index, turn, points, making, .. } if self.indices.kept(*index)?.blank.is_some() && !points.is_empty() => {
+            IndexTask::Add { index, turn, points, making, .. }
+                if making.is_some() || (self.indices.kept(*index)?.blank.is_some() && !points.is_empty()) =>
+            {
                 self.resume_first(*index, *turn, points, making, deadline)
             }
             IndexTask::Add { index, turn, points, coming, .. } => {
@@ -170,7 +172,7 @@ impl Session {
         let Some(options) = kept.blank.clone().filter(|_| kept.adding.front() == Some(&turn)) else { return Ok(Progress::Yielded) };
         let making = match making {
             Some(making) => making,
-            None => making.insert(Box::new(self.compressing(memory::copy(points, "the vectors to add")?, &options)?)),
+            None => making.insert(Box::new(self.compressing(std::mem::take(points), &options)?)),
         };
         let made = match self.resume_compress(making, deadline - now_ms())? {
             Progress::Answer(Answer::Index(made)) => self.indices.kept.remove(&made).ok_or(Error::Disposed("index"))?.index,
