@@ -150,7 +150,7 @@ for (const backend of BACKENDS) {
     lw.dispose();
     const noEngine = "this engine was disposed: call init() for a new one";
     refuses(() => lw.problem(), "disposed", noEngine);
-    refuses(() => kept.variables("v", line()), "disposed", noProblem);
+    refuses(() => kept.variables("v", line()), "disposed", noEngine);
     await rejects(y.read(), "disposed", noEngine);
   });
 }
