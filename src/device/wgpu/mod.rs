@@ -190,9 +190,10 @@ impl WgpuDevice {
         let known = fate.clone();
         scopes.settle(move |caught| {
             let Some((out_of_memory, message)) = caught else { return };
-            // Who owns the buffer is told when it is used.
+            // Who owns the buffer is told when it is used; it may be freed already.
+            let is_held = Arc::strong_count(&fate) > 1;
             let _ = fate.set(if out_of_memory { refused } else { DeviceError::Invalid(message) });
-            health.upgrade().iter().for_each(|health| health.count_refused());
+            health.upgrade().filter(|_| is_held).iter().for_each(|health| health.count_refused());
         });
         if let Some(error) = known.get() {
             self.health.forget_refused();

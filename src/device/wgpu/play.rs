@@ -153,11 +153,8 @@ impl WgpuDevice {
         if let Some(signal) = play.waiting() {
             return Ok(Playing::Waiting(signal));
         }
-        if let Some(values) = play.found.take_if(|_| play.troubles.pending().is_none()) {
-            return Ok(Playing::Finished(values));
-        }
-        if let Some(signal) = play.troubles.pending().filter(|_| play.found.is_some()) {
-            return Ok(Playing::Waiting(signal));
+        if play.reading.is_some() || play.found.is_some() {
+            return self.bring_in(play);
         }
         let recording = std::mem::take(&mut play.recording);
         let scopes = Scopes::open(&self.device);
@@ -167,14 +164,23 @@ impl WgpuDevice {
         // Natively, what the scopes caught is known at once.
         self.health.check()?;
         self.untroubled(play)?;
-        match (advanced?, play.troubles.pending()) {
-            // What was computed of a buffer that memory was refused for are zeros.
-            (Playing::Finished(values), Some(signal)) if !values.is_empty() => {
-                play.found = Some(values);
-                Ok(Playing::Waiting(signal))
+        advanced
+    }
+
+    /// Takes what was mapped, and gives it as soon as it is known that nothing went wrong: what is computed of a buffer that memory was
+    /// refused for are zeros.
+    fn bring_in(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
+        if let Some((readback, kind, len)) = play.reading.take() {
+            play.found = Some(readback.take(kind, len).ok_or_else(not_mapped)?);
+            if !play.is_glance {
+                self.counters.readbacks += 1;
+                self.counters.bytes_read_back += len as u64 * if kind == Kind::Double { 2 * ELEMENT } else { ELEMENT };
             }
-            (advanced, _) => Ok(advanced),
         }
+        Ok(match play.troubles.pending() {
+            Some(signal) => Playing::Waiting(signal),
+            None => Playing::Finished(play.found.take().unwrap_or_default()),
+        })
     }
 
     /// Fails with what is known to be wrong with a recording: first of all, with the refusal of a buffer that it names.
@@ -209,14 +215,6 @@ impl WgpuDevice {
                 play.params.insert(params).clone()
             }
         };
-        if let Some((readback, kind, len)) = play.reading.take() {
-            let values = readback.take(kind, len).ok_or_else(not_mapped)?;
-            if !play.is_glance {
-                self.counters.readbacks += 1;
-                self.counters.bytes_read_back += len as u64 * if kind == Kind::Double { 2 * ELEMENT } else { ELEMENT };
-            }
-            return Ok(Playing::Finished(values));
-        }
         let mut batch = Batch::default();
         while let Some(command) = recording.commands.get(play.command) {
             match command {
