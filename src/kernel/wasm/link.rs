@@ -205,7 +205,7 @@ fn apply_address(module: &Module) -> u32 {
 fn begin(module: &Module) -> Result<js_sys::Promise, JsValue> {
     let (imports, engine) = (js_sys::Object::new(), js_sys::Object::new());
     js_sys::Reflect::set(&engine, &"memory".into(), &wasm_bindgen::memory())?;
-    js_sys::Reflect::set(&engine, &"apply".into(), &functions().get(apply_address(module))?)?;
+    js_sys::Reflect::set(&engine, &"apply".into(), &functions().get(apply_address(module))?.into())?;
     js_sys::Reflect::set(&imports, &"engine".into(), &engine)?;
     instantiate(&js_sys::Uint8Array::from(&module.bytes[..]), &imports)
 }
