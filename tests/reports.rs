@@ -237,7 +237,8 @@ fn a_table_changes_nothing_while_something_runs_and_a_cancelled_tuning_leaves_no
 fn freedoms_of_triples(residual: impl FnOnce(&mut Tape, &[u32]) -> u32) -> Vec<Freedom> {
     let mut session = cpu(Precision::F64);
     let problem = session.problem();
-    let points = [0.0, 0.0, 1.0, 0.0, 0.25, 1.0, 1.5, 0.75, 2.0, 1.25];
+    // Three in a row turn to the left, so their area is positive.
+    let points = [2.0, 0.0, 1.5, 1.25, 0.25, 1.75, -1.0, 1.0, -1.5, -0.25];
     let x = session.table(problem, "x", 2, Reals::F64(&points), true).unwrap();
     let indices = (0..3u32).map(|first| (first..first + 3).collect()).collect();
     term(&mut session, problem, "triples", &[(x, 0), (x, 1), (x, 2)], indices, &[1.0, 0.75, 1.5], residual);

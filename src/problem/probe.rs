@@ -16,13 +16,14 @@ const SCALES: [f64; 3] = [1.0, 64.0, 4096.0];
 const POINTS: u64 = 8;
 
 /// Points at which the residual has to be defined, or nothing is said.
-const LEAST_POINTS: u32 = 3;
+const LEAST_POINTS: usize = 3;
 
 /// Shifts, in units of the scale.
 const SHIFTS: [f64; 3] = [0.5, -1.0, 4.0];
 
-/// What roundings may make of equal values, relative to their size.
+/// What roundings may make of equal values, relative to their size; and of values that cancel, relative to a row's largest.
 const ROUNDING: f64 = 1.5e-11;
+const CANCELLATION: f64 = 1e-14;
 
 /// Sets of numbers that terms of a batch differ in, at most; beyond, a number may be any.
 const MOST_LITERALS: usize = 32;
@@ -66,43 +67,40 @@ impl Probe {
     }
 
     fn is_unmoved_with(&self, literals: &[Option<f64>], mine: &impl Fn(u32) -> bool, component: u32) -> bool {
-        let (mut values, mut tried) = (Vec::new(), 0);
+        let mut values = Vec::new();
+        let mut at = |point: u64, scale: f64, shift: f64| {
+            self.graph.evaluate(&self.roots, &mut values, |leaf| match leaf {
+                Leaf::Slot { slot, component: of } => {
+                    let moved = if of == component && mine(slot) { shift * scale } else { 0.0 };
+                    scale * dyadic(point, 1 + slot, of) + moved
+                }
+                // Data are often lengths and areas: at every other point they are positive.
+                Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
+                    let value = dyadic(point, 0, column);
+                    if point % 2 == 0 { value.abs() + 1.0 / 256.0 } else { value }
+                }),
+                _ => f64::NAN,
+            })
+        };
+        let scale_of = |point: u64| SCALES[point as usize % SCALES.len()];
+        let points = (0..POINTS * SCALES.len() as u64).map(|point| (point, at(point, scale_of(point), 0.0)));
+        let defined: Vec<(u64, Vec<f64>)> = points.filter(|(_, values)| values.iter().all(|value| value.is_finite())).collect();
+        let Some((_, first)) = defined.first() else { return false };
         // A row that is the same everywhere says nothing: what it depends on may be too small to be met.
-        let (mut first, mut varies) = (Vec::new(), vec![false; self.roots.len()]);
-        for (number, point) in (0..POINTS * SCALES.len() as u64).enumerate() {
-            let scale = SCALES[number % SCALES.len()];
-            let mut at = |shift: f64| {
-                self.graph.evaluate(&self.roots, &mut values, |leaf| match leaf {
-                    Leaf::Slot { slot, component: of } => {
-                        let moved = if of == component && mine(slot) { shift * scale } else { 0.0 };
-                        scale * dyadic(point, 1 + slot, of) + moved
-                    }
-                    // Data are often lengths and areas: at every other point they are positive.
-                    Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
-                        let value = dyadic(point, 0, column);
-                        if point % 2 == 0 { value.abs() + 1.0 / 256.0 } else { value }
-                    }),
-                    _ => f64::NAN,
-                })
-            };
-            let before = at(0.0);
-            if !before.iter().all(|value| value.is_finite()) {
-                continue;
-            }
-            let after = at(SHIFTS[number / SCALES.len() % SHIFTS.len()]);
-            // Written so that a value that is not defined any more counts as another.
-            let same = |(a, b): (&f64, &f64)| (a - b).abs() <= ROUNDING * (a.abs() + b.abs());
-            if !before.iter().zip(&after).all(same) {
-                return false;
-            }
-            varies.iter_mut().zip(before.iter().zip(&first)).for_each(|(varies, (now, first))| *varies |= now != first);
-            if tried == 0 {
-                first = before;
-            }
-            tried += 1;
+        let varies =
+            |row: usize| self.graph.value(self.roots[row]).is_some() || defined.iter().any(|(_, values)| values[row] != first[row]);
+        if defined.len() < LEAST_POINTS || !(0..self.roots.len()).all(varies) {
+            return false;
         }
-        let says_something = |(root, varies): (&Expr, &bool)| *varies || self.graph.value(*root).is_some();
-        tried >= LEAST_POINTS && self.roots.iter().zip(&varies).all(says_something)
+        let largest: Vec<f64> =
+            (0..self.roots.len()).map(|row| defined.iter().map(|(_, values)| values[row].abs()).fold(0.0, f64::max)).collect();
+        defined.iter().all(|(point, before)| {
+            let after = at(*point, scale_of(*point), SHIFTS[*point as usize / SCALES.len() % SHIFTS.len()]);
+            // Written so that a value that is not defined any more counts as another.
+            let same =
+                |((a, b), largest): ((&f64, &f64), &f64)| (a - b).abs() <= (ROUNDING * (a.abs() + b.abs())).max(CANCELLATION * largest);
+            before.iter().zip(&after).zip(&largest).all(same)
+        })
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Tests {
     pub(super) still: u32,
     /// Accepted steps in a row that at least doubled both the size of a negative cost and ‖x‖.
     falls: u32,
+    /// What the first accepted step gained.
+    first_fall: Option<f64>,
 }
 
 /// What every end of an unbounded energy says.
@@ -59,16 +61,17 @@ impl Tests {
     }
 
     /// Whether an energy falls without end. Its cost is negative, and so large that its square overflows; or it is 1/ε times
-    /// the first one (or 1, if that is more) and three accepted steps in a row at least doubled both its size and ‖x‖, which
-    /// no energy with a minimum does there. `point_norm` is that before the step.
+    /// the first one, what the first step gained, and 1, and three accepted steps in a row at least doubled both its size and
+    /// ‖x‖, which no energy with a minimum does there. `point_norm` is that before the step.
     pub fn unbounded(&mut self, step: &Iteration, initial_cost: f64, point_norm: f64, epsilon: f64) -> Option<(Termination, String)> {
         let size = -step.cost;
         if step.accepted {
+            self.first_fall.get_or_insert(step.cost_change.abs());
             let doubles = -step.cost_change >= 0.5 * size && step.step_norm >= point_norm;
             self.falls = if size > 0.0 && doubles { self.falls + 1 } else { 0 };
         }
         let overflows = if epsilon < 1e-10 { size >= 1e154 } else { size >= 1e19 };
-        let is_far = size >= initial_cost.abs().max(1.0) / epsilon;
+        let is_far = size >= initial_cost.abs().max(self.first_fall.unwrap_or(0.0)).max(1.0) / epsilon;
         if !(overflows || is_far && self.falls >= FALLS) {
             return None;
         }
@@ -88,10 +91,18 @@ impl Tests {
         to.flag(self.misjudged);
         to.u32(self.still);
         to.u32(self.falls);
+        to.option(self.first_fall, Writer::f64);
     }
 
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
-        Ok(Self { rejections: from.u32()?, spent: from.flag()?, misjudged: from.flag()?, still: from.u32()?, falls: from.u32()? })
+        Ok(Self {
+            rejections: from.u32()?,
+            spent: from.flag()?,
+            misjudged: from.flag()?,
+            still: from.u32()?,
+            falls: from.u32()?,
+            first_fall: from.option(Reader::f64)?,
+        })
     }
 
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
@@ -108,7 +119,7 @@ impl Tests {
         }
         let is_slight = step.damping <= SLIGHT_DAMPING;
         if step.accepted {
-            *self = Self { falls: self.falls, ..Self::default() };
+            *self = Self { falls: self.falls, first_fall: self.first_fall, ..Self::default() };
         } else {
             self.rejections += 1;
             // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.
