@@ -112,3 +112,12 @@ fn farthest_first_and_lloyds_iterations_are_those_of_the_reference() {
         assert!((energy - expected).abs() <= 2e-4 * expected, "{name}: {energy}, expected {expected}");
     }
 }
+
+#[test]
+fn buffers_that_maintenance_outgrew_are_freed_wherever_iterations_end() {
+    let points = rows(300, 8);
+    for last in 1..=6 {
+        // Nothing of it may be left on the device, which is asserted there.
+        cluster(&mut cpu(), &points, &Options { max_iterations: Some(last), maintenance_interval: Some(2), ..options(8, 3, 0.0, true) });
+    }
+}

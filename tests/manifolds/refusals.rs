@@ -1,6 +1,6 @@
 //! What is no shape, and what lies on none: refused, with the instance, before anything is solved.
 
-use crate::support::Tape;
+use crate::support::{Random, Tape, read};
 use leastwise::device::Device;
 use leastwise::device::Precision;
 use leastwise::device::cpu::CpuDevice;
@@ -64,6 +64,29 @@ fn values_that_lie_on_no_manifold() {
     let x = session.table_of(problem, "x", vec![Shape::So2], Reals::F64(&[1.0, 0.0, 0.0, 1.0]), true).unwrap();
     let error = session.write_table(problem, x, Reals::F64(&[0.0, 0.5]), Some(&[1])).unwrap_err();
     assert_eq!((error.code(), error.instance()), ("shape", Some(1)));
+}
+
+#[test]
+fn values_that_are_given_back_as_read_stay_to_the_bit() {
+    let mut random = Random::new(7);
+    for (shape, unit) in
+        [(Shape::So2, 0..2), (Shape::Quaternion, 0..4), (Shape::Sphere(3), 0..3), (Shape::Sphere(300), 0..300), (Shape::Se3, 0..4)]
+    {
+        let width = if matches!(shape, Shape::Se3) { 7 } else { unit.len() };
+        let mut values: Vec<f64> = (0..100 * width).map(|_| random.between(-1.0, 1.0)).collect();
+        for x in values.chunks_mut(width) {
+            let length = x[unit.clone()].iter().map(|x| x * x).sum::<f64>().sqrt();
+            // Not quite of unit length, as numbers of f32 are not.
+            x[unit.clone()].iter_mut().for_each(|x| *x = f64::from((*x / length) as f32));
+        }
+        let mut session = session();
+        let problem = session.problem();
+        let x = session.table_of(problem, "x", vec![shape.clone()], Reals::F64(&values), true).unwrap();
+        let first = read(&mut session, problem, x);
+        assert_ne!(first, values, "{shape:?}");
+        session.write_table(problem, x, Reals::F64(&first), None).unwrap();
+        assert_eq!(read(&mut session, problem, x), first, "{shape:?}");
+    }
 }
 
 /// A retraction of one's own, with `ambient` scalars of which `outputs` come back.

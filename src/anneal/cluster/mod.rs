@@ -189,7 +189,7 @@ impl Clustering {
 
     /// Frees what it has on the device.
     pub fn dispose(&mut self, device: &mut Device) {
-        self.script.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.script.buffers().for_each(|buffer| device.free(buffer));
     }
 
     /// Goes on, with what the last recording brought back.

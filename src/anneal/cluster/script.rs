@@ -3,7 +3,7 @@
 use super::points::Points;
 use super::workspace::{Chunk, Workspace};
 use super::{Iteration, Log, state};
-use crate::device::{Command, Recording, Slice};
+use crate::device::{BufferId, Command, Recording, Slice};
 use std::collections::VecDeque;
 
 /// Whether a phase is over.
@@ -21,13 +21,20 @@ enum Item {
 /// The rest of a script, and the workspace that it is for.
 pub struct Script {
     pub work: Workspace,
+    /// Buffers of a workspace that was outgrown: they are freed once the copies from them were played.
+    pub retired: Vec<BufferId>,
     items: VecDeque<Item>,
     open: Vec<Command>,
 }
 
 impl Script {
     pub fn new(work: Workspace) -> Self {
-        Self { work, items: VecDeque::new(), open: Vec::new() }
+        Self { work, retired: Vec::new(), items: VecDeque::new(), open: Vec::new() }
+    }
+
+    /// Everything that it has on the device.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        self.work.buffers().into_iter().chain(self.retired.iter().copied())
     }
 
     /// The next recording.

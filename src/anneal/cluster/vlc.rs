@@ -34,28 +34,19 @@ enum Stage {
 pub struct Published {
     stage: Stage,
     temperature: f64,
-    /// What is freed when what uses it was played.
-    pub retired: Vec<BufferId>,
 }
 
 impl Published {
     pub fn new() -> Self {
-        Self { stage: Stage::Begin, temperature: 0.0, retired: Vec::new() }
+        Self { stage: Stage::Begin, temperature: 0.0 }
     }
 
     /// Maintenance may double the anchors.
-    fn make_room(
-        &mut self,
-        device: &mut Device,
-        script: &mut Script,
-        log: &Log,
-        settings: &Settings,
-        points: &Points,
-    ) -> Result<(), Error> {
+    fn make_room(device: &mut Device, script: &mut Script, log: &Log, settings: &Settings, points: &Points) -> Result<(), Error> {
         if 2 * log.clusters > script.work.capacity {
             let larger = Workspace::grown(device, points, settings, &script.work, 2 * log.clusters)?;
             let kept: Vec<BufferId> = larger.chunks.iter().map(|chunk| chunk.points.buffer).collect();
-            self.retired = script.work.buffers().into_iter().filter(|buffer| !kept.contains(buffer)).collect();
+            script.retired = script.work.buffers().into_iter().filter(|buffer| !kept.contains(buffer)).collect();
             let copies = larger.copies_of(&script.work, log.clusters);
             script.work = larger;
             copies.into_iter().for_each(|copy| script.push(copy));
@@ -87,9 +78,9 @@ impl Published {
                     end(log, done, settings);
                     return Ok(Step::Finished);
                 }
-                self.retired.drain(..).for_each(|buffer| device.free(buffer));
+                script.retired.drain(..).for_each(|buffer| device.free(buffer));
                 if log.seen > 0 && log.seen.is_multiple_of(settings.interval) {
-                    self.make_room(device, script, log, settings, points)?;
+                    Self::make_room(device, script, log, settings, points)?;
                     self.maintain(script, log, settings);
                 } else {
                     self.batch(script, log, settings);

@@ -265,7 +265,7 @@ impl Manifold {
     }
 
     /// Brings given values onto the manifold, or says which instance is not near it. Unit vectors are divided by their
-    /// lengths; where a traced retraction with a step of 0 leads, there its values lie. `named` gives the instance's name.
+    /// lengths, unless these are 1 to rounding: what was read and is given back stays as it is, to the bit. Where a traced retraction with a step of 0 leads, there its values lie. `named` gives the instance's name.
     pub fn settle(&self, values: &mut [f64], named: impl Fn(usize) -> usize) -> Result<(), ManifoldError> {
         let mut memory = Vec::new();
         let roots: Vec<Expr> = self.at_rest.iter().map(|entry| entry.1).collect();
@@ -283,7 +283,10 @@ impl Manifold {
                 if (length - 1.0).abs() > TOLERANCE {
                     return Err(ManifoldError::Length { instance, what, length });
                 }
-                own[range].iter_mut().for_each(|x| *x /= length);
+                let rounding = (range.len() + 4) as f64 * f64::EPSILON;
+                if (length - 1.0).abs() > rounding {
+                    own[range].iter_mut().for_each(|x| *x /= length);
+                }
             }
             if roots.is_empty() {
                 continue;
