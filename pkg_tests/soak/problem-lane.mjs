@@ -18,6 +18,7 @@ export async function problemLane(session, lane) {
   for (const action of lane.actions) {
     if (lane.engine.over) return;
     if (await edit(session, lane, state, action)) continue;
+    state.made.isSolved ||= action.do !== "ask";
     if (await solver.run(action)) continue;
     if (action.do === "solve") await solve(session, lane, state, action);
     else if (action.do === "ask") await ask(session, lane, state, action);
@@ -161,7 +162,9 @@ const QUESTIONS = {
 async function ask(session, lane, state, action) {
   const { what, term, table } = action;
   if (term && !state.made.terms[term]) return;
-  const found = await repeatable(session, lane, state, `${what} of ${term ?? table} of ${state.definition.model}`, QUESTION_CODES, (made) => QUESTIONS[what](made, action), action.verify);
+  // Penalties and multipliers of earlier solves are part of what a constraint answers.
+  const isRepeatable = action.verify && !(term && state.made.model.terms[term].kind === "constraint" && state.made.isSolved);
+  const found = await repeatable(session, lane, state, `${what} of ${term ?? table} of ${state.definition.model}`, QUESTION_CODES, (made) => QUESTIONS[what](made, action), isRepeatable);
   if (found?.value !== undefined) session.count("questions");
 }
 
