@@ -159,6 +159,7 @@ impl Session {
             compiled: None,
             edits_of: None,
             live_steps: LiveSteps::default(),
+            awaits_live: false,
         }));
         let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };

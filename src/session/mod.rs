@@ -83,6 +83,8 @@ struct SolverEntry {
     /// Structure that the kernels of edits were compiled for.
     edits_of: Option<u64>,
     live_steps: LiveSteps,
+    /// True from a report on until the kernels of live steps are compiled: whoever waits for a report before a frame loop loses no frame.
+    awaits_live: bool,
 }
 
 /// A device beside the session's own, and what is compiled for it.
@@ -421,6 +423,7 @@ impl Session {
             compiled: None,
             edits_of: None,
             live_steps: LiveSteps::default(),
+            awaits_live: false,
         })))
     }
 

@@ -267,7 +267,7 @@ impl Session {
         if *mode == SolveMode::Step && *stepped {
             return Ok(Progress::Stepped);
         }
-        let Some(SolverEntry { solver: method, edits_of, .. }) = self.solvers.get_mut(*solver).map(Box::as_mut) else {
+        let Some(SolverEntry { solver: method, edits_of, awaits_live, .. }) = self.solvers.get_mut(*solver).map(Box::as_mut) else {
             return Err(Error::Disposed("solver"));
         };
         let Some(Entry { problem: unknowns, .. }) = self.problems.get_mut(*problem).map(Box::as_mut) else {
@@ -275,6 +275,13 @@ impl Session {
         };
         loop {
             if let Some(current) = play {
+                if *awaits_live {
+                    if let Some(signal) = self.device.compile(&method.live_kernels(unknowns)?)? {
+                        compiling.get_or_insert_with(now_ms);
+                        return Ok(Progress::Waiting(signal));
+                    }
+                    *awaits_live = false;
+                }
                 if let Some(signal) = self.device.compile_for(current)? {
                     compiling.get_or_insert_with(now_ms);
                     return Ok(Progress::Waiting(signal));
