@@ -47,7 +47,7 @@ impl Session {
         self.prepare(solver)?;
         let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
         let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
-        entry.awaits_live = self.device.is_queue() && entry.compiled.is_none() && entry.solver.is_matrix_free();
+        entry.awaits_live = self.device.is_queue() && entry.compiled.is_none();
         let recording = entry.solver.report_now(&mut owner.problem)?;
         let play = self.device.start(recording);
         self.start_task(problem, Task::playing(problem, solver, SolveMode::Solve, play))
