@@ -53,7 +53,7 @@ impl Play {
         Self { is_glance: true, ..Self::new(recording) }
     }
 
-    /// What is played, while nothing of it has been.
+    /// The recording, while nothing of it has been played.
     pub fn unbegun(&self) -> Option<&Recording> {
         self.params.is_none().then_some(&self.recording)
     }
