@@ -7,6 +7,7 @@ import { brotliCompressSync } from "node:zlib";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
 import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
 import { hashOf, stage, upToDate } from "./lib/stamps.mjs";
+import { warningsIn } from "./lib/warnings.mjs";
 import { setup } from "./setup.mjs";
 
 const glue = "target/wasm-bindgen";
@@ -31,8 +32,8 @@ const warningsOf = (name) => join(root, `target/wasm-warnings/${name}.txt`);
 // cargo says them only when it compiles.
 function keepWarnings(name, said) {
   mkdirSync(dirname(warningsOf(name)), { recursive: true });
-  // Of our own crate: the compiler warns of unstable features that the module with threads needs as well.
-  if (/`leastwise` \(lib\) generated/.test(said)) writeFileSync(warningsOf(name), said.slice(said.indexOf("warning:")));
+  const warnings = warningsIn(said);
+  if (warnings) writeFileSync(warningsOf(name), warnings);
   else if (said.includes("Compiling leastwise ")) rmSync(warningsOf(name), { force: true });
 }
 

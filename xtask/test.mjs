@@ -1,4 +1,4 @@
-// `npm test`: sets the machine up, then runs every check, two stages at a time, until one fails. `npm run test:full` repeats what `npm test`
+// `npm test`: sets the machine up, then runs every check, two stages at a time, but for what comes after one that failed. `npm run test:full` repeats what `npm test`
 // has a share of: every size of every kernel, all random programs, and the package's whole suite on the addon.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -74,15 +74,15 @@ function stages() {
   return [
     { name: "build", work: async () => { tarball = await build(); } },
     { name: "rustfmt", work: (say) => cargo(say, ["fmt", "--all", "--check"]) },
-    { name: "xtask's own tests", work: (say) => passThrough("node --test xtask/lib", process.execPath, ["--test", join(root, "xtask/lib/verdict.test.mjs")], { say }) },
+    { name: "xtask's own tests", work: (say) => passThrough("node --test xtask/lib", process.execPath, ["--test", ...readdirSync(join(root, "xtask/lib")).filter((name) => name.endsWith(".test.mjs")).map((name) => join(root, "xtask/lib", name))], { say }) },
     { name: "documents", work: async (say) => say(checkDocuments()) },
     { name: "clippy", work: async (say) => {
       await cargo(say, ["clippy", "--workspace", "--all-targets", "--features", "cuda", "--", "-D", "warnings"]);
       // No target of a plain `cargo test`, since it needs a GPU.
       await cargo(say, ["clippy", "--workspace", "--features", "cuda", "--test", "cuda", "--", "-D", "warnings"]);
     } },
-    { name: "Rust tests", after: ["clippy"], work: rustTests },
-    { name: "lints of the build for wasm32", after: ["build", "clippy"], work: lintWasm },
+    { name: "Rust tests", behind: ["clippy"], work: rustTests },
+    { name: "lints of the build for wasm32", after: ["build"], behind: ["clippy"], work: lintWasm },
     { name: "TypeScript, strict", after: ["build"], work: typeCheck },
     { name: "install the tarball", after: ["build"], work: async () => { project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" }); } },
     { name: "type tests", after: ["install the tarball"], work: (say) => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project), say }) },
@@ -93,7 +93,7 @@ function stages() {
       .map((stage) => (stage.name.endsWith("shaders.test.mjs") ? { ...stage, after: [...stage.after, "Rust tests"] } : stage)),
     ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], say) })),
     ...(canBuildAddon() ? [
-      { name: "build the addon", after: ["build", "Rust tests"], work: async () => {
+      { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
         addon = await buildAddon();
         await scratchProject("pkg_tests_addon", { tarball, addon, packages: suitePackages, sources: "pkg_tests" });
       } },

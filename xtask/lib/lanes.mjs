@@ -1,24 +1,29 @@
 // Stages of a long run, two at a time: each begins when those before it are done, the earliest first.
-import { seconds } from "./run.mjs";
+import { seconds, StepError } from "./run.mjs";
 
 /**
- * A stage. `after` names others that must have passed; `alone` keeps everything else out while it runs, as what watches a clock needs.
+ * A stage. `after` names others that must have passed, `behind` others that must only have ended; `alone` keeps everything else out while it runs, as what watches a clock needs.
  * `work(say)` does it; what it says is printed in one piece at its end, so that two stages' words do not mix.
- * @typedef {{ name: string, after?: string[], alone?: boolean, work: (say: (text: string) => void) => Promise<unknown> }} Stage
+ * @typedef {{ name: string, after?: string[], behind?: string[], alone?: boolean, work: (say: (text: string) => void) => Promise<unknown> }} Stage
  */
 
-/** Runs all stages, or until one fails: those that run then are waited for, and no other is begun. Resolves to the seconds of each. */
-export async function inLanes(stages, lanes = 2) {
+/**
+ * Runs all stages but those that come after one that failed: one run tells of all that is wrong. Resolves to the seconds of each, or rejects
+ * with the names of those that failed and of those that were left out.
+ */
+export async function inLanes(stages, { lanes = 2, say = console.log } = {}) {
   const names = new Set(stages.map(({ name }) => name));
-  for (const { name, after = [] } of stages) {
-    for (const before of after) if (!names.has(before)) throw new Error(`stage "${name}" is to come after "${before}", which does not exist`);
+  for (const { name, after = [], behind = [] } of stages) {
+    for (const before of [...after, ...behind]) if (!names.has(before)) throw new Error(`stage "${name}" is to come after "${before}", which does not exist`);
   }
   const [waiting, running, passed, times] = [[...stages], new Map(), new Set(), []];
   const beat = setInterval(() => {
-    console.log(`  … ${passed.size} of ${stages.length} stages passed; running: ${[...running].map(([name, { started }]) => `${name} (${seconds(started)})`).join(", ")}`);
+    say(`  … ${passed.size} of ${stages.length} stages passed; running: ${[...running].map(([name, { started }]) => `${name} (${seconds(started)})`).join(", ")}`);
   }, 30_000);
-  let failure;
-  const isReady = ({ after = [], alone }) => after.every((name) => passed.has(name)) && (!alone || running.size === 0) && ![...running.values()].some((stage) => stage.alone);
+  const failed = new Map();
+  const isToCome = (name) => running.has(name) || waiting.some((stage) => stage.name === name);
+  const isReady = ({ after = [], behind = [], alone }) => after.every((name) => passed.has(name)) && !behind.some(isToCome) && (!alone || running.size === 0) && ![...running.values()].some((stage) => stage.alone);
+  const isPossible = ({ after = [] }) => after.every((name) => passed.has(name) || isToCome(name));
 
   const run = async (stage) => {
     const [started, said] = [performance.now(), []];
@@ -27,10 +32,10 @@ export async function inLanes(stages, lanes = 2) {
       await stage.work((text) => said.push(text));
       passed.add(stage.name);
       times.push([stage.name, (performance.now() - started) / 1000]);
-      console.log(`\n━━ ${stage.name}\n${said.join("")}━━ ${stage.name}: passed [${seconds(started)}]`);
+      say(`\n━━ ${stage.name}\n${said.join("")}━━ ${stage.name}: passed [${seconds(started)}]`);
     } catch (error) {
-      failure ??= error;
-      console.log(`\n━━ ${stage.name}\n${said.join("")}✗ ${stage.name} failed [${seconds(started)}]`);
+      failed.set(stage.name, error);
+      say(`\n━━ ${stage.name}\n${said.join("")}✗ ${stage.name} failed [${seconds(started)}]\n${error instanceof StepError ? error.message : error.stack}`);
     } finally {
       running.delete(stage.name);
     }
@@ -38,8 +43,10 @@ export async function inLanes(stages, lanes = 2) {
 
   try {
     const going = new Set();
-    while (!failure && waiting.length || going.size) {
-      while (!failure && running.size < lanes) {
+    const leftOut = [];
+    while (waiting.length || going.size) {
+      for (let index; (index = waiting.findIndex((stage) => !isPossible(stage))) >= 0;) leftOut.push(waiting.splice(index, 1)[0].name);
+      while (running.size < lanes) {
         // What must be alone is not begun before everything that may share is done, or it would hold the other lane up.
         const next = waiting.find((stage) => isReady(stage) && (!stage.alone || waiting.every((other) => other.alone)));
         if (!next) break;
@@ -50,7 +57,9 @@ export async function inLanes(stages, lanes = 2) {
       if (!going.size) break;
       await Promise.race(going);
     }
-    if (failure) throw failure;
+    if (failed.size) {
+      throw new StepError(`${failed.size} of ${stages.length} stages failed: ${[...failed.keys()].join(", ")}.${leftOut.length ? ` Not run without them: ${leftOut.join(", ")}.` : ""}`);
+    }
     if (waiting.length) throw new Error(`these stages wait for each other: ${waiting.map(({ name }) => name).join(", ")}`);
   } finally {
     clearInterval(beat);
