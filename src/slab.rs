@@ -1,13 +1,17 @@
 //! Values under handles: slots are used again, and a handle of a value that is gone finds nothing.
 //!
-//! A handle is a slot's index in its low bits and, above them, a generation that grows whenever the slot's value is removed. So a
-//! stale handle names another value only if its slot was used again 1,024 times meanwhile.
+//! A handle is a slot's index in its low bits and, above them, a generation that grows whenever the slot's value is removed. A slot
+//! whose generations are used up rests until there is no other, so that no handle comes back before there were four thousand
+//! million: who holds a stale one, as a garbage collector may for minutes, names nobody else's value with it.
 
 use std::collections::VecDeque;
 
 /// Bits of a handle that are the slot's index.
 const INDEX_BITS: u32 = 22;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
+/// Handles of one slot.
+#[cfg(test)]
+const GENERATIONS: usize = 1 << (u32::BITS - INDEX_BITS);
 
 /// A place for a value, under the handle that its next or present value has.
 struct Slot<T> {
@@ -15,16 +19,18 @@ struct Slot<T> {
     value: Option<T>,
 }
 
-/// Values by handle. Its memory is that of the most values that it had at once.
+/// Values by handle. Its memory is that of the most values that it had at once, and of a slot for every 1,024 that are gone.
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
     /// Empty slots, in the order in which they became empty: the later a slot is used again, the longer stale handles are known.
     empty: VecDeque<u32>,
+    /// Those that had all their handles, likewise.
+    worn: VecDeque<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), empty: VecDeque::new() }
+        Self { slots: Vec::new(), empty: VecDeque::new(), worn: VecDeque::new() }
     }
 }
 
@@ -34,7 +40,7 @@ impl<T> Slab<T> {
 
     /// Whether there is no handle for another value.
     pub fn is_full(&self) -> bool {
-        self.empty.is_empty() && self.slots.len() == Self::MOST
+        self.empty.is_empty() && self.worn.is_empty() && self.slots.len() == Self::MOST
     }
 
     /// Takes a value; gives its handle.
@@ -42,12 +48,14 @@ impl<T> Slab<T> {
     /// # Panics
     /// Where it [is full](Self::is_full).
     pub fn insert(&mut self, value: T) -> u32 {
-        let index = self.empty.pop_front().unwrap_or_else(|| {
-            assert!(self.slots.len() < Self::MOST, "more than {} values live at once", Self::MOST);
-            let index = self.slots.len() as u32;
-            self.slots.push(Slot { handle: index, value: None });
-            index
-        });
+        let index = match self.empty.pop_front() {
+            Some(index) => index,
+            None if self.slots.len() < Self::MOST => {
+                self.slots.push(Slot { handle: self.slots.len() as u32, value: None });
+                self.slots.len() as u32 - 1
+            }
+            None => self.worn.pop_front().unwrap_or_else(|| panic!("more than {} values live at once", Self::MOST)),
+        };
         let slot = &mut self.slots[index as usize];
         slot.value = Some(value);
         slot.handle
@@ -66,7 +74,8 @@ impl<T> Slab<T> {
         let slot = self.slots.get_mut((handle & INDEX) as usize).filter(|slot| slot.handle == handle)?;
         let value = slot.value.take()?;
         slot.handle = handle.wrapping_add(1 << INDEX_BITS);
-        self.empty.push_back(handle & INDEX);
+        let is_worn = slot.handle <= INDEX;
+        if is_worn { &mut self.worn } else { &mut self.empty }.push_back(handle & INDEX);
         Some(value)
     }
 
@@ -110,6 +119,18 @@ mod tests {
         assert_eq!((slab.get(handle), slab.get(other)), (Some(&"again"), Some(&"other")));
         assert_eq!(slab.handles(), vec![handle, other]);
         assert_eq!(slab.get(7), None);
+    }
+
+    #[test]
+    fn a_handle_does_not_come_back() {
+        let mut slab = Slab::default();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..3 * GENERATIONS {
+            let handle = slab.insert(());
+            assert!(seen.insert(handle));
+            assert!(slab.remove(handle).is_some());
+        }
+        assert_eq!((slab.slots.len(), slab.empty.len(), slab.worn.len()), (3, 0, 3));
     }
 
     #[test]

@@ -107,7 +107,7 @@ test("values are read, saved and edited on the way", async (t) => {
 });
 
 test("an abort while kernels are compiled waits for none of them, and time is counted once", async (t) => {
-  const lw = await open(t, { backend: "webgpu" });
+  const lw = await open(t, { backend: "webgpu" }, { fresh: true });
   const controller = new AbortController();
   let inF32 = 0, watch;
   t.after(() => clearInterval(watch));

@@ -79,8 +79,6 @@ const BYTES_PER_TERM: usize = 1024;
 #[wasm_bindgen]
 pub struct Engine {
     session: Session,
-    /// How many were made so far.
-    terms: u32,
     #[cfg(target_feature = "atomics")]
     threads: u32,
 }
@@ -89,7 +87,6 @@ impl Engine {
     fn new(device: Device) -> Self {
         Self {
             session: Session::new(device),
-            terms: 0,
             #[cfg(target_feature = "atomics")]
             threads: 1,
         }
@@ -193,19 +190,22 @@ impl Engine {
 
     /// `words` and `reals` are as `ts/src/crossing.ts` packs them.
     pub fn term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
-        self.terms += 1;
-        if self.terms >= 1024 && self.terms.is_power_of_two() {
+        let packed = Packed { name, columns, words, reals };
+        let term = match packed.read().map_err(refuse)? {
+            Unpacked::Plain(spec) => self.session.term(problem, spec),
+            Unpacked::Constraint(spec, relation) => self.session.constraint(problem, spec, relation),
+            Unpacked::Summed(spec) => self.session.summed_term(problem, spec),
+            Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec),
+        };
+        let term = term.map_err(refuse)?;
+        // Terms are numbered within their problem.
+        let terms = term as usize + 1;
+        if terms >= 1024 && terms.is_power_of_two() {
             // The module's memory grows page by page, and with every page the host collects garbage: of a hundred thousand
             // terms that would be most of the time. So there is room for as many again at once.
-            drop(std::hint::black_box(Vec::<u8>::with_capacity(self.terms as usize * BYTES_PER_TERM)));
+            drop(std::hint::black_box(Vec::<u8>::with_capacity(terms * BYTES_PER_TERM)));
         }
-        let packed = Packed { name, columns, words, reals };
-        match packed.read().map_err(refuse)? {
-            Unpacked::Plain(spec) => self.session.term(problem, spec).map_err(refuse),
-            Unpacked::Constraint(spec, relation) => self.session.constraint(problem, spec, relation).map_err(refuse),
-            Unpacked::Summed(spec) => self.session.summed_term(problem, spec).map_err(refuse),
-            Unpacked::Ragged(spec) => self.session.ragged_term(problem, spec).map_err(refuse),
-        }
+        Ok(term)
     }
 
     /// A task that measures the products and programs of a problem and puts what is fastest in the tuning table.

@@ -99,8 +99,9 @@ fn logarithm2(x: real) -> Sum {
     return Sum(leading, opaque(opaque(k - leading) + product) + product_rest);
 }
 
+// Below 0, whole exponents have a power: ±|a|ᵇ, negative for odd ones.
 fn power(a: real, b: real) -> real {
-    let log = logarithm2(a);
+    let log = logarithm2(abs(a));
     // |b| beyond 2³⁴ overflows or underflows, if a is not 1.
     let c = select(select(b, -1.7e10, b < -1.7e10), 1.7e10, b > 1.7e10);
     let c_leading = leading_half(c);
@@ -110,7 +111,10 @@ fn power(a: real, b: real) -> real {
     let k = round(exponent);
     let y = scale_by_power_of_two(exponential2_part(opaque(product - k) + rest), i32(clamp(k, -200.0, 200.0)));
     let bounded = select(select(y, 0.0, exponent < -150.0), infinity(), exponent >= 128.0);
-    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), bounded, a > 0.0);
+    let is_odd = b - 2.0 * floor(0.5 * b) == 1.0;
+    let signed = select(bounded, -bounded, a < 0.0 && is_odd);
+    let is_defined = a > 0.0 || (a < 0.0 && floor(b) == b);
+    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), signed, is_defined);
 }
 
 @compute @workgroup_size(group_size)
@@ -143,7 +147,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v19: real = select(real(0), real(1), v18 != 0.0 && v17 != 0.0);
     let v20: real = select(real(0), real(1), v16 < v1);
     let v21: real = select(real(0), real(1), v20 != 0.0 || v19 != 0.0);
-    let v22: real = flagged();
-    let v23: real = select(v22, v15, v21 != 0.0);
-    vector_out[i] = v23;
+    let v22: real = (-1.0);
+    let v23: real = select(real(0), real(1), v22 < v2);
+    let v24: real = select(real(0), real(1), v21 != 0.0 && v23 != 0.0);
+    let v25: real = flagged();
+    let v26: real = select(v25, v15, v24 != 0.0);
+    vector_out[i] = v26;
 }

@@ -104,8 +104,9 @@ fn logarithm2(x: real) -> Sum {
     return Sum(leading, opaque(opaque(k - leading) + product) + product_rest);
 }
 
+// Below 0, whole exponents have a power: ±|a|ᵇ, negative for odd ones.
 fn power(a: real, b: real) -> real {
-    let log = logarithm2(a);
+    let log = logarithm2(abs(a));
     // |b| beyond 2³⁴ overflows or underflows, if a is not 1.
     let c = select(select(b, -1.7e10, b < -1.7e10), 1.7e10, b > 1.7e10);
     let c_leading = leading_half(c);
@@ -115,7 +116,10 @@ fn power(a: real, b: real) -> real {
     let k = round(exponent);
     let y = scale_by_power_of_two(exponential2_part(opaque(product - k) + rest), i32(clamp(k, -200.0, 200.0)));
     let bounded = select(select(y, 0.0, exponent < -150.0), infinity(), exponent >= 128.0);
-    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), bounded, a > 0.0);
+    let is_odd = b - 2.0 * floor(0.5 * b) == 1.0;
+    let signed = select(bounded, -bounded, a < 0.0 && is_odd);
+    let is_defined = a > 0.0 || (a < 0.0 && floor(b) == b);
+    return select(select(flagged(), select(real(0), 1.0, b == 0.0), a == 0.0 && b >= 0.0), signed, is_defined);
 }
 
 @compute @workgroup_size(group_size)
@@ -143,38 +147,42 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v11: real = select(real(0), real(1), v10 != 0.0 && v9 != 0.0);
     let v12: real = select(real(0), real(1), v8 < v1);
     let v13: real = select(real(0), real(1), v12 != 0.0 || v11 != 0.0);
-    let v14: real = flagged();
-    let v15: real = select(v14, v7, v13 != 0.0);
-    let v16: real = v4 * v4;
-    let v17: real = v5 * v5 + v16;
-    let v18: real = v5 / v17;
-    let v19: real = select(real(0), real(1), v8 < v17);
-    let v20: real = select(v8, v18, v19 != 0.0);
-    let v21: real = v4 / v17;
-    let v22: real = select(v8, v21, v19 != 0.0);
-    let v23: real = 1.0;
-    let v24: real = select(real(0), real(1), v23 <= v0);
-    let v25: real = select(real(0), real(1), v0 <= v23);
-    let v26: real = select(real(0), real(1), v25 != 0.0 && v24 != 0.0);
-    let v27: real = select(v8, v23, v26 != 0.0);
-    let v28: real = v0 - v23;
-    let v29: real = power(v1, v28);
-    let v30: real = v0 * v29;
-    let v31: real = select(v27, v30, v12 != 0.0);
-    let v32: real = v2 + v23;
-    let v33: real = v23 / v32;
-    let v34: real = v33 * v31;
-    let v35: real = select(real(0), real(1), v8 < v32);
-    let v36: real = select(v8, v34, v35 != 0.0);
-    let v37: real = logarithm(v1);
-    let v38: real = v2 * v37;
-    let v39: real = v33 * v38;
-    let v40: real = select(v8, v39, v35 != 0.0);
-    let v41: real = -v40;
-    let v42: real = select(v8, v41, v12 != 0.0);
-    jacobian[i] = v15;
-    jacobian[params.count + i] = v20;
-    jacobian[2u * params.count + i] = v22;
-    jacobian[3u * params.count + i] = v36;
-    jacobian[4u * params.count + i] = v42;
+    let v14: real = (-1.0);
+    let v15: real = select(real(0), real(1), v14 < v2);
+    let v16: real = select(real(0), real(1), v13 != 0.0 && v15 != 0.0);
+    let v17: real = flagged();
+    let v18: real = select(v17, v7, v16 != 0.0);
+    let v19: real = v4 * v4;
+    let v20: real = v5 * v5 + v19;
+    let v21: real = v5 / v20;
+    let v22: real = select(real(0), real(1), v8 < v20);
+    let v23: real = select(v8, v21, v22 != 0.0);
+    let v24: real = v4 / v20;
+    let v25: real = select(v8, v24, v22 != 0.0);
+    let v26: real = 1.0;
+    let v27: real = v0 - v26;
+    let v28: real = power(v1, v27);
+    let v29: real = v0 * v28;
+    let v30: real = v2 + v26;
+    let v31: real = v26 / v30;
+    let v32: real = v31 * v29;
+    let v33: real = select(real(0), real(1), v8 < v30);
+    let v34: real = select(v8, v32, v33 != 0.0);
+    let v35: real = -v34;
+    let v36: real = select(real(0), real(1), v1 <= v8);
+    let v37: real = select(real(0), real(1), v36 != 0.0 && v10 != 0.0);
+    let v38: real = select(real(0), real(1), v0 < v26);
+    let v39: real = select(real(0), real(1), v37 != 0.0 && v38 != 0.0);
+    let v40: real = select(v35, v8, v39 != 0.0);
+    let v41: real = logarithm(v1);
+    let v42: real = v2 * v41;
+    let v43: real = v31 * v42;
+    let v44: real = select(v8, v43, v33 != 0.0);
+    let v45: real = -v44;
+    let v46: real = select(v45, v8, v37 != 0.0);
+    jacobian[i] = v18;
+    jacobian[params.count + i] = v23;
+    jacobian[2u * params.count + i] = v25;
+    jacobian[3u * params.count + i] = v40;
+    jacobian[4u * params.count + i] = v46;
 }

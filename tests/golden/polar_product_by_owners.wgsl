@@ -82,21 +82,20 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         let v6: real = v5 - v2;
         let v7: real = vector_in[a1 + 0u];
         let v8: real = jacobian[3u * count + i];
-        let v9: real = v8 * v7;
-        let v10: real = v6 - v9;
-        let v11: real = vector_in[a1 + 1u];
-        let v12: real = jacobian[4u * count + i];
-        let v13: real = v12 * v11 + v10;
-        let v14: real = data[0];
-        let v15: real = v14 * v13;
-        let v16: real = v1 * v15;
-        let v17: real = v4 * v15;
-        let v18: real = v8 * v15;
-        let v19: real = v12 * v15;
-        tile[lane] = v18;
-        tile[tile_column + lane] = v19;
-        tile[2u * tile_column + lane] = v16;
-        tile[3u * tile_column + lane] = v17;
+        let v9: real = v8 * v7 + v6;
+        let v10: real = vector_in[a1 + 1u];
+        let v11: real = jacobian[4u * count + i];
+        let v12: real = v11 * v10 + v9;
+        let v13: real = data[0];
+        let v14: real = v13 * v12;
+        let v15: real = v1 * v14;
+        let v16: real = v4 * v14;
+        let v17: real = v8 * v14;
+        let v18: real = v11 * v14;
+        tile[lane] = v17;
+        tile[tile_column + lane] = v18;
+        tile[2u * tile_column + lane] = v15;
+        tile[3u * tile_column + lane] = v16;
     }
     // Where the rows' sums go is looked up while the tile is on its way.
     var item = Item();

@@ -286,49 +286,83 @@ __device__ __forceinline__ S9_Sum f16_logarithm2(const S3_Params& g0_params, con
 
 __device__ __forceinline__ f32 f17_power(const S3_Params& g0_params, const f32 a0_a, const f32 a1_b) {
     bool l0_ = {};
-    const S9_Sum e2 = f16_logarithm2(g0_params, a0_a);
-    const bool e4 = op_lt(a1_b, -1.7e10f);
-    const f32 e6 = choose(e4, -1.7e10f, a1_b);
-    const bool e8 = op_gt(a1_b, 1.7e10f);
-    const f32 e10 = choose(e8, 1.7e10f, e6);
-    const f32 e11 = f8_leading_half(g0_params, e10);
-    const f32 e12 = e2.m0_leading;
-    const f32 e13 = op_mul(e11, e12);
-    const f32 e14 = op_sub(e10, e11);
-    const f32 e15 = e2.m0_leading;
-    const f32 e16 = op_mul(e14, e15);
-    const f32 e17 = e2.m1_rest;
-    const f32 e18 = op_mul(e10, e17);
-    const f32 e19 = op_add(e16, e18);
-    const f32 e20 = op_add(e13, e19);
-    const f32 e21 = m_round(e20);
-    const f32 e22 = op_sub(e13, e21);
-    const f32 e23 = f0_opaque(g0_params, e22);
-    const f32 e24 = op_add(e23, e19);
-    const f32 e25 = f12_exponential2_part(e24);
-    const f32 e28 = m_clamp(e21, -2e2f, 2e2f);
-    const i32 e29 = convert<i32>(e28);
-    const f32 e30 = f6_scale_by_power_of_two(g0_params, e25, e29);
-    const bool e32 = op_lt(e20, -1.5e2f);
-    const f32 e34 = choose(e32, 0e0f, e30);
-    const f32 e35 = f9_infinity(g0_params);
-    const bool e37 = op_ge(e20, 1.28e2f);
-    const f32 e38 = choose(e37, e35, e34);
-    const f32 e39 = f2_flagged(g0_params);
-    const bool e42 = op_eq(a1_b, 0e0f);
-    const f32 e44 = choose(e42, 1e0f, 0e0f);
-    const bool e46 = op_eq(a0_a, 0e0f);
-    if (e46) {
-        const bool e50 = op_ge(a1_b, 0e0f);
-        l0_ = e50;
+    bool l1_ = {};
+    bool l2_ = {};
+    bool l3_ = {};
+    const f32 e2 = m_abs(a0_a);
+    const S9_Sum e3 = f16_logarithm2(g0_params, e2);
+    const bool e5 = op_lt(a1_b, -1.7e10f);
+    const f32 e7 = choose(e5, -1.7e10f, a1_b);
+    const bool e9 = op_gt(a1_b, 1.7e10f);
+    const f32 e11 = choose(e9, 1.7e10f, e7);
+    const f32 e12 = f8_leading_half(g0_params, e11);
+    const f32 e13 = e3.m0_leading;
+    const f32 e14 = op_mul(e12, e13);
+    const f32 e15 = op_sub(e11, e12);
+    const f32 e16 = e3.m0_leading;
+    const f32 e17 = op_mul(e15, e16);
+    const f32 e18 = e3.m1_rest;
+    const f32 e19 = op_mul(e11, e18);
+    const f32 e20 = op_add(e17, e19);
+    const f32 e21 = op_add(e14, e20);
+    const f32 e22 = m_round(e21);
+    const f32 e23 = op_sub(e14, e22);
+    const f32 e24 = f0_opaque(g0_params, e23);
+    const f32 e25 = op_add(e24, e20);
+    const f32 e26 = f12_exponential2_part(e25);
+    const f32 e29 = m_clamp(e22, -2e2f, 2e2f);
+    const i32 e30 = convert<i32>(e29);
+    const f32 e31 = f6_scale_by_power_of_two(g0_params, e26, e30);
+    const bool e33 = op_lt(e21, -1.5e2f);
+    const f32 e35 = choose(e33, 0e0f, e31);
+    const f32 e36 = f9_infinity(g0_params);
+    const bool e38 = op_ge(e21, 1.28e2f);
+    const f32 e39 = choose(e38, e36, e35);
+    const f32 e41 = op_mul(5e-1f, a1_b);
+    const f32 e42 = m_floor(e41);
+    const f32 e44 = op_mul(2e0f, e42);
+    const f32 e45 = op_sub(a1_b, e44);
+    const bool e47 = op_eq(e45, 1e0f);
+    const f32 e48 = op_neg(e39);
+    const bool e50 = op_lt(a0_a, 0e0f);
+    if (e50) {
+        l0_ = e47;
     } else {
         l0_ = false;
     }
-    const bool e52 = l0_;
-    const f32 e53 = choose(e52, e44, e39);
-    const bool e55 = op_gt(a0_a, 0e0f);
-    const f32 e56 = choose(e55, e38, e53);
-    return e56;
+    const bool e54 = l0_;
+    const f32 e55 = choose(e54, e48, e39);
+    const bool e57 = op_gt(a0_a, 0e0f);
+    const bool e58 = op_not(e57);
+    if (e58) {
+        const bool e62 = op_lt(a0_a, 0e0f);
+        if (e62) {
+            const f32 e65 = m_floor(a1_b);
+            const bool e66 = op_eq(e65, a1_b);
+            l2_ = e66;
+        } else {
+            l2_ = false;
+        }
+        const bool e68 = l2_;
+        l1_ = e68;
+    } else {
+        l1_ = true;
+    }
+    const bool e70 = l1_;
+    const f32 e71 = f2_flagged(g0_params);
+    const bool e74 = op_eq(a1_b, 0e0f);
+    const f32 e76 = choose(e74, 1e0f, 0e0f);
+    const bool e78 = op_eq(a0_a, 0e0f);
+    if (e78) {
+        const bool e82 = op_ge(a1_b, 0e0f);
+        l3_ = e82;
+    } else {
+        l3_ = false;
+    }
+    const bool e84 = l3_;
+    const f32 e85 = choose(e84, e76, e71);
+    const f32 e86 = choose(e70, e55, e85);
+    return e86;
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f32* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f32* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f32* __restrict__ g4_state, const u32 g4_state_count) {
@@ -337,6 +371,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     bool l0_ = {};
     bool l1_ = {};
     bool l2_ = {};
+    bool l3_ = {};
+    bool l4_ = {};
     const f32 e3 = g4_state[10];
     const bool e5 = op_ne(e3, 0e0f);
     if (e5) {
@@ -397,70 +433,89 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     }
     const bool e95 = l1_;
     const f32 e96 = choose(e95, 1e0f, 0e0f);
-    const f32 e97 = f2_flagged(g0_params);
-    const bool e99 = op_ne(e96, 0e0f);
-    const f32 e100 = choose(e99, e60, e97);
-    const f32 e101 = op_mul(e53, e53);
-    const f32 e102 = op_mul(e58, e58);
-    const f32 e103 = op_add(e102, e101);
-    const f32 e104 = op_div(e58, e103);
-    const bool e107 = op_lt(0e0f, e103);
-    const f32 e108 = choose(e107, 1e0f, 0e0f);
-    const bool e110 = op_ne(e108, 0e0f);
-    const f32 e111 = choose(e110, e104, 0e0f);
-    const f32 e112 = op_div(e53, e103);
-    const bool e114 = op_ne(e108, 0e0f);
-    const f32 e115 = choose(e114, e112, 0e0f);
-    const bool e119 = op_le(1e0f, e41);
-    const f32 e120 = choose(e119, 1e0f, 0e0f);
-    const bool e123 = op_le(e41, 1e0f);
-    const f32 e124 = choose(e123, 1e0f, 0e0f);
-    const bool e128 = op_ne(e124, 0e0f);
-    if (e128) {
-        const bool e132 = op_ne(e120, 0e0f);
-        l2_ = e132;
+    const bool e100 = op_lt(-1e0f, e47);
+    const f32 e101 = choose(e100, 1e0f, 0e0f);
+    const bool e105 = op_ne(e96, 0e0f);
+    if (e105) {
+        const bool e109 = op_ne(e101, 0e0f);
+        l2_ = e109;
     } else {
         l2_ = false;
     }
-    const bool e134 = l2_;
-    const f32 e135 = choose(e134, 1e0f, 0e0f);
-    const bool e137 = op_ne(e135, 0e0f);
-    const f32 e138 = choose(e137, 1e0f, 0e0f);
-    const f32 e139 = op_sub(e41, 1e0f);
-    const f32 e140 = f17_power(g0_params, e46, e139);
-    const f32 e141 = op_mul(e41, e140);
-    const bool e143 = op_ne(e84, 0e0f);
-    const f32 e144 = choose(e143, e141, e138);
-    const f32 e145 = op_add(e47, 1e0f);
-    const f32 e146 = op_div(1e0f, e145);
-    const f32 e147 = op_mul(e146, e144);
-    const bool e150 = op_lt(0e0f, e145);
-    const f32 e151 = choose(e150, 1e0f, 0e0f);
-    const bool e153 = op_ne(e151, 0e0f);
-    const f32 e154 = choose(e153, e147, 0e0f);
-    const f32 e155 = f14_logarithm(g0_params, e46);
-    const f32 e156 = op_mul(e47, e155);
-    const f32 e157 = op_mul(e146, e156);
-    const bool e159 = op_ne(e151, 0e0f);
-    const f32 e160 = choose(e159, e157, 0e0f);
-    const f32 e161 = op_neg(e160);
-    const bool e163 = op_ne(e84, 0e0f);
-    const f32 e164 = choose(e163, e161, 0e0f);
-    g3_jacobian[e6] = e100;
-    const u32 e170 = g0_params.m0_count;
-    const u32 e171 = op_add(e170, e6);
-    g3_jacobian[e171] = e111;
-    const u32 e177 = g0_params.m0_count;
-    const u32 e178 = op_mul(2u, e177);
-    const u32 e179 = op_add(e178, e6);
-    g3_jacobian[e179] = e115;
-    const u32 e185 = g0_params.m0_count;
-    const u32 e186 = op_mul(3u, e185);
-    const u32 e187 = op_add(e186, e6);
-    g3_jacobian[e187] = e154;
-    const u32 e193 = g0_params.m0_count;
-    const u32 e194 = op_mul(4u, e193);
-    const u32 e195 = op_add(e194, e6);
-    g3_jacobian[e195] = e164;
+    const bool e111 = l2_;
+    const f32 e112 = choose(e111, 1e0f, 0e0f);
+    const f32 e113 = f2_flagged(g0_params);
+    const bool e115 = op_ne(e112, 0e0f);
+    const f32 e116 = choose(e115, e60, e113);
+    const f32 e117 = op_mul(e53, e53);
+    const f32 e118 = op_mul(e58, e58);
+    const f32 e119 = op_add(e118, e117);
+    const f32 e120 = op_div(e58, e119);
+    const bool e123 = op_lt(0e0f, e119);
+    const f32 e124 = choose(e123, 1e0f, 0e0f);
+    const bool e126 = op_ne(e124, 0e0f);
+    const f32 e127 = choose(e126, e120, 0e0f);
+    const f32 e128 = op_div(e53, e119);
+    const bool e130 = op_ne(e124, 0e0f);
+    const f32 e131 = choose(e130, e128, 0e0f);
+    const f32 e133 = op_sub(e41, 1e0f);
+    const f32 e134 = f17_power(g0_params, e46, e133);
+    const f32 e135 = op_mul(e41, e134);
+    const f32 e136 = op_add(e47, 1e0f);
+    const f32 e137 = op_div(1e0f, e136);
+    const f32 e138 = op_mul(e137, e135);
+    const bool e141 = op_lt(0e0f, e136);
+    const f32 e142 = choose(e141, 1e0f, 0e0f);
+    const bool e144 = op_ne(e142, 0e0f);
+    const f32 e145 = choose(e144, e138, 0e0f);
+    const f32 e146 = op_neg(e145);
+    const bool e149 = op_le(e46, 0e0f);
+    const f32 e150 = choose(e149, 1e0f, 0e0f);
+    const bool e154 = op_ne(e150, 0e0f);
+    if (e154) {
+        const bool e158 = op_ne(e69, 0e0f);
+        l3_ = e158;
+    } else {
+        l3_ = false;
+    }
+    const bool e160 = l3_;
+    const f32 e161 = choose(e160, 1e0f, 0e0f);
+    const bool e164 = op_lt(e41, 1e0f);
+    const f32 e165 = choose(e164, 1e0f, 0e0f);
+    const bool e169 = op_ne(e161, 0e0f);
+    if (e169) {
+        const bool e173 = op_ne(e165, 0e0f);
+        l4_ = e173;
+    } else {
+        l4_ = false;
+    }
+    const bool e175 = l4_;
+    const f32 e176 = choose(e175, 1e0f, 0e0f);
+    const bool e178 = op_ne(e176, 0e0f);
+    const f32 e179 = choose(e178, 0e0f, e146);
+    const f32 e180 = f14_logarithm(g0_params, e46);
+    const f32 e181 = op_mul(e47, e180);
+    const f32 e182 = op_mul(e137, e181);
+    const bool e184 = op_ne(e142, 0e0f);
+    const f32 e185 = choose(e184, e182, 0e0f);
+    const f32 e186 = op_neg(e185);
+    const bool e188 = op_ne(e161, 0e0f);
+    const f32 e189 = choose(e188, 0e0f, e186);
+    g3_jacobian[e6] = e116;
+    const u32 e195 = g0_params.m0_count;
+    const u32 e196 = op_add(e195, e6);
+    g3_jacobian[e196] = e127;
+    const u32 e202 = g0_params.m0_count;
+    const u32 e203 = op_mul(2u, e202);
+    const u32 e204 = op_add(e203, e6);
+    g3_jacobian[e204] = e131;
+    const u32 e210 = g0_params.m0_count;
+    const u32 e211 = op_mul(3u, e210);
+    const u32 e212 = op_add(e211, e6);
+    g3_jacobian[e212] = e179;
+    const u32 e218 = g0_params.m0_count;
+    const u32 e219 = op_mul(4u, e218);
+    const u32 e220 = op_add(e219, e6);
+    g3_jacobian[e220] = e189;
     return;
 }

@@ -43,22 +43,56 @@ __device__ __forceinline__ f64 f7_log1p(const f64 a0_x) {
 
 __device__ __forceinline__ f64 f8_power(const S3_Params& g0_params, const f64 a0_a, const f64 a1_b) {
     bool l0_ = {};
-    const f64 e2 = f2_flagged(g0_params);
-    const bool e5 = op_eq(a1_b, 0e0);
-    const f64 e7 = choose(e5, 1e0, 0e0);
-    const bool e9 = op_eq(a0_a, 0e0);
-    if (e9) {
-        const bool e13 = op_ge(a1_b, 0e0);
-        l0_ = e13;
+    bool l1_ = {};
+    bool l2_ = {};
+    bool l3_ = {};
+    const f64 e2 = m_abs(a0_a);
+    const f64 e3 = m_pow(e2, a1_b);
+    const f64 e5 = op_mul(5e-1, a1_b);
+    const f64 e6 = m_floor(e5);
+    const f64 e8 = op_mul(2e0, e6);
+    const f64 e9 = op_sub(a1_b, e8);
+    const bool e11 = op_eq(e9, 1e0);
+    const bool e13 = op_gt(a0_a, 0e0);
+    const bool e14 = op_not(e13);
+    if (e14) {
+        const bool e18 = op_lt(a0_a, 0e0);
+        if (e18) {
+            const f64 e21 = m_floor(a1_b);
+            const bool e22 = op_eq(e21, a1_b);
+            l1_ = e22;
+        } else {
+            l1_ = false;
+        }
+        const bool e24 = l1_;
+        l0_ = e24;
     } else {
-        l0_ = false;
+        l0_ = true;
     }
-    const bool e15 = l0_;
-    const f64 e16 = choose(e15, e7, e2);
-    const f64 e17 = m_pow(a0_a, a1_b);
-    const bool e19 = op_gt(a0_a, 0e0);
-    const f64 e20 = choose(e19, e17, e16);
-    return e20;
+    const bool e26 = l0_;
+    const f64 e27 = f2_flagged(g0_params);
+    const bool e30 = op_eq(a1_b, 0e0);
+    const f64 e32 = choose(e30, 1e0, 0e0);
+    const bool e34 = op_eq(a0_a, 0e0);
+    if (e34) {
+        const bool e38 = op_ge(a1_b, 0e0);
+        l2_ = e38;
+    } else {
+        l2_ = false;
+    }
+    const bool e40 = l2_;
+    const f64 e41 = choose(e40, e32, e27);
+    const f64 e42 = op_neg(e3);
+    const bool e44 = op_lt(a0_a, 0e0);
+    if (e44) {
+        l3_ = e11;
+    } else {
+        l3_ = false;
+    }
+    const bool e48 = l3_;
+    const f64 e49 = choose(e48, e42, e3);
+    const f64 e50 = choose(e26, e49, e41);
+    return e50;
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f64* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f64* __restrict__ g4_state, const u32 g4_state_count) {
@@ -67,6 +101,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     bool l0_ = {};
     bool l1_ = {};
     bool l2_ = {};
+    bool l3_ = {};
+    bool l4_ = {};
     const f64 e3 = g4_state[10];
     const bool e5 = op_ne(e3, 0e0);
     if (e5) {
@@ -127,70 +163,89 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     }
     const bool e95 = l1_;
     const f64 e96 = choose(e95, 1e0, 0e0);
-    const f64 e97 = f2_flagged(g0_params);
-    const bool e99 = op_ne(e96, 0e0);
-    const f64 e100 = choose(e99, e60, e97);
-    const f64 e101 = op_mul(e53, e53);
-    const f64 e102 = op_mul(e58, e58);
-    const f64 e103 = op_add(e102, e101);
-    const f64 e104 = op_div(e58, e103);
-    const bool e107 = op_lt(0e0, e103);
-    const f64 e108 = choose(e107, 1e0, 0e0);
-    const bool e110 = op_ne(e108, 0e0);
-    const f64 e111 = choose(e110, e104, 0e0);
-    const f64 e112 = op_div(e53, e103);
-    const bool e114 = op_ne(e108, 0e0);
-    const f64 e115 = choose(e114, e112, 0e0);
-    const bool e119 = op_le(1e0, e41);
-    const f64 e120 = choose(e119, 1e0, 0e0);
-    const bool e123 = op_le(e41, 1e0);
-    const f64 e124 = choose(e123, 1e0, 0e0);
-    const bool e128 = op_ne(e124, 0e0);
-    if (e128) {
-        const bool e132 = op_ne(e120, 0e0);
-        l2_ = e132;
+    const bool e100 = op_lt(-1e0, e47);
+    const f64 e101 = choose(e100, 1e0, 0e0);
+    const bool e105 = op_ne(e96, 0e0);
+    if (e105) {
+        const bool e109 = op_ne(e101, 0e0);
+        l2_ = e109;
     } else {
         l2_ = false;
     }
-    const bool e134 = l2_;
-    const f64 e135 = choose(e134, 1e0, 0e0);
-    const bool e137 = op_ne(e135, 0e0);
-    const f64 e138 = choose(e137, 1e0, 0e0);
-    const f64 e139 = op_sub(e41, 1e0);
-    const f64 e140 = f8_power(g0_params, e46, e139);
-    const f64 e141 = op_mul(e41, e140);
-    const bool e143 = op_ne(e84, 0e0);
-    const f64 e144 = choose(e143, e141, e138);
-    const f64 e145 = op_add(e47, 1e0);
-    const f64 e146 = op_div(1e0, e145);
-    const f64 e147 = op_mul(e146, e144);
-    const bool e150 = op_lt(0e0, e145);
-    const f64 e151 = choose(e150, 1e0, 0e0);
-    const bool e153 = op_ne(e151, 0e0);
-    const f64 e154 = choose(e153, e147, 0e0);
-    const f64 e155 = f6_logarithm(e46);
-    const f64 e156 = op_mul(e47, e155);
-    const f64 e157 = op_mul(e146, e156);
-    const bool e159 = op_ne(e151, 0e0);
-    const f64 e160 = choose(e159, e157, 0e0);
-    const f64 e161 = op_neg(e160);
-    const bool e163 = op_ne(e84, 0e0);
-    const f64 e164 = choose(e163, e161, 0e0);
-    g3_jacobian[e6] = e100;
-    const u32 e170 = g0_params.m0_count;
-    const u32 e171 = op_add(e170, e6);
-    g3_jacobian[e171] = e111;
-    const u32 e177 = g0_params.m0_count;
-    const u32 e178 = op_mul(2u, e177);
-    const u32 e179 = op_add(e178, e6);
-    g3_jacobian[e179] = e115;
-    const u32 e185 = g0_params.m0_count;
-    const u32 e186 = op_mul(3u, e185);
-    const u32 e187 = op_add(e186, e6);
-    g3_jacobian[e187] = e154;
-    const u32 e193 = g0_params.m0_count;
-    const u32 e194 = op_mul(4u, e193);
-    const u32 e195 = op_add(e194, e6);
-    g3_jacobian[e195] = e164;
+    const bool e111 = l2_;
+    const f64 e112 = choose(e111, 1e0, 0e0);
+    const f64 e113 = f2_flagged(g0_params);
+    const bool e115 = op_ne(e112, 0e0);
+    const f64 e116 = choose(e115, e60, e113);
+    const f64 e117 = op_mul(e53, e53);
+    const f64 e118 = op_mul(e58, e58);
+    const f64 e119 = op_add(e118, e117);
+    const f64 e120 = op_div(e58, e119);
+    const bool e123 = op_lt(0e0, e119);
+    const f64 e124 = choose(e123, 1e0, 0e0);
+    const bool e126 = op_ne(e124, 0e0);
+    const f64 e127 = choose(e126, e120, 0e0);
+    const f64 e128 = op_div(e53, e119);
+    const bool e130 = op_ne(e124, 0e0);
+    const f64 e131 = choose(e130, e128, 0e0);
+    const f64 e133 = op_sub(e41, 1e0);
+    const f64 e134 = f8_power(g0_params, e46, e133);
+    const f64 e135 = op_mul(e41, e134);
+    const f64 e136 = op_add(e47, 1e0);
+    const f64 e137 = op_div(1e0, e136);
+    const f64 e138 = op_mul(e137, e135);
+    const bool e141 = op_lt(0e0, e136);
+    const f64 e142 = choose(e141, 1e0, 0e0);
+    const bool e144 = op_ne(e142, 0e0);
+    const f64 e145 = choose(e144, e138, 0e0);
+    const f64 e146 = op_neg(e145);
+    const bool e149 = op_le(e46, 0e0);
+    const f64 e150 = choose(e149, 1e0, 0e0);
+    const bool e154 = op_ne(e150, 0e0);
+    if (e154) {
+        const bool e158 = op_ne(e69, 0e0);
+        l3_ = e158;
+    } else {
+        l3_ = false;
+    }
+    const bool e160 = l3_;
+    const f64 e161 = choose(e160, 1e0, 0e0);
+    const bool e164 = op_lt(e41, 1e0);
+    const f64 e165 = choose(e164, 1e0, 0e0);
+    const bool e169 = op_ne(e161, 0e0);
+    if (e169) {
+        const bool e173 = op_ne(e165, 0e0);
+        l4_ = e173;
+    } else {
+        l4_ = false;
+    }
+    const bool e175 = l4_;
+    const f64 e176 = choose(e175, 1e0, 0e0);
+    const bool e178 = op_ne(e176, 0e0);
+    const f64 e179 = choose(e178, 0e0, e146);
+    const f64 e180 = f6_logarithm(e46);
+    const f64 e181 = op_mul(e47, e180);
+    const f64 e182 = op_mul(e137, e181);
+    const bool e184 = op_ne(e142, 0e0);
+    const f64 e185 = choose(e184, e182, 0e0);
+    const f64 e186 = op_neg(e185);
+    const bool e188 = op_ne(e161, 0e0);
+    const f64 e189 = choose(e188, 0e0, e186);
+    g3_jacobian[e6] = e116;
+    const u32 e195 = g0_params.m0_count;
+    const u32 e196 = op_add(e195, e6);
+    g3_jacobian[e196] = e127;
+    const u32 e202 = g0_params.m0_count;
+    const u32 e203 = op_mul(2u, e202);
+    const u32 e204 = op_add(e203, e6);
+    g3_jacobian[e204] = e131;
+    const u32 e210 = g0_params.m0_count;
+    const u32 e211 = op_mul(3u, e210);
+    const u32 e212 = op_add(e211, e6);
+    g3_jacobian[e212] = e179;
+    const u32 e218 = g0_params.m0_count;
+    const u32 e219 = op_mul(4u, e218);
+    const u32 e220 = op_add(e219, e6);
+    g3_jacobian[e220] = e189;
     return;
 }

@@ -93,7 +93,7 @@ export const Opcode = {
   Cbrt: 43,
   /** value, i32 exponent → aⁿ by multiplication */
   PowInt: 44,
-  /** a, b → aᵇ for a ≥ 0 */
+  /** a, b → aᵇ for a ≥ 0, and below for whole b */
   Pow: 45,
   /** a → eᵃ */
   Exp: 46,

@@ -29,29 +29,35 @@ export function remember(owner: object): void {
 export class Owners {
   /** Handles by kind, in the order in which they were made. */
   readonly live: { readonly [kind in Owned]: Set<number> } = { tensors: new Set(), problems: new Set(), solvers: new Set(), indices: new Set(), covariances: new Set() };
+  /** The solvers of each problem, which the engine frees with it. */
+  readonly #solvers = new Map<number, Set<number>>();
   /** Owners that were never disposed, and that the garbage collector found. */
   finalized = 0;
 
   constructor(private readonly release: (work: (native: NativeEngine) => void) => void) {}
 
-  /** An owner begins. */
-  adopt(owner: object, kind: Owned, handle: number): void {
+  /** An owner begins; of a solver, `problem` is the handle of its problem. */
+  adopt(owner: object, kind: Owned, handle: number, problem?: number): void {
     this.live[kind].add(handle);
-    whenForgotten(owner, this.#finalizer(kind, handle));
+    if (kind === "problems") this.#solvers.set(handle, new Set());
+    if (problem !== undefined) this.#solvers.get(problem)?.add(handle);
+    whenForgotten(owner, this.#finalizer(kind, handle, problem));
   }
 
   /** A function of its own, so that what is called has nothing of its maker's in reach. */
-  #finalizer(kind: Owned, handle: number): () => void {
+  #finalizer(kind: Owned, handle: number, problem: number | undefined): () => void {
     return () => {
+      // What its problem took along is gone already.
+      if (!this.live[kind].has(handle)) return;
       this.finalized++;
-      this.#free(kind, handle);
+      this.#free(kind, handle, problem);
     };
   }
 
   /** An owner ends, and with it what it owns. */
-  dispose(owner: object, kind: Owned, handle: number): void {
+  dispose(owner: object, kind: Owned, handle: number, problem?: number): void {
     remember(owner);
-    this.#free(kind, handle);
+    this.#free(kind, handle, problem);
   }
 
   /** An owner ends, and somebody else frees what it owned. */
@@ -60,8 +66,13 @@ export class Owners {
     this.live[kind].delete(handle);
   }
 
-  #free(kind: Owned, handle: number): void {
+  #free(kind: Owned, handle: number, problem: number | undefined): void {
     this.live[kind].delete(handle);
+    if (problem !== undefined) this.#solvers.get(problem)?.delete(handle);
+    if (kind === "problems") {
+      for (const solver of this.#solvers.get(handle) ?? []) this.live.solvers.delete(solver);
+      this.#solvers.delete(handle);
+    }
     this.release((native) => FREE[kind](native, handle));
   }
 }

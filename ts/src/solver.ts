@@ -197,13 +197,16 @@ const ADVANCE = { iterations: whole(0), budgetMs: measure } as const;
 /** @internal */
 export class SolverOf implements Solver {
   readonly #handle: number;
+  /** The problem's handle, which stays known when the problem is gone. */
+  readonly #owner: number;
   readonly #options: CheckedSolve;
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
     this.#options = nativeOptions(options, tableOf);
-    this.#handle = tasks.call((native) => native.solver(problem(), this.#options.native));
-    tasks.owners.adopt(this, "solvers", this.#handle);
+    this.#owner = problem();
+    this.#handle = tasks.call((native) => native.solver(this.#owner, this.#options.native));
+    tasks.owners.adopt(this, "solvers", this.#handle, this.#owner);
   }
 
   #alive(): number {
@@ -259,7 +262,7 @@ export class SolverOf implements Solver {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.owners.dispose(this, "solvers", this.#handle);
+    this.tasks.owners.dispose(this, "solvers", this.#handle, this.#owner);
   }
 
   [Symbol.dispose](): void { this.dispose(); }
