@@ -112,7 +112,7 @@ fn what_is_not_finite_is_told_even_where_no_step_is_made() {
     let (problem, _) = pull(&mut session, 1e20, 1e10);
     let none = Options { max_iterations: Some(0.0), ..Options::default() };
     let solver = session.solver(problem, &none).unwrap();
-    let told = |error: Result<Progress, Error>| matches!(error, Err(Error::NonFiniteResidual { .. }));
+    let told = |error: Result<Progress, Error>| matches!(error, Err(Error::SquareOverflows { .. }));
     let task = session.solve(solver, SolveMode::Solve).unwrap();
     assert!(told(outcome(&mut session, task)), "no step");
     session.advance(solver, 3, f64::INFINITY).unwrap();

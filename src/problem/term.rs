@@ -116,6 +116,10 @@ pub struct Term {
 }
 
 impl Term {
+    pub fn has_loss(&self) -> bool {
+        self.loss.is_some()
+    }
+
     pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64], largest: f64) -> Result<Self, Error> {
         let name = std::mem::take(&mut spec.name);
         let mut term = Self::empty(name, &spec, largest);

@@ -110,7 +110,8 @@ impl Costs {
     }
 }
 
-/// The error of an instance whose cost is not finite: its residual is not, or the residual's square overflows.
+/// The error of an instance whose cost is not finite: its residual is not, the residual's square (or with its weight) overflows, or its
+/// loss has no value there, which is the residual's fault to its user.
 fn blame(problem: &Problem, suspect: (usize, usize, usize), precision: Precision, rows: &[f64]) -> Result<Error, Error> {
     let (batch, chunk, place) = suspect;
     let batch = &problem.batches()[batch];
@@ -118,9 +119,11 @@ fn blame(problem: &Problem, suspect: (usize, usize, usize), precision: Precision
     let (term, instance) = offender::name(problem, batch, chunk.first + place as u32)?;
     let is_squared = batch.programs.curvature.is_none();
     let own = rows.iter().skip(place).step_by(chunk.count as usize).map(|r| r.abs());
-    let is_finite = own.clone().all(f64::is_finite);
-    let size = own.fold(0.0, f64::max);
-    if !is_squared || !is_finite {
+    let squares: f64 = own.clone().map(|r| r * r).sum();
+    let size = own.fold(0.0, |size: f64, r| if r.is_finite() { size.max(r) } else { f64::INFINITY });
+    let has_loss = problem.terms().any(|owner| owner.name == term && owner.has_loss());
+    let overflows = squares > precision.largest() || !has_loss;
+    if !is_squared || !size.is_finite() || !overflows {
         return Ok(Error::NonFiniteResidual { term, instance });
     }
     let largest = if precision == Precision::F64 { "1.8e308" } else { "3.4e38" };

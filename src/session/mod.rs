@@ -196,6 +196,11 @@ impl Session {
         Ok(parts)
     }
 
+    /// The handles of all problems.
+    pub fn problems(&self) -> Vec<u32> {
+        self.problems.handles()
+    }
+
     /// Destroys the problem, its solvers and everything they have on the device.
     pub fn free_problem(&mut self, problem: u32) {
         let Some(mut entry) = self.problems.remove(problem) else { return };

@@ -33,7 +33,7 @@ fn edits_on_the_way_are_felt() {
                 edit(session, &fit);
                 let report = end(session, task);
                 assert_done(&report);
-                assert_numbered(&report, 0);
+                assert_numbered(&report);
                 assert_eq!(report.reason.contains("anew after it was edited"), within, "{what}: {}", report.reason);
                 let found = read(session, fit.problem, fit.b);
                 // What is fixed is what f32 has.
@@ -106,7 +106,7 @@ fn an_edit_at_every_step_ends_with_the_steps_that_are_allowed() {
         };
         assert_eq!(report.refinement.code, Some("max-iterations"), "{}", report.reason);
         assert_eq!(report.iterations.len() as u32, most);
-        assert_numbered(&report, 0);
+        assert_numbered(&report);
         // The account is of the last edit.
         let cost: f64 = {
             let task = session.term_costs(fit.problem, fit.term).unwrap();

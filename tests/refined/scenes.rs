@@ -45,7 +45,7 @@ fn bounds_parts_that_are_fixed_rotations_and_losses_go_along_with_every_linear_s
             };
             let report = solve(session, scene.problem, &options);
             assert_eq!((report.refinement.state, report.precision), (RefinementState::Done, "mixed"), "{linear}: {}", report.reason);
-            assert_numbered(&report, 0);
+            assert_numbered(&report);
             assert_minimum(session, &numbers, &scene, &report, &start);
             if linear == "pcg" {
                 // The mirror's products are computed as the tuning table has it, also one that came later.

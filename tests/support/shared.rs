@@ -111,8 +111,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // What failed may have left anything behind.
         if let (Some(limits), false) = (self.gpu, std::thread::panicking()) {
-            let last = self.session.problem();
-            (0..=last).for_each(|problem| self.session.free_problem(problem));
+            self.session.problems().into_iter().for_each(|problem| self.session.free_problem(problem));
             give_gpu(limits, take_device(&mut self.session));
         }
     }
