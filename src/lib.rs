@@ -23,5 +23,6 @@ pub mod real;
 pub mod session;
 pub mod solve;
 pub mod tensor;
+pub mod work;
 
 pub use error::Error;

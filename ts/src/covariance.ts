@@ -3,11 +3,15 @@ import type { F64, Indices, Mask } from "./arrays.js";
 import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeCovariance, NativeUnseen } from "./native.js";
+import { mustBeReporting, type Reporting } from "./settings.js";
 import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
-/** How a covariance σ²(JᵀWJ)⁻¹ is made. */
-export interface CovarianceOptions {
+/**
+ * How a covariance σ²(JᵀWJ)⁻¹ is made. Where its `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share
+ * that is done, as `(done, total)`.
+ */
+export interface CovarianceOptions extends Reporting {
   /**
    * σ², the variance of a residual of weight 1:
    *
@@ -30,8 +34,8 @@ export interface CovarianceOptions {
   rankTolerance?: number;
 }
 
-/** With respect to what covariances are. */
-export interface CovarianceSpace {
+/** With respect to what covariances are, and who hears of their making: see {@link CovarianceOptions}. */
+export interface CovarianceSpace extends Reporting {
   /**
    * - `"tangent"` (unless told): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
    *   has as many as scalars.
@@ -84,7 +88,7 @@ export interface Marginals extends Disposable {
 /** Gives a variable's table, refusing what is none of the problem's. */
 type TableOfProblem = (variables: unknown, what: string) => TableOf<unknown, boolean>;
 
-const OPTIONS = ["variance", "deficient", "rankTolerance"];
+const OPTIONS = ["variance", "deficient", "rankTolerance", "signal", "onProgress"];
 
 /** Refuses options that are none; `more` there are besides. @internal */
 export function checkCovarianceOptions(options: CovarianceOptions, more: readonly string[] = []): void {
@@ -92,6 +96,7 @@ export function checkCovarianceOptions(options: CovarianceOptions, more: readonl
   const known = [...OPTIONS, ...more];
   const unknown = Object.keys(options).find((key) => !known.includes(key));
   if (unknown) throw new LeastwiseError("invalid-option", `covariance options have no "${unknown}" (they have: ${known.join(", ")})`);
+  mustBeReporting(options);
   const { variance, deficient, rankTolerance } = options;
   if (variance !== undefined && variance !== "estimated" && typeof variance !== "number") {
     throw new LeastwiseError("invalid-option", `variance must be a positive number or "estimated", not ${describe(variance)}`);
@@ -159,13 +164,15 @@ export class MarginalsOf implements Marginals {
 
   async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: CovarianceSpace): Promise<F64> {
     mustBeObject(options, `${form}: options`);
-    const unknown = Object.keys(options).find((key) => key !== "space");
-    if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: space)`);
+    const known = ["space", "signal", "onProgress"];
+    const unknown = Object.keys(options).find((key) => !known.includes(key));
+    if (unknown) throw new LeastwiseError("invalid-option", `${form}: options have no "${unknown}" (they have: ${known.join(", ")})`);
+    mustBeReporting(options);
     const space = spaceOf(form, options);
     this.problem();
     if (this.#disposed) throw new LeastwiseError("disposed", "this covariance was disposed: it can't be used any more");
     const task = this.tasks.call((native) => native.covarianceBlocks(this.made.handle, of, others, form, space === "values"));
-    const { values } = await this.tasks.run(task);
+    const { values } = await this.tasks.run(task, { signal: options.signal, onProgress: options.onProgress, onAbort: "reject" });
     return values as F64;
   }
 

@@ -4,14 +4,18 @@ import { LeastwiseError, mustBeObject } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
 import type { NativeGradients } from "./native.js";
+import { mustBeReporting, type Reporting } from "./settings.js";
 import type { Constants, TableOf, Variables } from "./table.js";
 import { TermOf, type Term } from "./term.js";
 
 /** ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values. */
 export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number>];
 
-/** How gradients are made. */
-export interface BackwardOptions {
+/**
+ * How gradients are made. Where their `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share that is done,
+ * as `(done, total)`: steps towards the stationary point begin anew.
+ */
+export interface BackwardOptions extends Reporting {
   /**
    * With respect to what cotangents are:
    *
@@ -57,13 +61,14 @@ export interface Gradients {
   readonly method: "dense" | "sparse";
 }
 
-const OPTIONS = ["space", "deficient", "rankTolerance", "stationaryTolerance"];
+const OPTIONS = ["space", "deficient", "rankTolerance", "stationaryTolerance", "signal", "onProgress"];
 
 /** Refuses options that are none. @internal */
 export function checkBackwardOptions(options: BackwardOptions): void {
   mustBeObject(options, "backward(of, options): options");
   const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
   if (unknown) throw new LeastwiseError("invalid-option", `backward: options have no "${unknown}" (they have: ${OPTIONS.join(", ")})`);
+  mustBeReporting(options);
   const { space, deficient, rankTolerance, stationaryTolerance } = options;
   if (space !== undefined && space !== "values" && space !== "tangent") throw new LeastwiseError("invalid-option", `space must be "values" or "tangent", not ${describe(space)}`);
   if (deficient !== undefined && deficient !== "error" && deficient !== "least-norm") throw new LeastwiseError("invalid-option", `deficient must be "error" or "least-norm", not ${describe(deficient)}`);

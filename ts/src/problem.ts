@@ -12,6 +12,7 @@ import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
 import { solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
 import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
+import { given } from "./settings.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -21,6 +22,9 @@ import { Words } from "./words.js";
 
 /** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
+
+/** The share of a covariance that is done when there is an inverse. */
+const FACTORISED = 0.8;
 
 function checkName(of: string, name: unknown): void {
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of ${of} must be a string, not ${describe(name)}`);
@@ -176,12 +180,21 @@ export class ProblemOf implements Problem {
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
+    const laidOut = this.#layOut(options);
+    if (laidOut) await laidOut;
     const solver = this.solver(options);
     try {
       return await solver.solve();
     } finally {
       solver.dispose();
     }
+  }
+
+  /** Has a large problem laid out in time slices: a solver would do it at once. Options are refused before. */
+  #layOut(options: SolveOptions): Promise<unknown> | undefined {
+    nativeOptions(options, (variables, what) => this.#own(variables, what).handle);
+    const task = this.tasks.call((native) => native.layOut(this.#alive()));
+    return typeof task === "number" ? this.tasks.run(task) : undefined;
   }
 
   solver(options: SolveOptions = {}): Solver {
@@ -191,6 +204,8 @@ export class ProblemOf implements Problem {
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
     mustBeObject(options, "multiStart(options): options");
     const { starts: _, onStart: __, ...solve } = options;
+    const laidOut = this.#layOut(solve);
+    if (laidOut) await laidOut;
     const solver = this.solver(solve);
     try {
       return await solveFrom(solver, options, this.#own);
@@ -222,9 +237,11 @@ export class ProblemOf implements Problem {
     const space = spaceOf("covariance", options);
     // What is asked for wrongly is refused before anything is computed.
     this.#own(of, "covariance(of): of").instances("covariance", which);
-    const marginals = await this.#marginals(options);
+    const { signal, onProgress } = options;
+    const part = (from: number, to: number) => onProgress && ((done: number, total: number) => onProgress(from + (to - from) * done / total, 1));
+    const marginals = await this.#marginals({ ...options, ...given({ onProgress: part(0, FACTORISED) }) });
     try {
-      return await marginals.covariance(of, which, { space });
+      return await marginals.covariance(of, which, { space, ...given({ signal, onProgress: part(FACTORISED, 1) }) });
     } finally {
       marginals.dispose();
     }
@@ -235,10 +252,10 @@ export class ProblemOf implements Problem {
     return this.#marginals(options);
   }
 
-  async #marginals({ variance, deficient, rankTolerance }: CovarianceOptions): Promise<Marginals> {
+  async #marginals({ variance, deficient, rankTolerance, signal, onProgress }: CovarianceOptions): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
     const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
-    const { covariance } = await this.tasks.run(task);
+    const { covariance } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
@@ -246,9 +263,9 @@ export class ProblemOf implements Problem {
   async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
     checkBackwardOptions(options);
     const { tables, values } = packCotangents(of, this.#own);
-    const { space, deficient, rankTolerance, stationaryTolerance } = options;
+    const { space, deficient, rankTolerance, stationaryTolerance, signal, onProgress } = options;
     const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
-    const { gradients } = await this.tasks.run(task);
+    const { gradients } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");
     return new GradientsOf(gradients, this, this.#own);
   }

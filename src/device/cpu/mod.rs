@@ -17,8 +17,9 @@ pub use play::Play;
 pub use threads::Pieces;
 
 use super::{BufferId, Counters, DeviceError, KernelId, KernelSource, KernelText, Kind, Limits, Precision};
+use crate::clock::now_ms;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The storage of one buffer.
 pub enum Storage {
@@ -34,10 +35,21 @@ struct Kernels {
     known: HashMap<Vec<KernelText>, KernelId>,
 }
 
+/// Elements that become zeros between two looks at the clock.
+const ZEROS: usize = 1 << 17;
+
+/// A run of zeros more; whether all are there.
+fn extend<T: Clone + Default>(values: &mut Vec<T>, len: usize) -> bool {
+    values.resize(len.min(values.len() + ZEROS), T::default());
+    values.len() == len
+}
+
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
     buffers: Vec<Option<RefCell<Storage>>>,
+    /// Buffers with room for so many elements that are not there yet: they become zeros in time slices, when something is played.
+    fresh: VecDeque<(BufferId, usize)>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Counters,
@@ -45,7 +57,15 @@ pub struct CpuDevice {
 
 impl CpuDevice {
     pub fn new(precision: Precision, limits: Limits) -> Self {
-        Self { precision, limits, buffers: Vec::new(), kernels: Box::default(), evaluators: Box::default(), counters: Counters::default() }
+        Self {
+            precision,
+            limits,
+            buffers: Vec::new(),
+            fresh: VecDeque::new(),
+            kernels: Box::default(),
+            evaluators: Box::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The limits of main memory: one chunk a term, unless tests ask for [`Limits::SMALL`].
@@ -99,7 +119,9 @@ impl CpuDevice {
         fn zeros<T: Clone + Default>(len: u32) -> Option<Vec<T>> {
             let mut values = Vec::new();
             values.try_reserve_exact(len as usize).ok()?;
-            values.resize(len as usize, T::default());
+            if len as usize <= ZEROS {
+                values.resize(len as usize, T::default());
+            }
             Some(values)
         }
         let storage = match (kind, self.precision) {
@@ -109,6 +131,9 @@ impl CpuDevice {
         };
         let storage = storage.ok_or_else(|| out_of_memory(None))?;
         self.buffers.push(Some(RefCell::new(storage)));
+        if len as usize > ZEROS {
+            self.fresh.push_back((BufferId(self.buffers.len() as u32 - 1), len as usize));
+        }
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -118,11 +143,35 @@ impl CpuDevice {
     pub fn free(&mut self, buffer: BufferId) {
         let Some(storage) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take) else { return };
         self.counters.buffers_destroyed += 1;
+        let fresh = self.fresh.iter().position(|(fresh, _)| *fresh == buffer).and_then(|place| self.fresh.remove(place));
+        let len = |elements: usize| fresh.map_or(elements, |(_, len)| len) as u64;
         self.counters.bytes_live -= match storage.into_inner() {
-            Storage::F32(values) => values.len() as u64 * 4,
-            Storage::F64(values) => values.len() as u64 * 8,
-            Storage::Index(values) => values.len() as u64 * 4,
+            Storage::F32(values) => len(values.len()) * 4,
+            Storage::F64(values) => len(values.len()) * 8,
+            Storage::Index(values) => len(values.len()) * 4,
         };
+    }
+
+    /// Fills what was allocated with zeros, until the deadline; whether all is.
+    fn fill(&mut self, deadline_ms: f64) -> bool {
+        while let Some(&(buffer, len)) = self.fresh.front() {
+            let Some(storage) = self.buffers.get_mut(buffer.0 as usize).and_then(Option::as_mut) else {
+                self.fresh.pop_front();
+                continue;
+            };
+            let filled = match storage.get_mut() {
+                Storage::F32(values) => extend(values, len),
+                Storage::F64(values) => extend(values, len),
+                Storage::Index(values) => extend(values, len),
+            };
+            if filled {
+                self.fresh.pop_front();
+            }
+            if now_ms() > deadline_ms && !self.fresh.is_empty() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Bytes of an element.
