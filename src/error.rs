@@ -4,6 +4,7 @@ use crate::anneal::file::FileError;
 use crate::anneal::memory::OutOfMemory;
 use crate::device::DeviceError;
 use crate::expr::{ManifoldError, tape::TapeError};
+use crate::work::Stopped;
 
 /// Every error of the engine. Its text says what was wrong, where, and what to do.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
@@ -66,6 +67,13 @@ pub enum Error {
     File(#[from] FileError),
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
+}
+
+/// Work that was stopped is work of a task that nobody resumes any more.
+impl From<Stopped> for Error {
+    fn from(_: Stopped) -> Self {
+        Self::Disposed("task")
+    }
 }
 
 impl Error {

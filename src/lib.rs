@@ -24,5 +24,6 @@ pub mod session;
 mod slab;
 pub mod solve;
 pub mod tensor;
+pub mod work;
 
 pub use error::Error;

@@ -384,3 +384,70 @@ fn what_is_saved_of_a_problem_without_terms_is_refused_as_that() {
     let task = session.save(solver).unwrap();
     assert!(matches!(finish(&mut session, task, |_| {}), Progress::Answer(Answer::Bytes(_))));
 }
+
+/// Links of a long chain of scalars, each to the next: r = a − b.
+fn chain(session: &mut Session, problem: u32, table: u32, name: &str, count: u32) {
+    let mut tape = Tape::default();
+    let [a, b] = [0, 1].map(|source| tape.input(source));
+    let residual = tape.op(Opcode::Sub, &[a, b]);
+    let spec = TermSpec {
+        name: name.into(),
+        count,
+        indices: vec![(0..count).collect(), (1..=count).collect()],
+        slots: [0, 1].map(|column| Slot { table, column }).to_vec(),
+        columns: Vec::new(),
+        weight: Weight::Shared(1.0),
+        loss: None,
+        objective: Default::default(),
+        tape: &tape.words,
+        outputs: &[residual],
+    };
+    session.term(problem, spec).unwrap();
+}
+
+#[test]
+fn large_problems_are_laid_out_in_slices() {
+    let mut session = cpu(Precision::F64);
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&vec![1.0; 70_001]), true).unwrap();
+    let terms = ["one", "two", "three"];
+    // Too many instances for a batch with others.
+    terms.iter().for_each(|name| chain(&mut session, problem, x, name, 70_000));
+    let task = session.lay_out(problem).unwrap().expect("a task");
+    let mut slices = 1;
+    while let Progress::Yielded = session.resume(task, 0.0).unwrap() {
+        assert_eq!(session.lay_out(problem), Err(Error::Busy));
+        slices += 1;
+    }
+    // Its beginning, and a batch each.
+    assert_eq!(slices, 1 + terms.len());
+    let buffers = session.counters().buffers_created;
+    assert_eq!(session.lay_out(problem), Ok(None));
+    session.describe_term(problem, 0).unwrap();
+    assert_eq!(session.counters().buffers_created, buffers, "it is laid out already");
+
+    // Buffers become zeros in slices as well, before anything is played.
+    let task = session.read_table(problem, x).unwrap();
+    let mut slices = 0;
+    while let Progress::Yielded = session.resume(task, 0.0).unwrap() {
+        slices += 1;
+    }
+    let large = terms.len() * 2;
+    assert!(slices >= large, "{slices} slices");
+    session.free_problem(problem);
+    assert_eq!(session.counters().bytes_live, 0);
+
+    // What is freed before it is filled counts with what it was to be.
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&vec![1.0; 150_000]), true).unwrap();
+    chain(&mut session, problem, x, "one", 149_999);
+    session.describe_term(problem, 0).unwrap();
+    assert!(session.counters().bytes_live > 150_000 * 8);
+    session.free_problem(problem);
+    assert_eq!(session.counters().bytes_live, 0);
+
+    let small = session.problem();
+    let x = session.table(small, "x", 1, Reals::F64(&[1.0; 11]), true).unwrap();
+    chain(&mut session, small, x, "one", 10);
+    assert_eq!(session.lay_out(small), Ok(None));
+}

@@ -193,7 +193,7 @@ for (const backend of BACKENDS) {
     await rejects(problem.covariance(still, undefined, { variance: 1 }), "invalid-option", /only variables have one/);
     await rejects(problem.covariance(x, [2], { variance: 1 }), "index-out-of-range", '"x": index 2 is out of range: it has 2 instances (0 to 1)');
     await rejects(problem.covariance(x, [0.5]), "index-out-of-range", /which\[0\] is 0.5/);
-    await rejects(problem.covariance(x, undefined, { scaled: true }), "invalid-option", 'covariance options have no "scaled" (they have: variance, deficient, rankTolerance, space)');
+    await rejects(problem.covariance(x, undefined, { scaled: true }), "invalid-option", 'covariance options have no "scaled" (they have: variance, deficient, rankTolerance, signal, onProgress, space)');
     await rejects(problem.covariance(x, undefined, { space: "world" }), "invalid-option", 'space: "world" is not one of "tangent", "values"');
     await rejects(problem.marginals({ variance: -1 }), "invalid-option", 'variance must be a positive number or "estimated", not -1');
     await rejects(problem.marginals({ variance: "known" }), "invalid-option", /variance must be a positive number or "estimated"/);
@@ -238,4 +238,59 @@ test("beside Ceres, which has W = w ρ′ I, variances with a loss are 0 to 11.1
     });
     problem.dispose();
   }
+});
+
+/** Springs of a square grid of points, held by targets. */
+function grid(lw, n) {
+  const over = [];
+  for (let k = 0; k < n * n; k++) {
+    if (k % n + 1 < n) over.push(k, k + 1);
+    if (k + n < n * n) over.push(k, k + n);
+  }
+  const problem = lw.problem(), values = Float64Array.from({ length: 3 * n * n }, (_, k) => Math.sin(k));
+  const x = problem.variables("x", { shape: 3, values });
+  problem.residuals("springs", { over: Uint32Array.from(over), of: [x, x] }, ([a, b]) => a.sub(b));
+  problem.residuals("targets", { of: [x], weight: 0.1, data: { t: column(values, 3) } }, ([a], { t }) => a.sub(t));
+  return { problem, x };
+}
+
+test("covariances and gradients tell how much is done, and end where they are asked to", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const { problem, x } = grid(lw, 30);
+  await problem.solve({ maxIterations: 30 });
+  const works = {
+    covariance: (more) => problem.covariance(x, undefined, { variance: 1, ...more }),
+    marginals: async (more) => { (await problem.marginals({ variance: 1, ...more })).dispose(); },
+    backward: (more) => problem.backward([[x, new Float64Array(3 * 30 * 30).fill(1)]], more),
+  };
+  for (const [name, work] of Object.entries(works)) {
+    const shares = [];
+    await work({ onProgress: (done, total) => shares.push(done / total) });
+    assert.ok(shares.length >= 3 && shares.at(-1) === 1 && shares.every((share) => share >= 0 && share <= 1), `${name}: ${shares}`);
+    // Told once, and then no more.
+    const controller = new AbortController(), reason = new Error("enough");
+    let told = 0;
+    await assert.rejects(work({ signal: controller.signal, onProgress: () => { told++; controller.abort(reason); } }), (error) => error === reason, name);
+    assert.equal(told, 1, name);
+    await assert.rejects(work({ signal: AbortSignal.abort(reason) }), (error) => error === reason, name);
+    await rejects(work({ signal: 1 }), "invalid-option", "signal must be an AbortSignal");
+    await work();
+  }
+});
+
+test("a stop is heard within a factorisation", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const count = 1000, problem = lw.problem(), values = Float64Array.from({ length: count }, (_, k) => Math.sin(k));
+  const x = problem.variables("x", { shape: 1, values });
+  const over = Uint32Array.from({ length: 6 * count }, (_, k) => (k * k * 7 + 13 * k) % count);
+  problem.residuals("links", { over, of: [x, x] }, ([a, b]) => a.sub(b).add(a.mul(b)));
+  problem.residuals("pulls", { of: [x] }, ([a]) => a.sub(1));
+  const controller = new AbortController(), turns = { left: 6 };
+  const turn = () => { if (--turns.left > 0) setImmediate(turn); else controller.abort(); };
+  setImmediate(turn);
+  const report = await problem.solve({ linear: "dense", signal: controller.signal });
+  assert.equal(report.termination, "stopped");
+  assert.deepEqual([report.iterations.length, [...await x.read()]], [0, [...values]]);
+  const whole = await problem.solve({ linear: "dense", maxIterations: 1 });
+  assert.ok(whole.iterations.length === 1 && whole.cost < report.cost);
 });

@@ -8,4 +8,3 @@ pub mod index;
 pub mod memory;
 mod random;
 pub mod rows;
-pub mod work;

@@ -330,6 +330,12 @@ impl Engine {
         self.session.free_solver(solver);
     }
 
+    /// A task that lays a problem out, where that takes long.
+    #[wasm_bindgen(js_name = layOut)]
+    pub fn lay_out(&mut self, problem: u32) -> Result<Option<u32>, JsValue> {
+        self.session.lay_out(problem).map_err(refuse)
+    }
+
     /// A task: the covariance of a problem's variables.
     pub fn covariance(
         &mut self,

@@ -2,17 +2,29 @@
 
 use super::*;
 use crate::anneal::memory;
+use crate::clock::now_ms;
 use crate::device::Reals as DeviceReals;
 
 impl Problem {
     /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
     pub fn lay_out(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+        self.lay_out_until(device, registry, f64::INFINITY).map(|_| ())
+    }
+
+    /// The same until a deadline, but one batch at least; whether all is done.
+    pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         self.drop_refused(device);
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_constraints(device)?;
         self.lay_out_trials(device, registry)?;
-        self.lay_out_terms(device, registry)
+        self.lay_out_terms(device, registry, deadline_ms)
+    }
+
+    /// Instances that have no place in a batch yet.
+    pub fn unplaced(&self) -> u64 {
+        let parts = self.terms.iter().flatten().flat_map(|term| &term.parts);
+        parts.filter(|part| part.place.is_none()).map(|part| u64::from(part.count)).sum()
     }
 
     /// Gives the sums of terms their places, behind all tables.
@@ -50,10 +62,11 @@ impl Problem {
         self.structure += 1;
     }
 
-    /// Groups the parts of terms into batches; a batch of the same parts as before stays.
-    pub(super) fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+    /// Groups the parts of terms into batches; a batch of the same parts as before stays. Those that are not made until the deadline are
+    /// left to the next call: whether there are none.
+    pub(super) fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         if !self.stale {
-            return Ok(());
+            return Ok(true);
         }
         let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
         let mut known: HashMap<(usize, &[u32], bool), usize> = HashMap::new();
@@ -87,8 +100,12 @@ impl Problem {
             (0..).zip(&replaced).map(|(k, batch)| (batch.members[0].term, batch.members[0].part, k)).collect();
         order.sort_unstable();
         order.iter().for_each(|&(.., k)| replaced[k].free(device, &mut self.uploads));
-        let mut refused = None;
+        let (mut refused, mut is_done, mut begun) = (None, true, false);
         for (group, batch) in groups.iter().zip(&mut batches).filter(|(_, batch)| batch.is_none()) {
+            if std::mem::replace(&mut begun, true) && now_ms() > deadline_ms {
+                is_done = false;
+                break;
+            }
             match Batch::new(device, registry, &self.tables, &self.terms, group, &mut self.uploads) {
                 Ok(made) => *batch = Some(made),
                 Err(error) => {
@@ -99,8 +116,8 @@ impl Problem {
         }
         self.batches = batches.into_iter().flatten().collect();
         self.note_places();
-        self.stale = refused.is_some();
-        refused.map_or(Ok(()), Err)
+        self.stale = refused.is_some() || !is_done;
+        refused.map_or(Ok(is_done), Err)
     }
 
     /// Tells every part where its instances are now.

@@ -64,7 +64,7 @@ impl Problem {
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_constraints(device)?;
-        self.lay_out_terms(device, registry)
+        self.lay_out_terms(device, registry, f64::INFINITY).map(|_| ())
     }
 }
 

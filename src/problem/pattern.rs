@@ -61,6 +61,11 @@ impl PatternPart {
         self.rows * self.width
     }
 
+    /// Values of a row.
+    pub fn values_of(&self, variable: u32) -> usize {
+        ((self.starts[variable as usize + 1] - self.starts[variable as usize]) * self.size()) as usize
+    }
+
     /// The blocks of a row: their numbers and columns.
     pub fn row(&self, variable: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let range = self.starts[variable as usize]..self.starts[variable as usize + 1];

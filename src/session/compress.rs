@@ -8,9 +8,9 @@ use crate::anneal::code::Code;
 use crate::anneal::index::{Coarse, Index, Options, clusters_for, sample};
 use crate::anneal::memory;
 use crate::anneal::rows;
-use crate::anneal::work::Work;
 use crate::clock::now_ms;
 use crate::error::Error;
+use crate::work::Work;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

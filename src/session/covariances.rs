@@ -4,16 +4,17 @@
 use super::costs::Costs;
 use super::task::{Progress, Task};
 use super::{Session, SideDevice};
-use crate::clock::now_ms;
 use crate::device::{Command, Device, Play, Playing, Precision, Recording, cpu::CpuDevice};
 use crate::error::Error;
 use crate::problem::Registry;
 use crate::solve::covariance::{Blocks, Covariance, CovarianceOptions, Form, Linearising, Summary, Values};
+use crate::work::{Stopped, Work};
+use std::sync::Arc;
 
 /// A covariance, and the problem that it is of.
 pub(super) struct Entry {
     pub problem: u32,
-    covariance: Covariance,
+    covariance: Arc<Covariance>,
 }
 
 /// A covariance on its way.
@@ -26,7 +27,11 @@ pub(super) struct CovarianceTask {
 enum Stage {
     Reading(Play),
     Linearising(Box<Linearising>, Values, Play),
+    Inverting(Work<'static, Result<Covariance, Error>>),
 }
+
+/// The share that is done when derivatives are.
+const LINEARISED: f64 = 0.2;
 
 impl CovarianceTask {
     /// What uploads to the problem's own device, and reads.
@@ -41,7 +46,7 @@ impl CovarianceTask {
 /// Blocks on their way.
 pub(super) struct BlocksTask {
     covariance: u32,
-    blocks: Option<Blocks>,
+    work: Work<'static, Result<Vec<f64>, Stopped>>,
 }
 
 /// A new covariance: its handle, and what is known of it.
@@ -86,9 +91,10 @@ impl Session {
     ) -> Result<u32, Error> {
         let pairs = |words: &[u32]| words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<(u32, u32)>>();
         let others = others.map(pairs);
-        let entry = self.covariances.get_mut(&covariance).ok_or(Error::Disposed("covariance"))?;
-        let blocks = Blocks::new(&mut entry.covariance, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
-        Ok(self.add_task(Task::Blocks(BlocksTask { covariance, blocks: Some(blocks) })))
+        let known = self.covariances.get(&covariance).ok_or(Error::Disposed("covariance"))?.covariance.clone();
+        let blocks = Blocks::new(&known, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
+        let work = Work::new(move |pace| async move { blocks.values(&known, &pace).await });
+        Ok(self.add_task(Task::Blocks(BlocksTask { covariance, work })))
     }
 
     pub fn free_covariance(&mut self, covariance: u32) {
@@ -136,20 +142,29 @@ impl Session {
                         Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
                         Playing::Finished(readback) => readback,
                     };
-                    let linearised = work.take(&readback);
-                    drop(readback);
                     work.dispose(device);
-                    let Some(Stage::Linearising(_, values, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
-                    if !linearised.cost.is_finite() {
+                    let Some(Stage::Linearising(work, values, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                    if !Linearising::cost(&readback).is_finite() {
                         let (owner, device, _) = self.entry(id)?;
                         *running = Task::Costs(Costs::blaming(device, &owner.problem, id)?);
                         return Ok(Progress::Yielded);
                     }
-                    let covariance = Covariance::new(linearised, values, &task.options)?;
+                    let options = task.options;
+                    task.stage = Some(Stage::Inverting(Work::new(move |pace| async move {
+                        let linearised = work.take(readback, &pace.part(0.0..0.1)).await?;
+                        Covariance::new(linearised, &values, &options, &pace.part(0.1..1.0)).await
+                    })));
+                }
+                Stage::Inverting(work) => {
+                    let Some(covariance) = work.resume(deadline) else {
+                        return Ok(Progress::Partly { done: LINEARISED + (1.0 - LINEARISED) * work.done(), total: 1.0 });
+                    };
+                    task.stage = None;
+                    let covariance = covariance?;
                     let summary = covariance.summary.clone();
                     let handle = self.next_covariance;
                     self.next_covariance += 1;
-                    self.covariances.insert(handle, Entry { problem: id, covariance });
+                    self.covariances.insert(handle, Entry { problem: id, covariance: Arc::new(covariance) });
                     return Ok(Progress::Covariance(Box::new(Covaried { handle, summary })));
                 }
             }
@@ -165,14 +180,12 @@ impl Session {
     }
 
     pub(super) fn resume_blocks(&mut self, task: &mut BlocksTask, deadline: f64) -> Result<Progress, Error> {
-        let entry = self.covariances.get_mut(&task.covariance).ok_or(Error::Disposed("covariance"))?;
-        let mut blocks = task.blocks.take().ok_or(Error::Disposed("task"))?;
-        while !blocks.advance(&mut entry.covariance) {
-            if now_ms() > deadline {
-                task.blocks = Some(blocks);
-                return Ok(Progress::Yielded);
-            }
+        if !self.covariances.contains_key(&task.covariance) {
+            return Err(Error::Disposed("covariance"));
         }
-        Ok(Progress::Values(blocks.finish(&entry.covariance)))
+        Ok(match task.work.resume(deadline) {
+            Some(values) => Progress::Values(values?),
+            None => Progress::Partly { done: task.work.done(), total: 1.0 },
+        })
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Glimpse {
 impl Mirror {
     /// Whether no step is on its way.
     pub fn is_between_steps(&self) -> bool {
-        self.play.is_none() && self.compiling.is_none() && self.report.is_none()
+        self.play.is_none() && self.compiling.is_none() && self.report.is_none() && !self.solver.is_solving()
     }
 
     pub fn compile_ms(&self) -> f64 {
@@ -131,7 +131,8 @@ impl Session {
                     return Ok(Turn::Over(report));
                 }
             }
-            match mirror.solver.advance(&mut mirror.problem, device, &mirror.readback)? {
+            match mirror.solver.advance(&mut mirror.problem, device, &mut mirror.readback, deadline)? {
+                Next::Yielded => return Ok(Turn::Progress(Progress::Yielded)),
                 Next::Run(recording) => mirror.play = Some(device.start(recording)),
                 Next::Iteration(step) => {
                     let decrease = if step.accepted { -step.cost_change } else { 0.0 };
@@ -167,6 +168,8 @@ impl Session {
     pub(super) fn free_mirror(&mut self, mut mirror: Mirror) {
         // Where there is no device any more, nothing is left on it.
         let Ok((device, _)) = self.mixed() else { return };
+        // Its own uploads go with it.
+        mirror.solver.give_up();
         mirror.solver.buffers().into_iter().for_each(|buffer| device.free(buffer));
         mirror.problem.dispose(device);
     }

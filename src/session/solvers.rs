@@ -1,11 +1,14 @@
 //! Solvers of a session: solving as a task, and live steps for frame loops.
 
 use super::live::Advanced;
-use super::task::{SolveMode, Task};
+use super::task::{SolveMode, Task, give_up};
 use super::{Session, SolverEntry};
 use crate::clock::now_ms;
 use crate::device::{Playing, Signal};
 use crate::error::Error;
+
+/// Instances that take long to be laid out.
+const LONG: u64 = 1 << 14;
 
 impl Session {
     pub(super) fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
@@ -19,6 +22,14 @@ impl Session {
         let Some(entry) = self.solvers.get_mut(solver) else { return Err(Error::Disposed("solver")) };
         let Some(owner) = self.problems.get_mut(problem) else { return Err(Error::Disposed("problem")) };
         entry.solver.prepare(&mut self.device, &mut self.registry, &mut owner.problem)
+    }
+
+    /// A task that lays a problem out in time slices, where that takes long: a solver finds it done.
+    pub fn lay_out(&mut self, problem: u32) -> Result<Option<u32>, Error> {
+        if self.idle(problem)?.0.problem.unplaced() < LONG {
+            return Ok(None);
+        }
+        self.start_task(problem, Task::LayOut { problem, begun: false }).map(Some)
     }
 
     /// A task that solves to termination, or makes one step.
@@ -146,6 +157,7 @@ impl Session {
             // Whatever goes wrong here, the solver is gone afterwards.
             let _ = self.device.resume(play, f64::INFINITY);
         }
+        give_up(&mut self.device, &mut entry.solver);
         entry.solver.buffers().into_iter().for_each(|buffer| self.device.free(buffer));
     }
 }

@@ -16,10 +16,10 @@ use super::mirrors::Glimpse;
 use super::refined::{Refining, of_waiting};
 use super::tensors::TensorTask;
 use super::tune::Tune;
-use super::{Entry, Session, SolverEntry};
+use super::{Entry, Session, Solver, SolverEntry};
 use crate::anneal::cluster::Outcome;
 use crate::clock::now_ms;
-use crate::device::{Play, Playing, Signal};
+use crate::device::{Device, Play, Playing, Signal};
 use crate::error::Error;
 use crate::solve::{Iteration, Next, Report};
 
@@ -65,6 +65,13 @@ pub(super) enum Task {
         readback: Vec<f64>,
         stepped: bool,
         compiling: Option<f64>,
+        /// Whether the host is solving the system of a step.
+        solving: bool,
+    },
+    /// A problem that is being laid out; whether that has begun.
+    LayOut {
+        problem: u32,
+        begun: bool,
     },
     Constrained(Box<Constrained>),
     Refining(Box<Refining>),
@@ -99,11 +106,11 @@ pub(super) enum Task {
 
 impl Task {
     pub(super) fn solve(problem: u32, solver: u32, mode: SolveMode) -> Self {
-        Self::Solve { problem, solver, mode, play: None, readback: Vec::new(), stepped: false, compiling: None }
+        Self::Solve { problem, solver, mode, play: None, readback: Vec::new(), stepped: false, compiling: None, solving: false }
     }
 
     pub(super) fn playing(problem: u32, solver: u32, mode: SolveMode, play: Play) -> Self {
-        Self::Solve { problem, solver, mode, play: Some(play), readback: Vec::new(), stepped: false, compiling: None }
+        Self::Solve { problem, solver, mode, play: Some(play), readback: Vec::new(), stepped: false, compiling: None, solving: false }
     }
 
     pub(super) fn solver(&self) -> Option<u32> {
@@ -119,7 +126,7 @@ impl Task {
     /// Whether it is a solve with no step on its way.
     pub(super) fn is_between_steps(&self) -> bool {
         match self {
-            Self::Solve { play, compiling, .. } => play.is_none() && compiling.is_none(),
+            Self::Solve { play, compiling, solving, .. } => play.is_none() && compiling.is_none() && !solving,
             Self::Constrained(task) => task.is_between_steps(),
             Self::Refining(task) => task.idle_mirror().is_some(),
             _ => false,
@@ -142,7 +149,7 @@ impl Task {
 
     fn problem(&self) -> Option<u32> {
         match self {
-            Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
+            Self::Solve { problem, .. } | Self::Read { problem, .. } | Self::LayOut { problem, .. } => Some(*problem),
             Self::Constrained(task) => Some(task.problem),
             Self::Refining(task) => Some(task.problem),
             Self::Values(_) | Self::Glimpse(_) => None,
@@ -162,6 +169,16 @@ impl Task {
             | Self::Calibration(_)
             | Self::Failed(_) => None,
         }
+    }
+}
+
+/// Has a solver give up the system that it is solving, and plays what that leaves.
+pub(super) fn give_up(device: &mut Device, solver: &mut Solver) {
+    let recording = solver.give_up();
+    if !recording.commands.is_empty() {
+        let mut play = device.start(recording);
+        // Nobody waits for it any more.
+        let _ = device.resume(&mut play, f64::INFINITY);
     }
 }
 
@@ -191,6 +208,15 @@ impl Session {
                     waiting => of_waiting(waiting),
                 })
             }
+            // Nothing at first, so that the problem is busy until its caller hears of the end.
+            Task::LayOut { begun, .. } if !*begun => {
+                *begun = true;
+                Ok(Progress::Yielded)
+            }
+            &mut Task::LayOut { problem, .. } => self.entry(problem).and_then(|(entry, device, registry)| {
+                let is_done = entry.problem.lay_out_until(device, registry, deadline)?;
+                Ok(if is_done { Progress::Values(Vec::new()) } else { Progress::Yielded })
+            }),
             Task::Values(values) => Ok(Progress::Values(std::mem::take(values))),
             Task::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline).map(|playing| match playing {
                 Playing::Finished(values) => Progress::Values(values),
@@ -261,7 +287,7 @@ impl Session {
     }
 
     pub(super) fn resume_solve(&mut self, task: &mut Task, deadline: f64) -> Result<Progress, Error> {
-        let Task::Solve { problem, solver, mode, play, readback, stepped, compiling } = task else {
+        let Task::Solve { problem, solver, mode, play, readback, stepped, compiling, solving } = task else {
             return Err(Error::Disposed("task"));
         };
         if *mode == SolveMode::Step && *stepped {
@@ -299,7 +325,9 @@ impl Session {
                 }
                 *play = None;
             }
-            match method.advance(unknowns, &self.device, readback)? {
+            let next = method.advance(unknowns, &self.device, readback, deadline)?;
+            *solving = matches!(next, Next::Yielded);
+            match next {
                 Next::Run(recording) => {
                     // Along with the first step's, so that edits compile nothing.
                     if *edits_of != Some(unknowns.structure) {
@@ -308,6 +336,7 @@ impl Session {
                     }
                     *play = Some(self.device.start(recording));
                 }
+                Next::Yielded => return Ok(Progress::Yielded),
                 Next::Iteration(iteration) => {
                     *stepped = true;
                     return Ok(Progress::Iteration(iteration));
@@ -361,6 +390,10 @@ impl Session {
             // Errors end a task anyway.
             let _ = self.device.resume(play, f64::INFINITY);
         }
+        let solver = self.tasks.get(&task).and_then(Task::solver);
+        if let Some(entry) = solver.and_then(|solver| self.solvers.get_mut(solver)) {
+            give_up(&mut self.device, &mut entry.solver);
+        }
         self.drop_task(task);
     }
 
@@ -391,6 +424,7 @@ impl Session {
             Task::Tensors(task) => self.end_tensors(number, *task),
             Task::Calibration(task) => self.end_calibration(number, *task),
             Task::Failed(_)
+            | Task::LayOut { .. }
             | Task::Solve { .. }
             | Task::Read { .. }
             | Task::Values(_)

@@ -17,6 +17,7 @@ use super::linear::matrix::{BlockMatrix, packed};
 use crate::device::Precision;
 use crate::error::Error;
 use crate::problem::{Pattern, Problem};
+use crate::work::{Pace, Stopped};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -76,10 +77,10 @@ impl ExactHessian {
     }
 
     /// H x, of all unknowns.
-    pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
+    pub async fn multiply(&self, x: &[f64], pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let mut y = vec![0.0; x.len()];
-        self.matrix.multiply(x, &mut y);
-        y
+        self.matrix.multiply_in_slices(x, &mut y, pace).await?;
+        Ok(y)
     }
 }
 
@@ -128,13 +129,14 @@ impl AdjointOptions {
 }
 
 /// Solves H z = v, and H s = g, on what is free.
-pub fn solve(
+pub async fn solve(
     hessian: &ExactHessian,
     free: &[bool],
     [v, g]: [&[f64]; 2],
     values: &Values,
     precision: Precision,
     options: &AdjointOptions,
+    pace: &Pace,
 ) -> Result<Adjoint, Error> {
     let pattern = hessian.pattern();
     let diagonal = sparse::diagonal(&hessian.matrix);
@@ -144,25 +146,25 @@ pub fn solve(
         return Err(Error::InvalidOption(format!("backward(): {message}")));
     }
     let mut masked = hessian.matrix.clone();
-    masked.mask(&free.iter().map(|free| f64::from(u8::from(*free))).collect::<Vec<f64>>());
+    masked.mask(&free.iter().map(|free| f64::from(u8::from(*free))).collect::<Vec<f64>>(), pace).await?;
     let on_free = |x: &[f64]| x.iter().zip(free).map(|(x, free)| if *free { *x } else { 0.0 }).collect::<Vec<f64>>();
     let (v, g) = (on_free(v), on_free(g));
     let tolerance = options.tolerance(precision);
     let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
     let (null, z, step, method) = if pattern.scalars <= DENSE {
-        let whole = Whole::new(&masked, free, tolerance);
+        let whole = Whole::new(&masked, free, tolerance, pace).await?;
         (whole.null.clone(), whole.solve(&v), whole.solve(&g), "dense")
     } else {
         // A diagonal that is negative bends downwards all alone.
         if diagonal.iter().zip(free).any(|(value, free)| *free && *value < 0.0) {
             return Err(refused(Refused::Singular));
         }
-        let (mut sparse, mut null) = Sparse::new(masked, free, tolerance.sqrt()).map_err(refused)?;
-        let (z, step) = (sparse.solve(&v), sparse.solve(&g));
+        let (sparse, mut null) = Sparse::new(masked, free, tolerance.sqrt(), pace).await.map_err(refused)?;
+        let (z, step) = (sparse.solve(&v, pace).await?, sparse.solve(&g, pace).await?);
         null.extend((0..free.len()).filter(|&k| untouched[k]).map(|k| unit(free.len(), k)));
         (null, z, step, "sparse")
     };
-    let unseen = unseen::describe(pattern, &null, &untouched, points(values));
+    let unseen = unseen::describe(pattern, &null, &untouched, points(values), pace).await?;
     let along = null.iter().map(|direction| dot(direction, &v).powi(2)).sum::<f64>().sqrt();
     if options.deficient == Deficient::Error && along > tolerance.sqrt() * length(&v) {
         return Err(Error::RankDeficient(deficient(null.len(), &unseen)));
@@ -186,15 +188,14 @@ struct Whole {
 }
 
 impl Whole {
-    fn new(matrix: &BlockMatrix, free: &[bool], tolerance: f64) -> Self {
+    async fn new(matrix: &BlockMatrix, free: &[bool], tolerance: f64, pace: &Pace) -> Result<Self, Stopped> {
         let n = free.len();
-        let mut columns: Vec<Vec<f64>> = (0..n)
-            .map(|k| {
-                let mut column = vec![0.0; n];
-                matrix.multiply(&unit(n, k), &mut column);
-                column
-            })
-            .collect();
+        let mut columns: Vec<Vec<f64>> = Vec::with_capacity(n);
+        for k in 0..n {
+            let mut column = vec![0.0; n];
+            matrix.multiply_in_slices(&unit(n, k), &mut column, pace).await?;
+            columns.push(column);
+        }
         // What is large elsewhere in its row counts as well: at a saddle a diagonal may be 0.
         let size = |k: usize| columns[k][k].abs().max(length(&columns[k]) * f64::EPSILON.sqrt());
         let mut inverse: Vec<f64> = (0..n).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
@@ -203,7 +204,7 @@ impl Whole {
             scale(column, &inverse);
             column.iter_mut().for_each(|value| *value *= by);
         }
-        let right = orthogonalise(&mut columns);
+        let right = orthogonalise(&mut columns, pace).await?;
         let sizes: Vec<f64> = columns.iter().map(|column| length(column)).collect();
         let least = tolerance.max(32.0 * f64::EPSILON * (n as f64).sqrt()) * sizes.iter().fold(0.0, |top: f64, size| top.max(*size));
         let squares: Vec<f64> = sizes.iter().map(|size| if *size > least { size * size } else { 0.0 }).collect();
@@ -214,8 +215,8 @@ impl Whole {
         });
         let flat = flat.filter(|direction| length(direction) > 0.0);
         let untouched = (0..n).filter(|&k| free[k] && inverse[k] == 0.0).map(|k| unit(n, k));
-        let null = orthonormal(untouched.chain(flat).collect());
-        Self { images: columns, right, squares, inverse, null }
+        let null = orthonormal(untouched.chain(flat).collect(), pace).await?;
+        Ok(Self { images: columns, right, squares, inverse, null })
     }
 
     fn across(&self, x: &mut [f64]) {
@@ -242,6 +243,7 @@ impl Whole {
 
 fn refused(refused: Refused) -> Error {
     match refused {
+        Refused::Stopped => Stopped.into(),
         Refused::TooLarge => Error::Limits("backward(): the factor of the Hessian is too large to be kept: fix what L does not depend on".into()),
         Refused::TooMany => Error::RankDeficient(format!(
             "the Hessian of the cost is singular: more than {} directions leave it as it is, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",

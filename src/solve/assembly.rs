@@ -74,9 +74,12 @@ pub struct Assembled<'a> {
     pub lower: &'a [f64],
 }
 
-/// The structure of a problem's JᵀWJ, and where each chunk's values go; none where there are sums over entries, whose
+/// The structure of a problem's JᵀWJ, and where each chunk's values go.
+pub type Structure = (Pattern, Vec<BlockList>);
+
+/// That of a problem; none where there are sums over entries, whose
 /// Jacobian is never stored.
-pub fn structure(problem: &Problem) -> Option<(Pattern, Vec<BlockList>)> {
+pub fn structure(problem: &Problem) -> Option<Structure> {
     if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
         return None;
     }
@@ -103,7 +106,7 @@ pub fn structure(problem: &Problem) -> Option<(Pattern, Vec<BlockList>)> {
 }
 
 impl Assembly {
-    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, found: (Pattern, Vec<BlockList>)) -> Result<Self, Error> {
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, found: Structure) -> Result<Self, Error> {
         let mut made = Vec::new();
         let assembly = Self::make(device, registry, problem, found, &mut made);
         if assembly.is_err() {
@@ -243,7 +246,7 @@ impl Assembly {
     }
 
     /// What [`read`](Self::read) brought.
-    pub fn assembled<'a>(&self, work: &Workspace, readback: &'a [f64]) -> Assembled<'a> {
+    pub fn assembled<'a>(&self, is_masked: bool, readback: &'a [f64]) -> Assembled<'a> {
         let Layout { gradient, scale, peak, free, diagonal, lower, .. } = self.layout;
         let vector = self.pattern.vector_len as usize;
         let at = |offset: u32, len: usize| &readback[offset as usize..][..len];
@@ -252,7 +255,7 @@ impl Assembly {
             gradient: at(gradient, vector),
             scale: at(scale, vector),
             peak: at(peak, vector),
-            free: work.free().map(|_| at(free, vector)),
+            free: is_masked.then(|| at(free, vector)),
             diagonal: at(diagonal, self.pattern.blocks_len as usize),
             lower: at(lower, self.pattern.values as usize),
         }

@@ -5,7 +5,7 @@
 //! system. All is decided on the device: a step is one recording whose end reads the state back, and only the tests for
 //! termination ([`super::termination`]) are made here.
 //!
-//! A linear solver on the host cuts a step in two recordings: see [`super::linear`].
+//! A linear solver on the host cuts a step in two recordings, between which it works in time slices: see [`super::linear`].
 
 mod checkpoint;
 mod descending;
@@ -13,6 +13,7 @@ mod ending;
 mod reporting;
 mod start;
 mod succession;
+mod systems;
 mod upkeep;
 
 pub use checkpoint::{Part, Saved};
@@ -36,11 +37,14 @@ use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
 use checkpoint::Kept;
 use start::Start;
+use systems::{Arrived, Solving};
 
 /// What a solver wants next.
 pub enum Next {
     /// Play this and come back with what it read.
     Run(Recording),
+    /// The time slice is over, and the host not done: ask again.
+    Yielded,
     /// One iteration is complete; ask again for the next recording.
     Iteration(Iteration),
     /// The residual is not finite at the accepted values: find out where.
@@ -53,6 +57,8 @@ enum Phase {
     Ready,
     /// The system of a step is being assembled, for a linear solver on the host.
     Assembling { started_ms: f64 },
+    /// It is being solved on the host.
+    Solving(Solving),
     /// A step is being played.
     Stepping { started_ms: f64 },
     /// The instance that was not finite at the trial point is being looked for.
@@ -75,7 +81,7 @@ pub struct Solver {
     work: Workspace,
     choice: Choice,
     /// The linear solver, if it is on the host.
-    host: Option<Host>,
+    host: Option<Box<Host>>,
     /// What conjugate gradients are preconditioned by besides the diagonal blocks.
     two_level: Option<TwoLevel>,
     /// What a method has that solves no linear system.
@@ -221,29 +227,32 @@ impl Solver {
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_descent = self.descent.iter().flat_map(Descent::buffers);
         let of_two_level = self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec());
-        let of_host = self.host.iter().flat_map(Host::buffers);
+        let of_host = self.host.iter().flat_map(|host| host.buffers());
         self.work.buffers().into_iter().chain(of_host).chain(of_two_level).chain(of_descent).collect()
     }
 
-    /// Goes on with what the last recording read back.
-    pub fn advance(&mut self, problem: &mut Problem, device: &Device, readback: &[f64]) -> Result<Next, Error> {
+    /// Goes on with what the last recording read back, on the host until the deadline.
+    pub fn advance(&mut self, problem: &mut Problem, device: &Device, readback: &mut Vec<f64>, deadline_ms: f64) -> Result<Next, Error> {
         let started = *self.started_ms.get_or_insert_with(now_ms);
         match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Assembling { started_ms } => {
                 let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-                let (cost, knobs) = host.take(&self.work, problem, readback);
+                let (cost, knobs) = host.arrived(readback);
                 if !cost.is_finite() {
                     return Ok(Next::Blame);
                 }
                 self.knobs = knobs;
+                let mut arrived = Arrived { readback: std::mem::take(readback), is_masked: self.work.free().is_some(), scale: None };
                 let mut commands = Vec::new();
                 if let Some(kept) = self.kept.take().filter(|_| self.again) {
                     commands.extend(kept.uploads);
                     self.knobs = kept.knobs;
-                    kept.scale.into_iter().for_each(|scale| host.recall(scale));
+                    arrived.scale = kept.scale;
                 }
-                self.finish(problem, commands, started_ms)
+                let solving = self.solve_system(Some(arrived), commands, started_ms)?;
+                self.go_on(problem, solving, deadline_ms)
             }
+            Phase::Solving(solving) => self.go_on(problem, solving, deadline_ms),
             Phase::Stepping { started_ms } if self.descent.is_some() => self.read_trial(problem, device, readback, started_ms),
             Phase::Stepping { started_ms } => {
                 let Some((iteration, scale)) = self.read_step(readback, now_ms() - started_ms) else { return Ok(Next::Blame) };
@@ -281,7 +290,7 @@ impl Solver {
                     return self.end(problem, ending);
                 }
                 self.waste.begin(device.counters());
-                self.begin(problem)
+                self.begin(problem, deadline_ms)
             }
         }
     }
@@ -294,7 +303,7 @@ impl Solver {
     }
 
     /// A step, or its first half: the assembly of a system that the host is to solve.
-    fn begin(&mut self, problem: &mut Problem) -> Result<Next, Error> {
+    fn begin(&mut self, problem: &mut Problem, deadline_ms: f64) -> Result<Next, Error> {
         let started_ms = now_ms();
         if self.descent.is_some() {
             return self.try_point(problem, started_ms);
@@ -307,7 +316,10 @@ impl Solver {
         let (again, restored) = (self.again, self.kept.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.host {
-            Some(_) if !assembles && !self.settings.method.keeps_solution() => self.finish(problem, commands, started_ms),
+            Some(_) if !assembles && !self.settings.method.keeps_solution() => {
+                let solving = self.solve_system(None, commands, started_ms)?;
+                self.go_on(problem, solving, deadline_ms)
+            }
             Some(host) if assembles => {
                 self.work.differentiate(problem, &mut commands)?;
                 self.work.scale_damping(problem, &mut commands);
@@ -326,46 +338,6 @@ impl Solver {
                 Ok(Next::Run(Recording { commands }))
             }
         }
-    }
-
-    /// The second half of a step whose system is solved on the host.
-    fn finish(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
-        let (work, method) = (&self.work, self.settings.method);
-        let host = self.host.as_mut().ok_or(Error::Disposed("solver"))?;
-        let Some(step) = host.solve(&mut self.knobs, method.may_damp()) else {
-            let reason = if method.may_damp() {
-                "the linear system has no solution: its matrix is not positive definite, whatever the damping".into()
-            } else {
-                "JᵀWJ is not positive definite, so there is no Gauss–Newton step: use method \"lm\"".into()
-            };
-            self.phase = Phase::Reporting(Termination::Singular, reason);
-            self.start.may_return = true;
-            commands.extend(self.report_recording(problem)?.commands);
-            return Ok(Next::Run(Recording { commands }));
-        };
-        let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
-        commands.push(upload(work.step.buffer, 0, step.vector));
-        commands.push(match step.residual {
-            Some(residual) => upload(work.residual.buffer, 0, residual),
-            None => Command::Clear { slice: work.residual },
-        });
-        let known =
-            [(state::DAMPING, self.knobs.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, step.iterations.into())];
-        commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
-        if self.again && !method.keeps_solution() {
-            work.scale_damping(problem, &mut commands);
-        }
-        method.keep(work, problem, &mut commands)?;
-        method.combine(work, problem, &mut commands)?;
-        work.attempt(problem, &mut commands)?;
-        if !self.has_moved {
-            work.measure_reach(problem, &mut commands)?;
-        }
-        work.decide(method, problem, &mut commands)?;
-        commands.push(Command::Read { slice: work.state });
-        self.again = false;
-        self.phase = Phase::Stepping { started_ms };
-        Ok(Next::Run(Recording { commands }))
     }
 
     /// Looks for what is not finite at the trial point, then gives the step.

@@ -44,7 +44,7 @@ fn backward(
     let task = session.backward(problem, &tables, &values, tangent, options)?;
     loop {
         match session.resume(task, 0.0)? {
-            Progress::Yielded => {}
+            Progress::Yielded | Progress::Partly { .. } => {}
             Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
             Progress::Gradients(gradients) => return Ok(*gradients),
             _ => panic!("no gradients"),

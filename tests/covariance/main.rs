@@ -4,6 +4,7 @@ mod inverses;
 mod net;
 mod ranks;
 mod refusals;
+mod slices;
 
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
@@ -33,7 +34,7 @@ fn pseudo_inverse() -> CovarianceOptions {
 fn ended(session: &mut Session, task: u32) -> Result<Progress, leastwise::Error> {
     loop {
         match session.resume(task, 0.0)? {
-            Progress::Yielded => {}
+            Progress::Yielded | Progress::Partly { .. } => {}
             Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
             done => return Ok(done),
         }

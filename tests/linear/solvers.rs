@@ -2,17 +2,21 @@
 
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
+use leastwise::problem::Pattern;
 use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
-use leastwise::solve::linear::dense::{DenseCholesky, Factorize, by_columns, by_products};
+use leastwise::solve::linear::dense::{Algorithm, DenseCholesky};
 use leastwise::solve::linear::elimination::{Linked, check, detect, work};
 use leastwise::solve::linear::frozen::Frozen;
 use leastwise::solve::linear::left_looking::LeftLooking;
-use leastwise::solve::linear::matrix::{BlockMatrix, Singular, System};
+use leastwise::solve::linear::matrix::{BlockMatrix, System, Unsolved, Unsolved::Singular};
 use leastwise::solve::linear::qr::Triangle;
 use leastwise::solve::linear::schur::{Refused, Schur};
 use leastwise::solve::linear::sparse::{Factorization, SparseCholesky};
 use leastwise::solve::linear::supernodal::Supernodal;
+use leastwise::work::{Pace, UNIT, Work};
+use std::pin::Pin;
 
+#[derive(Clone)]
 struct Given {
     matrix: BlockMatrix,
     damping: Vec<f64>,
@@ -57,34 +61,68 @@ fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
 }
 
 /// What is native and what is for wasm.
-const DENSE: [(&str, Factorize); 2] = [("by products", by_products), ("by columns", by_columns)];
+const DENSE: [Algorithm; 2] = [Algorithm::Products, Algorithm::Columns];
+
+/// x of a dense factor.
+fn dense_solution(algorithm: Algorithm, given: &Given) -> Result<Vec<f64>, Unsolved> {
+    let mut x = given.right.clone();
+    let solved = Work::new(async |pace| {
+        let system = given.system();
+        Ok(DenseCholesky::by(algorithm, &system, &pace).await?.solve(&mut x, &pace).await?)
+    });
+    solved.finish().map(|()| x)
+}
+
+/// x of a Schur complement.
+fn reduced_solution(schur: &mut Schur, given: &Given) -> Result<Vec<f64>, Unsolved> {
+    let mut x = vec![f64::NAN; given.right.len()];
+    Work::new(async |pace| schur.solve(&given.system(), &mut x, &pace).await).finish().map(|()| x)
+}
+
+fn frozen_solution(frozen: &mut Frozen, given: &Given, inexact: Inexact) -> Result<Solution, Unsolved> {
+    Work::new(async |pace| frozen.solve(&given.system(), inexact, &pace).await).finish()
+}
+
+fn sparse<F: Factorization>(pattern: &Pattern) -> SparseCholesky<F> {
+    Work::new(async |pace| SparseCholesky::new(pattern, &pace).await).finish().unwrap()
+}
+
+fn schur(pattern: &Pattern, tables: &[u32]) -> Result<Schur, Refused> {
+    Work::new(async |pace| Schur::new(pattern, tables, &pace).await).finish()
+}
+
+fn factorized<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> Result<(), Unsolved> {
+    Work::new(async |pace| sparse.factorize(&given.system(), &pace).await).finish()
+}
 
 /// A factor's structure serves for other values.
 fn sparse_solves<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> f64 {
     let mut x = given.right.clone();
-    sparse.factorize(&given.system()).unwrap();
-    sparse.solve(&mut x);
+    factorized(sparse, given).unwrap();
+    Work::new(async |pace| sparse.solve(&mut x, &pace).await).finish().unwrap();
     given.error(&x)
 }
 
 /// Conjugate gradients preconditioned by diagonal blocks.
-fn by_blocks(system: &System, inexact: Inexact) -> Result<Solution, Singular> {
-    let blocks = Blocks::new(system)?;
-    conjugate::solve(system, inexact, |r| blocks.apply(r))
+fn by_blocks(system: &System, inexact: Inexact) -> Result<Solution, Unsolved> {
+    Work::new(async |pace| {
+        let mut blocks = Blocks::new(system, &pace).await?;
+        conjugate::solve(system, inexact, &mut blocks, &pace).await
+    })
+    .finish()
 }
 
 #[test]
 fn dense_and_sparse_factors_solve() {
     let mut random = Random::new(21);
     for (name, sampled) in samples(&mut random) {
-        let mut supernodal = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap();
-        let mut left_looking = SparseCholesky::<LeftLooking>::new(&sampled.pattern).unwrap();
+        let mut supernodal = sparse::<Supernodal>(&sampled.pattern);
+        let mut left_looking = sparse::<LeftLooking>(&sampled.pattern);
         for _ in 0..2 {
             let given = Given::of(&sampled, &mut random);
-            for (how, factorize) in DENSE {
-                let mut x = given.right.clone();
-                DenseCholesky::by(factorize, &given.system()).unwrap().solve(&mut x);
-                assert!(given.error(&x) < 1e-11, "{name}, dense {how}: {}", given.error(&x));
+            for how in DENSE {
+                let x = dense_solution(how, &given).unwrap();
+                assert!(given.error(&x) < 1e-11, "{name}, dense {how:?}: {}", given.error(&x));
             }
             for (how, error) in
                 [("by blocks", sparse_solves(&mut supernodal, &given)), ("by panels", sparse_solves(&mut left_looking, &given))]
@@ -105,25 +143,28 @@ fn dense_and_sparse_factors_solve() {
 fn dense_factors_are_the_same_whatever_the_size() {
     let mut random = Random::new(29);
     // Below, at and beyond the columns that are worked on together, and a panel of them.
-    for n in [0, 1, 2, 7, 8, 9, 31, 32, 33, 40, 64, 71, 130] {
+    for n in [0, 1, 2, 7, 8, 9, 31, 32, 33, 40, 64, 71, 130, 513] {
         // AAᵀ + n·1.
-        let a: Vec<f64> = (0..n * n).map(|_| random.between(-1.0, 1.0)).collect();
-        let entry = |i: usize, j: usize| (0..n).map(|k| a[i * n + k] * a[j * n + k]).sum::<f64>() + if i == j { n as f64 } else { 0.0 };
+        let inner = n.min(130);
+        let a: Vec<f64> = (0..n * inner).map(|_| random.between(-1.0, 1.0)).collect();
+        let product = |i: usize, j: usize| (0..inner).map(|k| a[i * inner + k] * a[j * inner + k]).sum::<f64>();
+        let entry = |i: usize, j: usize| product(i, j) + if i == j { n as f64 } else { 0.0 };
         let matrix: Vec<f64> = (0..n * n).map(|place| entry(place / n, place % n)).collect();
-        for (how, factorize) in DENSE {
+        for how in DENSE {
+            let factorize = |matrix: &mut Vec<f64>| Work::new(async |pace| how.factorize(matrix, n, &pace).await).finish();
             let mut factor = matrix.clone();
-            factorize(&mut factor, n).unwrap();
+            factorize(&mut factor).unwrap();
             for j in 0..n {
                 for i in j..n {
                     let product: f64 = (0..=j).map(|k| factor[k * n + i] * factor[k * n + j]).sum();
-                    assert!((product - matrix[j * n + i]).abs() < 1e-13 * n as f64, "{how}, {n}: ({i}, {j})");
+                    assert!((product - matrix[j * n + i]).abs() < 1e-13 * n as f64, "{how:?}, {n}: ({i}, {j})");
                 }
             }
             let mut indefinite = matrix.clone();
             if n > 0 {
                 let k = random.below(n as u64) as usize;
                 indefinite[k * n + k] = -1.0;
-                assert_eq!(factorize(&mut indefinite, n), Err(Singular), "{how}, {n}: pivot {k}");
+                assert_eq!(factorize(&mut indefinite), Err(Singular), "{how:?}, {n}: pivot {k}");
             }
         }
     }
@@ -139,9 +180,8 @@ fn the_schur_complement_solves_with_every_table_that_can_be_eliminated() {
             if check(&sampled.pattern, &tables).is_err() || tables.is_empty() {
                 continue;
             }
-            let mut schur = Schur::new(&sampled.pattern, &tables).unwrap();
-            let mut x = vec![f64::NAN; given.right.len()];
-            schur.solve(&given.system(), &mut x).unwrap();
+            let mut schur = schur(&sampled.pattern, &tables).unwrap();
+            let x = reduced_solution(&mut schur, &given).unwrap();
             assert!(given.error(&x) < 1e-11, "{name}, {tables:?}: {}", given.error(&x));
         }
     }
@@ -152,13 +192,12 @@ fn what_is_left_may_be_sparse() {
     let mut random = Random::new(23);
     // 2400 unknowns, of which few share a point.
     let sampled = sample(&[(400, 6), (900, 3)], &[(&[0, 1], 1800, 1000)], &mut random);
-    let mut schur = Schur::new(&sampled.pattern, &[1]).unwrap();
+    let mut schur = schur(&sampled.pattern, &[1]).unwrap();
     let left = schur.reduced();
     assert_eq!(left.scalars, 2400);
     assert!((left.values as f64) < 0.1 * 2400.0 * 2400.0);
     let given = Given::of(&sampled, &mut random);
-    let mut x = vec![0.0; given.right.len()];
-    schur.solve(&given.system(), &mut x).unwrap();
+    let x = reduced_solution(&mut schur, &given).unwrap();
     assert!(given.error(&x) < 1e-11, "{}", given.error(&x));
 }
 
@@ -173,7 +212,7 @@ fn what_can_be_eliminated_is_found() {
     // The points of both kinds; the scale is in the same residuals as the first.
     assert_eq!(found(&kinds), [0, 2]);
     assert_eq!(check(&mesh.1.pattern, &[0]), Err(Linked(0, 0)));
-    assert_eq!(Schur::new(&kinds.1.pattern, &[0, 3]).err(), Some(Refused::Linked(Linked(3, 0))));
+    assert_eq!(schur(&kinds.1.pattern, &[0, 3]).err(), Some(Refused::Linked(Linked(3, 0))));
     // Every pair of blocks of a point, the one with itself included.
     let bundle = &bundle.1;
     let mut seen = vec![std::collections::HashSet::new(); 150];
@@ -193,19 +232,18 @@ fn what_has_no_solution_is_said_to_have_none() {
             let mut given = Given::of(&sampled, &mut random);
             let place = random.below(given.damping.len() as u64) as usize;
             given.damping[place] = bad;
-            let mut x = given.right.clone();
-            for (how, factorize) in DENSE {
-                assert_eq!(DenseCholesky::by(factorize, &given.system()).err(), Some(Singular), "{name}, dense {how}, {bad}");
+            for how in DENSE {
+                assert_eq!(dense_solution(how, &given).err(), Some(Singular), "{name}, dense {how:?}, {bad}");
             }
-            let solved = SparseCholesky::<Supernodal>::new(&sampled.pattern).unwrap().factorize(&given.system());
+            let solved = factorized(&mut sparse::<Supernodal>(&sampled.pattern), &given);
             assert_eq!(solved, Err(Singular), "{name}, sparse by blocks, {bad}");
-            let solved = SparseCholesky::<LeftLooking>::new(&sampled.pattern).unwrap().factorize(&given.system());
+            let solved = factorized(&mut sparse::<LeftLooking>(&sampled.pattern), &given);
             assert_eq!(solved, Err(Singular), "{name}, sparse by panels, {bad}");
             let solved = by_blocks(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
             assert_eq!(solved.err(), Some(Singular), "{name}, conjugate gradients, {bad}");
             let tables = detect(&sampled.pattern);
-            let solved = Schur::new(&sampled.pattern, &tables).unwrap().solve(&given.system(), &mut x);
-            assert_eq!(solved, Err(Singular), "{name}, Schur, {bad}");
+            let solved = reduced_solution(&mut schur(&sampled.pattern, &tables).unwrap(), &given);
+            assert_eq!(solved.err(), Some(Singular), "{name}, Schur, {bad}");
         }
     }
 }
@@ -218,7 +256,9 @@ fn a_triangle_of_rows_solves_least_squares() {
         let jacobian: Vec<Vec<f64>> = (0..rows).map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect();
         let right: Vec<f64> = (0..rows).map(|_| random.between(-1.0, 1.0)).collect();
         let mut triangle = Triangle::new(n);
-        jacobian.iter().zip(&right).for_each(|(row, right)| triangle.push(row.iter().copied().enumerate(), *right));
+        for (row, right) in jacobian.iter().zip(&right) {
+            triangle.push(row.iter().copied().enumerate(), *right);
+        }
         // One triangle serves for any damping.
         for damping in [0.3, 1e-9] {
             let damping: Vec<f64> = (0..n).map(|k| damping * (1.0 + k as f64)).collect();
@@ -277,10 +317,10 @@ fn a_frozen_factor_stays_while_the_matrix_changes_little() {
     let mut random = Random::new(21);
     let sampled = sample(&[(40, 3)], &[(&[0, 0], 90, 90)], &mut random);
     let mut given = Given::of(&sampled, &mut random);
-    let mut frozen = Frozen::new(&sampled.pattern).unwrap();
+    let mut frozen = Work::new(async |pace| Frozen::new(&sampled.pattern, &pace).await).finish().unwrap();
     let inexact = Inexact { forcing: 1e-10, max_iterations: 200 };
     for round in 0..4 {
-        let solution = frozen.solve(&given.system(), inexact).unwrap();
+        let solution = frozen_solution(&mut frozen, &given, inexact).unwrap();
         assert!(solution.is_solved && given.error(&solution.x) < 1e-7, "round {round}: {}", given.error(&solution.x));
         assert_eq!(frozen.factorizations, 1, "round {round}");
         assert!(solution.iterations <= if round == 0 { 2 } else { 24 }, "round {round}: {} iterations", solution.iterations);
@@ -289,9 +329,77 @@ fn a_frozen_factor_stays_while_the_matrix_changes_little() {
     }
     // Quite another matrix.
     given.damping.iter_mut().enumerate().for_each(|(k, damping)| *damping *= if k % 3 == 0 { 1e6 } else { 1.0 + k as f64 });
-    let solution = frozen.solve(&given.system(), inexact).unwrap();
+    let solution = frozen_solution(&mut frozen, &given, inexact).unwrap();
     assert!(solution.is_solved && frozen.factorizations == 2, "{} factors, {} iterations", frozen.factorizations, solution.iterations);
     // A matrix without a factor leaves none behind.
     given.matrix.diagonal.fill(f64::NAN);
-    assert!(frozen.solve(&given.system(), inexact).is_err());
+    assert!(frozen_solution(&mut frozen, &given, inexact).is_err());
+}
+
+/// Every factorisation, in slices that end at every look at the clock: the same bits, however often it rests, and it looks often.
+#[test]
+fn factors_are_made_in_slices() {
+    let mut random = Random::new(30);
+    let mesh = sample(&[(300, 3)], &[(&[0, 0], 1200, 1200)], &mut random);
+    let bundle = sample(&[(60, 6), (800, 3)], &[(&[0, 1], 3200, 3200)], &mut random);
+    let few = sample(&[(180, 3)], &[(&[0, 0], 900, 900)], &mut random);
+    type Solve = fn(&Sampled, &Given, Pace) -> Pin<Box<dyn Future<Output = Result<Vec<f64>, Unsolved>> + Send>>;
+    // The operations of the factor alone are a lower bound of what is spent.
+    let cubed = |n: usize| n.pow(3) / 3;
+    let works: [(&str, &Sampled, usize, Solve); 4] = [
+        ("dense", &few, cubed(540), |_, given, pace| {
+            let given = given.clone();
+            Box::pin(async move {
+                let mut x = given.right.clone();
+                DenseCholesky::by(Algorithm::Columns, &given.system(), &pace).await?.solve(&mut x, &pace).await?;
+                Ok(x)
+            })
+        }),
+        ("dense by products", &few, cubed(540), |_, given, pace| {
+            let given = given.clone();
+            Box::pin(async move {
+                let mut x = given.right.clone();
+                DenseCholesky::by(Algorithm::Products, &given.system(), &pace).await?.solve(&mut x, &pace).await?;
+                Ok(x)
+            })
+        }),
+        ("sparse", &mesh, cubed(300), |sampled, given, pace| {
+            let (mut sparse, given) = (sparse::<LeftLooking>(&sampled.pattern), given.clone());
+            Box::pin(async move {
+                let mut x = given.right.clone();
+                sparse.factorize(&given.system(), &pace).await?;
+                sparse.solve(&mut x, &pace).await?;
+                Ok(x)
+            })
+        }),
+        ("Schur", &bundle, cubed(360), |sampled, given, pace| {
+            let (mut schur, given) = (schur(&sampled.pattern, &[1]).unwrap(), given.clone());
+            Box::pin(async move {
+                let mut x = vec![0.0; given.right.len()];
+                schur.solve(&given.system(), &mut x, &pace).await?;
+                Ok(x)
+            })
+        }),
+    ];
+    for (name, sampled, operations, solve) in works {
+        let given = Given::of(sampled, &mut random);
+        let begin = || Work::new(|pace| solve(sampled, &given, pace));
+        let whole = begin().finish().unwrap();
+        let (mut work, mut slices) = (begin(), 1);
+        let sliced = loop {
+            match work.resume(f64::NEG_INFINITY) {
+                Some(sliced) => break sliced.unwrap(),
+                None => slices += 1,
+            }
+        };
+        assert!(sliced.iter().zip(&whole).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}: its slices change it");
+        // By faer, a unit is a block.
+        let most = if name == "dense by products" { 40 } else { 3 } * UNIT;
+        assert!(work.largest_unit() <= most, "{name}: {} operations without a look at the clock", work.largest_unit());
+        assert!(slices > operations / most, "{name}: {slices} slices of {operations} operations");
+        // What is stopped says so at its next look.
+        let mut work = begin();
+        assert!(work.resume(f64::NEG_INFINITY).is_none(), "{name}");
+        assert_eq!(work.stop(), Err(Unsolved::Stopped), "{name}");
+    }
 }

@@ -4,7 +4,7 @@ use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, Loss, Reals, Slot, TermSpec, Weight};
-use leastwise::session::Session;
+use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 
 fn options(linear: &str) -> Options {
@@ -369,5 +369,61 @@ fn a_frozen_factor_follows_edits() {
         assert!(second.factorizations.unwrap() <= made + 1, "{name}: {:?} factors after {made}", second.factorizations);
         let expected = solve(&mut session, problem, &options("sparse-cholesky"));
         assert!((second.cost - expected.cost).abs() <= 10.0 * tolerance * expected.cost, "{name}: {} and {}", second.cost, expected.cost);
+    }
+}
+
+/// A step whose system is solved on the host gives way, may be given up within, and is then made as if nothing had been.
+#[test]
+fn systems_are_solved_in_slices_and_can_be_given_up() {
+    let mesh = Mesh::icosphere(2).normalized();
+    for (linear, least) in [("dense", 40), ("sparse-cholesky", 6), ("schur", 6), ("assembled-pcg", 20)] {
+        let solving = |session: &mut Session| {
+            let (problem, x) = arap(session, &mesh);
+            let wanted = Options { max_iterations: Some(3.0), ..options(linear) };
+            let solver = session.solver(problem, &wanted).unwrap();
+            (x, problem, solver)
+        };
+        let bits = |report: &Report| report.iterations.iter().map(|step| step.cost.to_bits()).collect::<Vec<u64>>();
+        let mut session = cpu(Precision::F64);
+        let (_, _, solver) = solving(&mut session);
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(whole) = finish(&mut session, task, |_| {}) else { panic!("{linear}: no report") };
+
+        let mut session = cpu(Precision::F64);
+        let (x, problem, solver) = solving(&mut session);
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let mut slices = 0;
+        let sliced = loop {
+            match session.resume(task, 0.0).unwrap() {
+                Progress::Report(report) => break report,
+                Progress::Yielded => slices += 1,
+                _ => {}
+            }
+        };
+        assert_eq!(bits(&sliced), bits(&whole), "{linear}");
+        // Those of commands are as many as there are without a system to solve.
+        assert!(slices >= 3 * least, "{linear}: {slices} slices");
+        let at_end = read(&mut session, problem, x);
+
+        // Stopped in any slice, it ends at an iterate, and goes on from there to the same.
+        for slice in [2, slices / 6, slices / 4, slices / 2] {
+            let mut session = cpu(Precision::F64);
+            let (x, problem, solver) = solving(&mut session);
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            let (seen, report) = stop_at(&mut session, task, slice);
+            assert_eq!(report.termination, Termination::Stopped, "{linear}, slice {slice}");
+            assert_eq!(bits(&report), bits(&whole)[..seen.len()], "{linear}, slice {slice}");
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            // Nobody resumes this one: the solver is as good as before.
+            (0..slices / 5).for_each(|_| drop(session.resume(task, 0.0).unwrap()));
+            session.cancel(task);
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            let Progress::Report(_) = finish(&mut session, task, |_| {}) else { panic!("{linear}: no report") };
+            let values = read(&mut session, problem, x);
+            let far = values.iter().zip(&at_end).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(far < 0.5, "{linear}, slice {slice}: {far}");
+            session.free_problem(problem);
+            assert_eq!(session.counters().bytes_live, 0, "{linear}, slice {slice}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::solve::linear::sparse::Ordering;
+use leastwise::work::Work;
 
 fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
     vec![
@@ -20,7 +21,8 @@ fn lists_put_the_matrix_together() {
     let mut random = Random::new(11);
     for (name, sampled) in samples(&mut random) {
         let n = sampled.pattern.scalars as usize;
-        let dense = sampled.gathered().dense(&vec![0.0; n]);
+        let gathered = sampled.gathered();
+        let dense = Work::new(async |pace| gathered.dense(&vec![0.0; n], &pace).await).finish().unwrap();
         let largest = sampled.dense.iter().flatten().fold(0.0f64, |top, value| top.max(value.abs()));
         for i in 0..n {
             for j in 0..=i {
@@ -61,9 +63,12 @@ fn products_are_those_of_the_whole_matrix_also_when_masked() {
         for masked in [false, true] {
             let mut matrix = sampled.gathered();
             let free: Vec<f64> = (0..n).map(|_| if masked && random.below(4) == 0 { 0.0 } else { 1.0 }).collect();
-            matrix.mask(&free);
+            Work::new(async |pace| matrix.mask(&free, &pace).await).finish().unwrap();
             let mut y = vec![0.0; n];
             matrix.multiply(&x, &mut y);
+            let mut sliced = vec![0.0; n];
+            Work::new(async |pace| matrix.multiply_in_slices(&x, &mut sliced, &pace).await).finish().unwrap();
+            assert_eq!(sliced, y, "{name}, {masked}");
             for i in 0..n {
                 let sum: f64 = (0..n).filter(|&j| free[j] != 0.0).map(|j| sampled.dense[i][j] * x[j]).sum();
                 let wanted = if free[i] == 0.0 { x[i] } else { sum };

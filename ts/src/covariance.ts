@@ -2,13 +2,16 @@
 import { isList, listOf, type F64, type Indices, type Mask } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
-import { checked, flag, measure, oneOf, type Kind } from "./options.js";
+import { checked, flag, measure, oneOf, REPORTING, type Kind, type Reporting } from "./options.js";
 import type { NativeCovariance, NativeUnseen } from "./native.js";
 import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
-/** How a covariance σ²(JᵀWJ)⁻¹ is made. */
-export interface CovarianceOptions {
+/**
+ * How a covariance σ²(JᵀWJ)⁻¹ is made. Where its `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share
+ * that is done, as `(done, total)`.
+ */
+export interface CovarianceOptions extends Reporting {
   /**
    * σ², the variance of a residual of weight 1:
    *
@@ -31,8 +34,8 @@ export interface CovarianceOptions {
   rankTolerance?: number;
 }
 
-/** With respect to what covariances are. */
-export interface CovarianceSpace {
+/** With respect to what covariances are, and who hears of their making: see {@link CovarianceOptions}. */
+export interface CovarianceSpace extends Reporting {
   /**
    * - `"tangent"` (unless told): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
    *   has as many as scalars.
@@ -92,9 +95,9 @@ const variance: Kind<number | "estimated"> = (name, value) => {
 };
 
 /** @internal */
-export const COVARIANCE = { variance, deficient: oneOf("error", "pseudo-inverse"), rankTolerance: measure } as const;
+export const COVARIANCE = { variance, deficient: oneOf("error", "pseudo-inverse"), rankTolerance: measure, ...REPORTING } as const;
 /** With respect to what blocks are. @internal */
-export const SPACE = { space: oneOf("tangent", "values") } as const;
+export const SPACE = { space: oneOf("tangent", "values"), ...REPORTING } as const;
 const JOINT = { ...SPACE, correlation: flag } as const;
 
 /** @internal */
@@ -151,11 +154,11 @@ export class MarginalsOf implements Marginals {
   }
 
   async #blocks(form: string, of: Uint32Array, others: Uint32Array | undefined, options: CovarianceSpace): Promise<F64> {
-    const { space = "tangent" } = checked(`${form}: options`, options, SPACE, { prefix: `${form}: ` });
+    const { space = "tangent", signal, onProgress } = checked(`${form}: options`, options, SPACE, { prefix: `${form}: ` });
     this.problem();
     if (this.#disposed) throw new LeastwiseError("disposed", "this covariance was disposed: it can't be used any more");
     const task = this.tasks.call((native) => native.covarianceBlocks(this.made.handle, of, others, form, space === "values"));
-    const { values } = await this.tasks.run(task);
+    const { values } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     return values as F64;
   }
 

@@ -4,15 +4,18 @@ import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
 import type { NativeGradients } from "./native.js";
-import { measure, oneOf } from "./options.js";
+import { measure, oneOf, REPORTING, type Reporting } from "./options.js";
 import type { Constants, TableOf, Variables } from "./table.js";
 import { TermOf, type Term } from "./term.js";
 
 /** ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values. */
 export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number> | Rows];
 
-/** How gradients are made. */
-export interface BackwardOptions {
+/**
+ * How gradients are made. Where their `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share that is done,
+ * as `(done, total)`: steps towards the stationary point begin anew.
+ */
+export interface BackwardOptions extends Reporting {
   /**
    * With respect to what cotangents are:
    *
@@ -59,7 +62,9 @@ export interface Gradients {
 }
 
 /** @internal */
-export const BACKWARD = { space: oneOf("values", "tangent"), deficient: oneOf("error", "least-norm"), rankTolerance: measure, stationaryTolerance: measure } as const;
+export const BACKWARD = {
+  space: oneOf("values", "tangent"), deficient: oneOf("error", "least-norm"), rankTolerance: measure, stationaryTolerance: measure, ...REPORTING,
+} as const;
 
 /** Tables with the lengths of their cotangents, and these one after the other. @internal */
 export function packCotangents(of: readonly Cotangent[], own: (variables: unknown, what: string) => TableOf<unknown, boolean>): { tables: Uint32Array; values: Float64Array } {

@@ -227,6 +227,8 @@ export interface NativeEngine {
    */
   graduated(problem: number, terms: Uint32Array, thresholds: Float64Array, known: Uint32Array, cost: string, step: number | undefined, maxRounds: number | undefined, costTolerance: number | undefined, options: NativeOptions): number;
 
+  /** A task, where laying the problem out takes long. */
+  layOut(problem: number): number | null | undefined;
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
   covariance(problem: number, variance: number | undefined, pseudoInverse: boolean, rankTolerance: number | undefined): number;
   /**

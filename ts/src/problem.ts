@@ -13,7 +13,7 @@ import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
 import { MULTI_START, solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
-import { nativeOptions, SolverOf, type SolveOptions, type Solver } from "./solver.js";
+import { nativeOptions, SolverOf, type CheckedSolve, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -23,6 +23,9 @@ import { Words } from "./words.js";
 
 /** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
+
+/** The share of a covariance that is done when there is an inverse. */
+const FACTORISED = 0.8;
 
 function checkName(of: string, name: unknown): void {
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `the name of ${of} must be a string, not ${describe(name)}`);
@@ -185,7 +188,10 @@ export class ProblemOf implements Problem {
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
-    const solver = this.solver(options);
+    const known = this.#checked(options);
+    const laidOut = this.#layOut();
+    if (laidOut) await laidOut;
+    const solver = this.#solver(known);
     try {
       return await solver.solve();
     } finally {
@@ -193,13 +199,24 @@ export class ProblemOf implements Problem {
     }
   }
 
-  solver(options: SolveOptions = {}): Solver {
-    return new SolverOf(this.tasks, this.#alive, options, (variables, what) => this.#own(variables, what).handle, () => this.#traceMs);
+  /** Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. */
+  #layOut(): Promise<unknown> | undefined {
+    const task = this.tasks.call((native) => native.layOut(this.#alive()));
+    return typeof task === "number" ? this.tasks.run(task) : undefined;
   }
+
+  solver(options: SolveOptions = {}): Solver { return this.#solver(this.#checked(options)); }
+
+  #checked(options: SolveOptions): CheckedSolve { return nativeOptions(options, (variables, what) => this.#own(variables, what).handle); }
+
+  #solver(options: CheckedSolve): Solver { return new SolverOf(this.tasks, this.#alive, options, () => this.#traceMs); }
 
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
-    const solver = this.solver(solve as SolveOptions);
+    const known = this.#checked(solve as SolveOptions);
+    const laidOut = this.#layOut();
+    if (laidOut) await laidOut;
+    const solver = this.#solver(known);
     try {
       return await solveFrom(solver, { starts, onStart, signal: solve.signal }, this.#own);
     } finally {
@@ -210,7 +227,7 @@ export class ProblemOf implements Problem {
   async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
     const { suspects, cost = "tls", muStep, maxRounds, roundTolerance, ...solve } = checked("solveGraduated(options): options", options, GRADUATED);
     const { terms, thresholds, known } = packSuspects(suspects, this);
-    const { native: given, signal, onIteration } = nativeOptions(solve as SolveOptions, (variables, what) => this.#own(variables, what).handle);
+    const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
     const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
     const { graduated } = await this.tasks.run(task, { onIteration: each, signal });
@@ -226,12 +243,13 @@ export class ProblemOf implements Problem {
   };
 
   async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & CovarianceSpace = {}): Promise<F64> {
-    const { space = "tangent", ...known } = checked("covariance options", options, { ...COVARIANCE, ...SPACE });
+    const { space = "tangent", onProgress, ...known } = checked("covariance options", options, { ...COVARIANCE, ...SPACE });
     // What is asked for wrongly is refused before anything is computed.
     const instances = this.#own(of, "covariance(of): of").instances("covariance", which);
-    const marginals = await this.#marginals(known);
+    const part = (from: number, to: number) => (onProgress ? { onProgress: (done: number, total: number) => onProgress(from + (to - from) * done / total, 1) } : {});
+    const marginals = await this.#marginals({ ...known, ...part(0, FACTORISED) });
     try {
-      return await marginals.covariance(of, instances, { space });
+      return await marginals.covariance(of, instances, { space, ...(known.signal && { signal: known.signal }), ...part(FACTORISED, 1) });
     } finally {
       marginals.dispose();
     }
@@ -241,19 +259,19 @@ export class ProblemOf implements Problem {
     return this.#marginals(checked("covariance options", options, COVARIANCE));
   }
 
-  async #marginals({ variance, deficient, rankTolerance }: Checked<typeof COVARIANCE>): Promise<Marginals> {
+  async #marginals({ variance, deficient, rankTolerance, signal, onProgress }: Checked<typeof COVARIANCE>): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
     const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
-    const { covariance } = await this.tasks.run(task);
+    const { covariance } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
 
   async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
-    const { space = "values", deficient, rankTolerance, stationaryTolerance } = checked("backward(of, options): options", options, BACKWARD);
+    const { space = "values", deficient, rankTolerance, stationaryTolerance, signal, onProgress } = checked("backward(of, options): options", options, BACKWARD);
     const { tables, values } = packCotangents(of, this.#own);
     const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
-    const { gradients } = await this.tasks.run(task);
+    const { gradients } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");
     return new GradientsOf(gradients, this, this.#own);
   }

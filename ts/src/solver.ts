@@ -199,13 +199,11 @@ export class SolverOf implements Solver {
   readonly #handle: number;
   /** The problem's handle, which stays known when the problem is gone. */
   readonly #owner: number;
-  readonly #options: CheckedSolve;
   #disposed = false;
 
-  constructor(private readonly tasks: Tasks, private readonly problem: () => number, options: SolveOptions, tableOf: (variables: unknown, what: string) => number, private readonly traceMs: () => number) {
-    this.#options = nativeOptions(options, tableOf);
+  constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: CheckedSolve, private readonly traceMs: () => number) {
     this.#owner = problem();
-    this.#handle = tasks.call((native) => native.solver(this.#owner, this.#options.native));
+    this.#handle = tasks.call((native) => native.solver(this.#owner, options.native));
     tasks.owners.adopt(this, "solvers", this.#handle, this.#owner);
   }
 
@@ -216,7 +214,7 @@ export class SolverOf implements Solver {
   }
 
   async solve(): Promise<Report> {
-    const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.#options;
+    const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
     return this.#report(await this.tasks.run(task, { onIteration: each, signal, limitMs }));
@@ -227,7 +225,7 @@ export class SolverOf implements Solver {
     let last: Iteration | undefined;
     const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; } });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
-    this.#options.onIteration?.(last);
+    this.options.onIteration?.(last);
     return last;
   }
 

@@ -240,6 +240,12 @@ impl Engine {
         self.session.post(move |session| session.free_solver(solver));
     }
 
+    /// A task that lays a problem out, where that takes long.
+    #[napi]
+    pub fn lay_out(&self, env: &Env, problem: u32) -> Result<Option<u32>> {
+        self.call(env, |session| session.lay_out(problem))
+    }
+
     /// A task: the covariance of a problem's variables.
     #[napi]
     pub fn covariance(

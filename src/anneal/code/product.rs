@@ -3,9 +3,9 @@
 use super::columns::{least, squared_distances};
 use super::{Fields, PADDING, Reach};
 use crate::anneal::random::SplitMix64;
-use crate::anneal::work::Pace;
 use crate::device::cpu::threads;
 use crate::kernel::block::{Instructions, Task};
+use crate::work::Pace;
 use half::f16;
 
 /// Words of a codebook.

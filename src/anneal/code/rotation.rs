@@ -6,9 +6,9 @@
 
 use super::columns::{dot, products};
 use super::eigen::eigenvectors;
-use crate::anneal::work::{Pace, Work};
 use crate::device::cpu::threads;
 use crate::kernel::block::{Instructions, Task};
+use crate::work::{Pace, Work};
 use std::ops::Range;
 
 /// Widest block: finding its axes takes some tenths of a second.

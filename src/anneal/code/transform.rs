@@ -19,8 +19,8 @@ use super::rotation::{self, Rotation, WIDEST};
 use super::trellis::{self, Step, Trellis, Workspace};
 use super::words;
 use super::{Fields, PADDING};
-use crate::anneal::work::Pace;
 use crate::kernel::block::{Instructions, Task};
+use crate::work::Pace;
 use half::f16;
 
 /// Words of the trellis: the wide one where there is time for it.

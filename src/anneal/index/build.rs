@@ -10,9 +10,9 @@ use crate::anneal::code::{Code, Coder, MOST_BITS, product};
 use crate::anneal::file::container;
 use crate::anneal::memory;
 use crate::anneal::rows;
-use crate::anneal::work::{Pace, Work};
 use crate::error::Error;
 use crate::kernel::block::Instructions;
+use crate::work::{Pace, Work};
 use half::f16;
 use serde_json::{Map, Value};
 

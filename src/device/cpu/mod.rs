@@ -18,9 +18,10 @@ pub use threads::Pieces;
 
 use super::validation::{Held, Inventory};
 use super::{BufferId, Counters, DeviceError, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
+use crate::clock::now_ms;
 use crate::slab::Slab;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The storage of one buffer.
 pub enum Storage {
@@ -48,10 +49,21 @@ struct Kernels {
     known: HashMap<Vec<KernelText>, KernelId>,
 }
 
+/// Elements that become zeros between two looks at the clock.
+const ZEROS: usize = 1 << 17;
+
+/// A run of zeros more; whether all are there.
+fn extend<T: Clone + Default>(values: &mut Vec<T>, len: usize) -> bool {
+    values.resize(len.min(values.len() + ZEROS), T::default());
+    values.len() == len
+}
+
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
     buffers: Slab<Buffer>,
+    /// Buffers that are not filled yet: they become zeros in time slices, before a recording is played.
+    fresh: VecDeque<BufferId>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Counters,
@@ -63,6 +75,7 @@ impl CpuDevice {
             precision,
             limits,
             buffers: Slab::default(),
+            fresh: VecDeque::new(),
             kernels: Box::default(),
             evaluators: Box::default(),
             counters: Counters::default(),
@@ -122,7 +135,9 @@ impl CpuDevice {
         fn zeros<T: Clone + Default>(len: u32) -> Option<Vec<T>> {
             let mut values = Vec::new();
             values.try_reserve_exact(len as usize).ok()?;
-            values.resize(len as usize, T::default());
+            if len as usize <= ZEROS {
+                values.resize(len as usize, T::default());
+            }
             Some(values)
         }
         let storage = match (kind, self.precision) {
@@ -132,6 +147,9 @@ impl CpuDevice {
         };
         let storage = storage.filter(|_| !self.buffers.is_full()).ok_or_else(|| out_of_memory(None))?;
         let id = BufferId(self.buffers.insert(Buffer { storage: RefCell::new(storage), kind, len, label: label.into() }));
+        if len as usize > ZEROS {
+            self.fresh.push_back(id);
+        }
         self.counters.buffers_created += 1;
         self.counters.bytes_live += bytes;
         self.counters.bytes_peak = self.counters.bytes_peak.max(self.counters.bytes_live);
@@ -142,6 +160,27 @@ impl CpuDevice {
         let Some(Buffer { kind, len, .. }) = self.buffers.remove(buffer.0) else { return };
         self.counters.buffers_destroyed += 1;
         self.counters.bytes_live -= u64::from(len) * self.bytes_of(kind);
+        if len as usize > ZEROS {
+            self.fresh.retain(|fresh| *fresh != buffer);
+        }
+    }
+
+    /// Fills allocated buffers with zeros until the deadline. True if all are filled.
+    fn fill(&mut self, deadline_ms: f64) -> bool {
+        while let Some(fresh) = self.fresh.front() {
+            let is_filled = self.buffers.get_mut(fresh.0).is_none_or(|Buffer { storage, len, .. }| match storage.get_mut() {
+                Storage::F32(values) => extend(values, *len as usize),
+                Storage::F64(values) => extend(values, *len as usize),
+                Storage::Index(values) => extend(values, *len as usize),
+            });
+            if is_filled {
+                self.fresh.pop_front();
+            }
+            if now_ms() > deadline_ms && !self.fresh.is_empty() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Bytes of an element.

@@ -17,12 +17,14 @@ pub struct Play {
     rounds: u32,
     /// Next workgroup of the current dispatch.
     group: u32,
+    /// Whether it was counted.
+    begun: bool,
     read: Vec<f64>,
 }
 
 impl Play {
     pub fn new(recording: Recording) -> Self {
-        Self { recording, command: 0, inner: 0, rounds: 0, group: 0, read: Vec::new() }
+        Self { recording, command: 0, inner: 0, rounds: 0, group: 0, begun: false, read: Vec::new() }
     }
 }
 
@@ -43,8 +45,12 @@ impl CpuDevice {
     }
 
     fn resume_commands(&mut self, recording: &Recording, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
-        if play.command == 0 && play.inner == 0 && play.group == 0 {
+        if play.command == 0 && play.inner == 0 && play.group == 0 && !play.begun {
+            play.begun = true;
             self.counters.submissions += 1;
+        }
+        if !self.fill(deadline_ms) {
+            return Ok(Playing::Yielded);
         }
         while let Some(command) = recording.commands.get(play.command) {
             let finished = match command {

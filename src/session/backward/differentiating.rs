@@ -1,16 +1,19 @@
 //! A mirror that is differentiated twice: its gradient and Hessian, the adjoint system, and mixed derivatives, of which each
 //! instance adds its part to what they are by.
 
-use super::super::windows::{Instances, Windows};
+use super::super::windows::{Instances, Window, Windows};
 use super::{BackwardOptions, ByTable, Given, Gradients, OfTable, OfTerm};
 use crate::device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::NEGATIVE;
-use crate::problem::{HessianKernel, MixedKernel, Problem, Reals, Registry};
-use crate::solve::adjoint::{self, Adjoint, ExactHessian, Unknown};
+use crate::problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
+use crate::solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
 use crate::solve::covariance::Values;
+use crate::solve::linear::matrix::runs;
 use crate::solve::{Needs, Workspace, dispatch, state};
+use crate::work::{Pace, Stopped};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as stationary.
 const STATIONARY: f64 = 1e-3;
@@ -18,6 +21,10 @@ const STATIONARY: f64 = 1e-3;
 const NEAR: f64 = 1e-2;
 const REFINEMENTS: u32 = 4;
 const FOUND: f64 = 1e-13;
+
+/// The shares that are done when all Hessians are added, and when the adjoint system is solved.
+const ADDED: f64 = 0.3;
+const SOLVED: f64 = 0.8;
 
 /// What is being read of the mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +34,31 @@ enum Phase {
     Cost,
     Hessians,
     Mixed,
+}
+
+/// What comes next.
+pub(super) enum Next {
+    Play(Recording),
+    /// [`Differentiating::work`]
+    Work,
+    Done,
+}
+
+/// Work on the host.
+enum Pending {
+    /// What a window's instances brought is to be added.
+    Hessians(Window, Vec<f64>),
+    Mixed(Window, Vec<f64>),
+    /// All Hessians are there.
+    Adjoint,
+}
+
+/// A component of a constant that a window's instances have mixed derivatives with respect to.
+struct Constant {
+    table: u32,
+    component: u32,
+    code: u32,
+    instances: Vec<u32>,
 }
 
 /// A mirror that is being differentiated, twice.
@@ -57,6 +89,9 @@ pub(super) struct Differentiating {
     free: Vec<bool>,
     cotangent: Vec<f64>,
     adjoint: Option<Adjoint>,
+    /// H z, where something is held.
+    across: Vec<f64>,
+    pending: Option<Pending>,
     /// z, until it is on the device.
     direction: Option<Command>,
     columns: HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>,
@@ -107,6 +142,8 @@ impl Differentiating {
             free: Vec::new(),
             cotangent: Vec::new(),
             adjoint: None,
+            across: Vec::new(),
+            pending: None,
             direction: None,
             columns: HashMap::new(),
             tables: HashMap::new(),
@@ -119,20 +156,26 @@ impl Differentiating {
         self.mirror.dispose(device);
     }
 
-    /// What is to be played next; none when all is done.
-    pub fn next(&mut self, device: &mut Device, registry: &mut Registry, options: &BackwardOptions) -> Result<Option<Recording>, Error> {
+    /// What comes next.
+    pub fn next(&mut self, device: &mut Device, registry: &mut Registry) -> Result<Next, Error> {
+        if self.pending.is_some() {
+            return Ok(Next::Work);
+        }
+        if self.phase == Phase::Mixed && self.mixed.is_empty() {
+            self.begin_mixed(device, registry)?;
+        }
         loop {
             let mut recording = Recording { commands: self.mirror.take_uploads() };
             match self.phase {
                 Phase::Gradient => {
                     self.work.differentiate(&self.mirror, &mut recording.commands)?;
                     recording.push(Command::Read { slice: Slice { len: self.mirror.vector_len(), ..self.work.gradient } });
-                    return Ok(Some(recording));
+                    return Ok(Next::Play(recording));
                 }
                 Phase::Free => match self.work.free() {
                     Some(slice) => {
                         recording.push(Command::Read { slice });
-                        return Ok(Some(recording));
+                        return Ok(Next::Play(recording));
                     }
                     None => {
                         self.free = vec![true; self.gradient.len()];
@@ -141,7 +184,7 @@ impl Differentiating {
                 },
                 Phase::Cost => {
                     recording.push(Command::Read { slice: self.work.state });
-                    return Ok(Some(recording));
+                    return Ok(Next::Play(recording));
                 }
                 Phase::Hessians => match self.windows.first() {
                     Some(window) => {
@@ -153,24 +196,15 @@ impl Differentiating {
                         let bindings = [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
                         recording.push(dispatch(*kernel, window.count, &[], &bindings));
                         recording.push(Command::Read { slice: Slice { len: (programs.stored * window.count).max(1), ..values } });
-                        return Ok(Some(recording));
+                        return Ok(Next::Play(recording));
                     }
                     None => {
-                        self.cotangent = self.cotangent();
-                        let systems = [&self.cotangent[..], &self.gradient];
-                        let found = adjoint::solve(&self.hessian, &self.free, systems, &self.values, self.precision, &options.adjoint())?;
-                        if self.refine(&found.step)? {
-                            continue;
-                        }
-                        let z = self.hessian.pattern().spread(&found.z);
-                        self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
-                        self.adjoint = Some(found);
-                        self.phase = Phase::Mixed;
-                        self.begin_mixed(device, registry)?;
+                        self.pending = Some(Pending::Adjoint);
+                        return Ok(Next::Work);
                     }
                 },
                 Phase::Mixed => {
-                    let Some(window) = self.windows.first() else { return Ok(None) };
+                    let Some(window) = self.windows.first() else { return Ok(Next::Done) };
                     recording.commands.extend(self.direction.take());
                     let MixedKernel { program, kernel } = &self.mixed[&window.batch];
                     let batch = &self.mirror.batches()[window.batch];
@@ -181,10 +215,44 @@ impl Differentiating {
                         [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_IN, self.work.step), (VECTOR_OUT, values)];
                     recording.push(dispatch(*kernel, window.count, &[], &bindings));
                     recording.push(Command::Read { slice: Slice { len: program.stored * window.count, ..values } });
-                    return Ok(Some(recording));
+                    return Ok(Next::Play(recording));
                 }
             }
         }
+    }
+
+    /// Does what is pending on the host.
+    pub async fn work(&mut self, options: &AdjointOptions, pace: &Pace) -> Result<(), Error> {
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        let pace = match pending {
+            Pending::Hessians(..) => pace.part(0.0..ADDED),
+            Pending::Adjoint => pace.part(ADDED..SOLVED),
+            Pending::Mixed(..) => pace.part(SOLVED..1.0),
+        };
+        pace.tell(0, 1);
+        match pending {
+            Pending::Hessians(window, values) => Ok(self.take_hessians(window, &values, &pace).await?),
+            Pending::Mixed(window, values) => self.take_mixed(window, &values, &pace).await,
+            Pending::Adjoint => self.solve_adjoint(options, &pace).await,
+        }
+    }
+
+    /// Solves the adjoint system; then come mixed derivatives, or all anew at a better point.
+    async fn solve_adjoint(&mut self, options: &AdjointOptions, pace: &Pace) -> Result<(), Error> {
+        self.cotangent = self.cotangent();
+        let systems = [&self.cotangent[..], &self.gradient];
+        let found = adjoint::solve(&self.hessian, &self.free, systems, &self.values, self.precision, options, pace).await?;
+        if self.refine(&found.step)? {
+            return Ok(());
+        }
+        if self.free.contains(&false) {
+            self.across = self.hessian.multiply(&found.z, pace).await?;
+        }
+        let z = self.hessian.pattern().spread(&found.z);
+        self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
+        self.adjoint = Some(found);
+        self.phase = Phase::Mixed;
+        Ok(())
     }
 
     /// ∂L/∂x by degrees of freedom, over all unknowns without gaps.
@@ -277,14 +345,14 @@ impl Differentiating {
     }
 
     /// Takes what was read; false where the cost is not finite.
-    pub fn take(&mut self, device: &mut Device, registry: &mut Registry, values: &[f64]) -> Result<bool, Error> {
+    pub fn take(&mut self, device: &mut Device, registry: &mut Registry, values: Vec<f64>) -> Result<bool, Error> {
         match self.phase {
             Phase::Gradient => {
-                self.gradient = self.hessian.pattern().compact(values);
+                self.gradient = self.hessian.pattern().compact(&values);
                 self.phase = Phase::Free;
             }
             Phase::Free => {
-                self.free = self.hessian.pattern().compact(values).iter().map(|free| *free != 0.0).collect();
+                self.free = self.hessian.pattern().compact(&values).iter().map(|free| *free != 0.0).collect();
                 self.phase = Phase::Cost;
             }
             Phase::Cost => {
@@ -294,15 +362,14 @@ impl Differentiating {
                 self.phase = Phase::Hessians;
                 self.begin_hessians(device, registry)?;
             }
-            Phase::Hessians => self.take_hessians(device, values)?,
-            Phase::Mixed => self.take_mixed(device, values)?,
+            Phase::Hessians => self.pending = self.windows.pop(device).map(|window| Pending::Hessians(window, values)),
+            Phase::Mixed => self.pending = self.windows.pop(device).map(|window| Pending::Mixed(window, values)),
         }
         Ok(true)
     }
 
     /// Adds the Hessians of a window's instances.
-    fn take_hessians(&mut self, device: &mut Device, values: &[f64]) -> Result<(), Error> {
-        let Some(window) = self.windows.pop(device) else { return Ok(()) };
+    async fn take_hessians(&mut self, window: Window, values: &[f64], pace: &Pace) -> Result<(), Stopped> {
         let (batch, programs) = (&self.mirror.batches()[window.batch], &self.hessians[&window.batch].programs);
         let pattern = self.hessian.pattern().clone();
         let tables: HashMap<u32, usize> = pattern.tables.iter().enumerate().map(|(number, table)| (table.table, number)).collect();
@@ -321,41 +388,68 @@ impl Differentiating {
                 let twice = r != c && unknowns[r] == unknowns[c];
                 self.hessian.add(unknowns[r], unknowns[c], if twice { 2.0 * value } else { value });
             }
+            pace.spend(32 * programs.entries.codes.len()).await?;
         }
         Ok(())
     }
 
     /// Adds the mixed derivatives of a window's instances to what they are by.
-    fn take_mixed(&mut self, device: &mut Device, values: &[f64]) -> Result<(), Error> {
-        let Some(window) = self.windows.pop(device) else { return Ok(()) };
-        let (batch, program) = (&self.mirror.batches()[window.batch], &self.mixed[&window.batch].program);
-        let of_constants = program.constants.iter().filter(|(.., code)| *code != 0);
-        let of_constants: Vec<_> =
-            of_constants.map(|&(slot, component, code)| (self.mirror.slot_of(batch, slot), component, code)).collect();
-        for member in &batch.members {
-            let term = self.mirror.term(member.term)?;
-            let (columns, weights) = self.columns.entry(member.term).or_insert_with(|| {
-                let (columns, weight) = term.lengths();
-                (columns.into_iter().map(|length| vec![0.0; length]).collect(), vec![0.0; weight])
-            });
+    async fn take_mixed(&mut self, window: Window, values: &[f64], pace: &Pace) -> Result<(), Error> {
+        let program = &self.mixed[&window.batch].program;
+        let each = 32 * (program.data.len() + program.constants.len() + 1);
+        let batch = &self.mirror.batches()[window.batch];
+        let constants: Vec<Constant> = program
+            .constants
+            .iter()
+            .filter(|(.., code)| *code != 0)
+            .map(|&(slot, component, code)| {
+                let (table, instances) = self.mirror.slot_of(batch, slot);
+                Constant { table, component, code, instances: instances[window.first as usize..][..window.count as usize].to_vec() }
+            })
+            .collect();
+        for place in 0..self.mirror.batches()[window.batch].members.len() {
+            let member = self.mirror.batches()[window.batch].members[place];
             let range = member.first.max(window.first)..(member.first + member.count).min(window.first + window.count);
-            for place in range {
-                let instance = term.instance(member.part, place - member.first);
-                let at = |code: u32| signed(values, code, window.count, place - window.first);
-                for (scalar, &code) in program.data.iter().enumerate().filter(|(_, code)| **code != 0) {
-                    if let Some((column, place)) = term.position(member.part as usize, scalar, instance) {
-                        columns[column][place] -= at(code);
-                    }
+            for run in runs(range.len() as u32, |_| each) {
+                let places = range.start + run.start..range.start + run.end;
+                self.add_mixed(window, values, &constants, member, places)?;
+                pace.spend(each * run.len()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for instances of a member.
+    fn add_mixed(
+        &mut self,
+        window: Window,
+        values: &[f64],
+        constants: &[Constant],
+        member: Member,
+        range: Range<u32>,
+    ) -> Result<(), Error> {
+        let program = &self.mixed[&window.batch].program;
+        let term = self.mirror.term(member.term)?;
+        let (columns, weights) = self.columns.entry(member.term).or_insert_with(|| {
+            let (columns, weight) = term.lengths();
+            (columns.into_iter().map(|length| vec![0.0; length]).collect(), vec![0.0; weight])
+        });
+        for place in range {
+            let instance = term.instance(member.part, place - member.first);
+            let at = |code: u32| signed(values, code, window.count, place - window.first);
+            for (scalar, &code) in program.data.iter().enumerate().filter(|(_, code)| **code != 0) {
+                if let Some((column, place)) = term.position(member.part as usize, scalar, instance) {
+                    columns[column][place] -= at(code);
                 }
-                if program.weight != 0 {
-                    let own = if weights.len() == 1 { 0 } else { instance as usize };
-                    weights[own] -= at(program.weight);
-                }
-                for ((table, instances), component, code) in &of_constants {
-                    let of = &self.mirror.tables()[*table as usize];
-                    let gradient = self.tables.entry(*table).or_insert_with(|| vec![0.0; of.elements() as usize]);
-                    gradient[(instances[place as usize] * of.width + component) as usize] -= at(*code);
-                }
+            }
+            if program.weight != 0 {
+                let own = if weights.len() == 1 { 0 } else { instance as usize };
+                weights[own] -= at(program.weight);
+            }
+            for Constant { table, component, code, instances } in constants {
+                let of = &self.mirror.tables()[*table as usize];
+                let gradient = self.tables.entry(*table).or_insert_with(|| vec![0.0; of.elements() as usize]);
+                gradient[(instances[(place - window.first) as usize] * of.width + component) as usize] -= at(*code);
             }
         }
         Ok(())
@@ -363,13 +457,12 @@ impl Differentiating {
 
     /// All that was found, of terms and tables of the problem, also of those that took no part.
     pub fn finish(mut self, problem: &Problem, options: &BackwardOptions) -> Result<Gradients, Error> {
-        let Adjoint { z, deficiency, unseen, method, .. } = self.adjoint.take().ok_or(Error::Disposed("task"))?;
+        let Adjoint { deficiency, unseen, method, .. } = self.adjoint.take().ok_or(Error::Disposed("task"))?;
         // What is held moves the solution as well: H has its rows, too.
         if self.free.contains(&false) {
-            let across = self.hessian.multiply(&z);
             for table in &self.hessian.pattern().tables {
                 let range = table.scalar as usize..(table.scalar + table.count * table.width) as usize;
-                let held = |k: usize| if self.free[k] { 0.0 } else { self.cotangent[k] - across[k] };
+                let held = |k: usize| if self.free[k] { 0.0 } else { self.cotangent[k] - self.across[k] };
                 self.tables.insert(table.table, range.map(held).collect());
             }
         }

@@ -10,7 +10,8 @@ use crate::device::{Command, Play, Playing, Recording};
 use crate::error::Error;
 use crate::solve::adjoint::{AdjointOptions, Deficient};
 use crate::solve::covariance::Unseen;
-use differentiating::Differentiating;
+use crate::work::Work;
+use differentiating::{Differentiating, Next};
 
 /// How gradients are made; what is not there is the default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,6 +95,7 @@ pub(super) struct BackwardTask {
 enum Stage {
     Reading(Play),
     Differentiating(Box<Differentiating>, Option<Play>),
+    Working(Work<'static, (Box<Differentiating>, Result<(), Error>)>),
 }
 
 impl BackwardTask {
@@ -187,7 +189,7 @@ impl Session {
                             Playing::Finished(values) => values,
                         };
                         *play = None;
-                        if !work.take(device, registry, &values)? {
+                        if !work.take(device, registry, values)? {
                             let (owner, device, _) = self.entry(id)?;
                             let costs = Costs::blaming(device, &owner.problem, id)?;
                             let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
@@ -197,14 +199,33 @@ impl Session {
                         }
                         continue;
                     }
-                    if let Some(recording) = work.next(device, registry, &task.options)? {
-                        *play = Some(device.start(recording));
-                        continue;
+                    match work.next(device, registry)? {
+                        Next::Play(recording) => {
+                            *play = Some(device.start(recording));
+                            continue;
+                        }
+                        Next::Work => {
+                            let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                            let options = task.options.adjoint();
+                            task.stage = Some(Stage::Working(Work::new(move |pace| async move {
+                                let worked = work.work(&options, &pace).await;
+                                (work, worked)
+                            })));
+                            continue;
+                        }
+                        Next::Done => {}
                     }
                     let Some(Stage::Differentiating(mut work, _)) = task.stage.take() else { return Err(Error::Disposed("task")) };
                     work.dispose(device);
                     let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     return Ok(Progress::Gradients(Box::new(work.finish(&owner.problem, &task.options)?)));
+                }
+                Stage::Working(work) => {
+                    let Some((differentiating, worked)) = work.resume(deadline) else {
+                        return Ok(Progress::Partly { done: work.done(), total: 1.0 });
+                    };
+                    task.stage = Some(Stage::Differentiating(differentiating, None));
+                    worked?;
                 }
             }
         }
@@ -212,7 +233,13 @@ impl Session {
 
     /// Frees what a task that does not go on has on its device.
     pub(super) fn end_backward(&mut self, task: BackwardTask) {
-        if let Some(Stage::Differentiating(mut work, _)) = task.stage {
+        let work = match task.stage {
+            Some(Stage::Differentiating(work, _)) => Some(work),
+            // It has buffers on the device.
+            Some(Stage::Working(work)) => Some(work.stop().0),
+            _ => None,
+        };
+        if let Some(mut work) = work {
             work.dispose(self.double().0);
         }
     }

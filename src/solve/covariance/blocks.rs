@@ -3,6 +3,7 @@
 use super::{Covariance, Inverse};
 use crate::error::Error;
 use crate::problem::BlockRows;
+use crate::work::{Pace, Stopped};
 
 /// An instance of a table: the table's number in the pattern, and the instance.
 pub type Variable = (usize, u32);
@@ -39,13 +40,15 @@ pub struct Blocks {
     form: Form,
     /// With respect to stored scalars, not to degrees of freedom.
     lifted: bool,
-    /// The pairs in the order of their columns; and how many are done.
+    /// The pairs in the order of their columns.
     order: Vec<u32>,
-    done: usize,
+    /// Scalars of all columns.
+    columns: u32,
     blocks: Vec<Vec<f64>>,
-    /// The column that was solved for last.
-    solved: Option<(Variable, Vec<Vec<f64>>)>,
 }
+
+/// Columns that were solved for, and of which variable.
+type Solved = Option<(Variable, Vec<Vec<f64>>)>;
 
 impl Form {
     pub fn of_name(name: &str) -> Result<Self, Error> {
@@ -67,13 +70,7 @@ impl Form {
 impl Blocks {
     /// Of these instances, given as the problem's table and the instance, with themselves, with those in `others` one by one,
     /// or (a joint matrix) with each other.
-    pub fn new(
-        covariance: &mut Covariance,
-        of: &[(u32, u32)],
-        others: Option<&[(u32, u32)]>,
-        form: Form,
-        lifted: bool,
-    ) -> Result<Self, Error> {
+    pub fn new(covariance: &Covariance, of: &[(u32, u32)], others: Option<&[(u32, u32)]>, form: Form, lifted: bool) -> Result<Self, Error> {
         let of = covariance.variables(of)?;
         let others = others.map(|others| covariance.variables(others)).transpose()?;
         if let Some(others) = others.as_ref().filter(|others| others.len() != of.len()) {
@@ -110,27 +107,24 @@ impl Blocks {
         for variable in 1..next.len() {
             next[variable] += next[variable - 1];
         }
-        covariance.prepare(columns);
         let mut order = vec![0; pairs.len()];
         for (number, pair) in (0..).zip(&pairs) {
             let place = &mut next[covariance.number(pair.column)];
             order[*place as usize] = number;
             *place += 1;
         }
-        Ok(Self { blocks: vec![Vec::new(); pairs.len()], count: of.len(), pairs, form, lifted, order, done: 0, solved: None })
-    }
-
-    /// One block more; whether all are there.
-    pub fn advance(&mut self, covariance: &mut Covariance) -> bool {
-        let Some(&number) = self.order.get(self.done) else { return true };
-        let pair = self.pairs[number as usize];
-        self.blocks[number as usize] = covariance.block(pair, self.lifted, &mut self.solved);
-        self.done += 1;
-        self.done == self.order.len()
+        Ok(Self { blocks: vec![Vec::new(); pairs.len()], count: of.len(), pairs, form, lifted, order, columns })
     }
 
     /// What was asked for.
-    pub fn finish(mut self, covariance: &Covariance) -> Vec<f64> {
+    pub async fn values(mut self, covariance: &Covariance, pace: &Pace) -> Result<Vec<f64>, Stopped> {
+        let shares = [pace.part(0.0..0.7), pace.part(0.7..1.0)];
+        covariance.prepare(self.columns, &shares[0]).await?;
+        let mut solved = None;
+        for (done, &number) in self.order.iter().enumerate() {
+            shares[1].tell(done, self.order.len());
+            self.blocks[number as usize] = covariance.block(self.pairs[number as usize], self.lifted, &mut solved, pace).await?;
+        }
         match self.form {
             Form::Blocks => {}
             Form::Errors => self.blocks.iter_mut().for_each(|block| *block = errors(block)),
@@ -140,10 +134,10 @@ impl Blocks {
                 if self.form == Form::JointCorrelations {
                     correlate(&mut joint);
                 }
-                return joint;
+                return Ok(joint);
             }
         }
-        self.blocks.concat()
+        Ok(self.blocks.concat())
     }
 
     /// All blocks in one matrix.
@@ -221,41 +215,47 @@ impl Covariance {
     }
 
     /// Has all blocks made together, where that is less work than to solve for so many columns.
-    fn prepare(&mut self, columns: u32) {
-        let Inverse::Sparse(sparse) = &mut self.inverse else { return };
+    async fn prepare(&self, columns: u32, pace: &Pace) -> Result<(), Stopped> {
+        let Inverse::Sparse(sparse) = &self.inverse else { return Ok(()) };
         let (solve, subset) = sparse.work();
-        if f64::from(columns) * solve > subset {
-            sparse.make_subset();
-        }
+        if f64::from(columns) * solve > subset { sparse.make_subset(pace).await } else { Ok(()) }
     }
 
     /// A block of σ²(JᵀWJ)⁺.
-    fn block(&mut self, pair: Pair, lifted: bool, solved: &mut Option<(Variable, Vec<Vec<f64>>)>) -> Vec<f64> {
+    async fn block(&self, pair: Pair, lifted: bool, solved: &mut Solved, pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let scalars = |(table, instance): Variable| self.pattern.tables[table].scalars_of(instance);
         let (rows, columns) = (scalars(pair.row), scalars(pair.column));
         let mut block = Vec::with_capacity(rows.len() * columns.len());
         for row in rows {
             for column in columns.clone() {
-                let entry = match &mut self.inverse {
+                let entry = match &self.inverse {
                     Inverse::Dense(dense) => dense.at(row, column),
                     Inverse::Sparse(sparse) => {
-                        let entry = sparse.known(row, column).unwrap_or_else(|| {
-                            if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
-                                *solved = Some((pair.column, columns.clone().map(|column| sparse.column(column)).collect()));
+                        let entry = match sparse.known(row, column) {
+                            Some(entry) => entry,
+                            None => {
+                                if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
+                                    let mut all = Vec::with_capacity(columns.len());
+                                    for column in columns.clone() {
+                                        all.push(sparse.column(column, pace).await?);
+                                    }
+                                    *solved = Some((pair.column, all));
+                                }
+                                solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
                             }
-                            solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
-                        });
+                        };
                         entry + sparse.correction(row, column)
                     }
                 };
                 block.push(self.summary.variance * entry);
+                pace.spend(256).await?;
             }
         }
         if lifted {
             let [p, q] = [pair.row, pair.column].map(|variable| self.slopes(variable));
             block = turned(&q, &turned(&p, &block));
         }
-        block
+        Ok(block)
     }
 
     /// P of an instance, row by row; and its degrees of freedom.

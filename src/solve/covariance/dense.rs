@@ -2,6 +2,7 @@
 //! digits are left.
 
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
+use crate::work::{Pace, Stopped};
 
 /// (JᵀWJ)⁺ = B Bᵀ, by the rows of B: zeros for what may not move.
 pub struct Dense {
@@ -10,7 +11,13 @@ pub struct Dense {
 
 impl Dense {
     /// Of R of √W J = QR, or of JᵀWJ itself (`squared`), column by column; and an orthonormal basis of what no residual sees.
-    pub fn new(mut columns: Vec<Vec<f64>>, squared: bool, free: &[bool], tolerance: f64) -> (Self, Vec<Vec<f64>>) {
+    pub async fn new(
+        mut columns: Vec<Vec<f64>>,
+        squared: bool,
+        free: &[bool],
+        tolerance: f64,
+        pace: &Pace,
+    ) -> Result<(Self, Vec<Vec<f64>>), Stopped> {
         let n = columns.len();
         // D⁻¹, which makes the columns of √W J those of length 1: what depends on what is not to be a question of units.
         let mut inverse = vec![0.0; n];
@@ -27,7 +34,7 @@ impl Dense {
             }
             column.iter_mut().for_each(|value| *value *= by);
         }
-        let right = orthogonalise(&mut columns);
+        let right = orthogonalise(&mut columns, pace).await?;
         let values: Vec<f64> = columns.iter().map(|column| length(column)).map(|size| if squared { size.sqrt() } else { size }).collect();
         // Of squares, rounding leaves no more.
         let rounding = if squared { (32.0 * f64::EPSILON * (n as f64).sqrt()).sqrt() } else { 0.0 };
@@ -41,10 +48,10 @@ impl Dense {
                 null.push(direction);
             }
         }
-        let null = orthonormal(null);
+        let null = orthonormal(null, pace).await?;
         let mut root = Self { rows };
         null.iter().for_each(|direction| root.remove(direction));
-        (root, null)
+        Ok((root, null))
     }
 
     /// B becomes (I − nnᵀ)B: of all inverses on what residuals see, the least one.

@@ -2,14 +2,17 @@
 //! relative accuracy that only the condition of the scaled columns limits (Demmel & Veselić, *Jacobi's method is more
 //! accurate than QR*, 1992), and there is little code.
 
+use crate::work::{Pace, Stopped};
+
 /// A sweep visits every pair once; a dozen is usual.
 const SWEEPS: usize = 60;
 
 /// Turns columns until they are orthogonal: A becomes AV = UΣ. Gives V, column by column.
-pub fn orthogonalise(columns: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
+pub async fn orthogonalise(columns: &mut [Vec<f64>], pace: &Pace) -> Result<Vec<Vec<f64>>, Stopped> {
     let n = columns.len();
     let mut right: Vec<Vec<f64>> = (0..n).map(|k| unit(n, k)).collect();
-    let tolerance = f64::EPSILON * (columns.first().map_or(1, Vec::len) as f64).sqrt();
+    let height = columns.first().map_or(1, Vec::len);
+    let tolerance = f64::EPSILON * (height as f64).sqrt();
     for _ in 0..SWEEPS {
         let mut turned = false;
         for q in 1..n {
@@ -24,13 +27,14 @@ pub fn orthogonalise(columns: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
                     turn(columns, p, q, cosine, cosine * tangent);
                     turn(&mut right, p, q, cosine, cosine * tangent);
                 }
+                pace.spend(12 * height + 6 * n).await?;
             }
         }
         if !turned {
             break;
         }
     }
-    right
+    Ok(right)
 }
 
 fn turn(columns: &mut [Vec<f64>], p: usize, q: usize, cosine: f64, sine: f64) {
@@ -71,8 +75,7 @@ pub fn length(a: &[f64]) -> f64 {
 }
 
 /// Makes vectors orthonormal, one after the other and twice over; those that depend on others before them are dropped.
-#[inline(never)]
-pub fn orthonormal(vectors: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+pub async fn orthonormal(vectors: Vec<Vec<f64>>, pace: &Pace) -> Result<Vec<Vec<f64>>, Stopped> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for mut vector in vectors {
         let before = length(&vector);
@@ -80,6 +83,7 @@ pub fn orthonormal(vectors: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
             for known in &basis {
                 let along = dot(known, &vector);
                 add(&mut vector, -along, known);
+                pace.spend(4 * known.len()).await?;
             }
         }
         let left = length(&vector);
@@ -88,5 +92,5 @@ pub fn orthonormal(vectors: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
             basis.push(vector);
         }
     }
-    basis
+    Ok(basis)
 }

@@ -7,6 +7,7 @@ use super::super::{Needs, Workspace, state};
 use crate::device::{Command, Device, Kind, Recording, Slice};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry};
+use crate::work::{Pace, Stopped};
 use std::sync::Arc;
 
 /// Unknowns of a whole matrix, and rows of J times the square of these: beyond either the matrix is kept sparse.
@@ -121,44 +122,49 @@ impl Linearising {
         Ok(Recording { commands })
     }
 
+    /// The cost at the point, of what the recording read.
+    pub fn cost(readback: &[f64]) -> f64 {
+        readback[state::COST as usize]
+    }
+
     /// Takes what the recording read.
-    pub fn take(&self, readback: &[f64]) -> Linearised {
-        let (work, problem) = (&self.work, &self.problem);
-        let (pattern, free, cost, derivatives) = match &self.source {
+    pub async fn take(self: Box<Self>, readback: Vec<f64>, pace: &Pace) -> Result<Linearised, Stopped> {
+        let Self { problem, work, source } = *self;
+        let (is_masked, readback) = (work.free().is_some(), &readback[..]);
+        let rows = problem.terms().map(|term| term.weighted_rows()).sum();
+        let fixed: Vec<Vec<bool>> =
+            problem.tables().iter().map(|table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect()).collect();
+        let (pattern, free, derivatives) = match &source {
             Source::Rows(rows) => {
-                let brought = rows.assembled(work, readback);
+                let brought = rows.assembled(is_masked, readback);
                 let free = brought.free.map(|free| rows.pattern.compact(free));
-                let triangle = rows.triangle(problem, readback, free.as_deref());
+                let triangle = rows.triangle(readback, free.as_deref(), pace).await?;
                 let pattern = Arc::new(rows.pattern.clone());
-                (pattern, free, brought.state[state::COST as usize], Derivatives::Triangle(triangle.columns()))
+                (pattern, free, Derivatives::Triangle(triangle.columns()))
             }
             Source::Matrix(assembly) => {
-                let brought = assembly.assembled(work, readback);
+                let brought = assembly.assembled(is_masked, readback);
                 let pattern = assembly.pattern.clone();
                 let (diagonal, lower) = (brought.diagonal.to_vec(), brought.lower.to_vec());
                 let matrix = BlockMatrix { pattern: pattern.clone(), diagonal, lower };
                 let free = brought.free.map(|free| pattern.compact(free));
-                (pattern, free, brought.state[state::COST as usize], Derivatives::Blocks(matrix))
+                (pattern, free, Derivatives::Blocks(matrix))
             }
             Source::Products { pattern, vector, .. } => {
                 let piece = |place: usize| &readback[place * *vector as usize..][..*vector as usize];
-                let free = work.free().map(|_| pattern.compact(piece(1)));
+                let free = is_masked.then(|| pattern.compact(piece(1)));
                 let columns = (0..pattern.scalars as usize).map(|column| pattern.compact(piece(2 + column))).collect();
-                (pattern.clone(), free, piece(0)[state::COST as usize], Derivatives::Whole(columns))
+                (pattern.clone(), free, Derivatives::Whole(columns))
             }
         };
-        let fixed = |table: u32| {
-            let table = &problem.tables()[table as usize];
-            (0..table.unknowns()).map(|unknown| !table.is_free(unknown))
-        };
-        Linearised {
+        Ok(Linearised {
             free: free.map_or(vec![true; pattern.scalars as usize], |free| free.iter().map(|&free| free != 0.0).collect()),
-            fixed: pattern.tables.iter().flat_map(|rows| fixed(rows.table)).collect(),
-            rows: problem.terms().map(|term| term.weighted_rows()).sum(),
+            fixed: pattern.tables.iter().flat_map(|rows| fixed[rows.table as usize].iter().copied()).collect(),
+            rows,
             pattern,
-            cost,
+            cost: Self::cost(readback),
             derivatives,
-        }
+        })
     }
 }
 

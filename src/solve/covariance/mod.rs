@@ -21,6 +21,7 @@ pub use unseen::Unseen;
 use crate::error::Error;
 use crate::expr::Manifold;
 use crate::problem::{Pattern, Problem};
+use crate::work::{Pace, Stopped};
 use dense::Dense;
 use serde::Serialize;
 use sparse::{Refused, Sparse};
@@ -123,7 +124,7 @@ impl CovarianceOptions {
 }
 
 impl Covariance {
-    pub fn new(linearised: Linearised, values: Values, options: &CovarianceOptions) -> Result<Self, Error> {
+    pub async fn new(linearised: Linearised, values: &Values, options: &CovarianceOptions, pace: &Pace) -> Result<Self, Error> {
         let Linearised { pattern, free, fixed, cost, rows, derivatives } = linearised;
         let diagonal = derivatives.diagonal();
         if let Some(unknown) = diagonal.iter().zip(&free).position(|(value, free)| *free && !value.is_finite()) {
@@ -133,10 +134,10 @@ impl Covariance {
         let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
         let dense = |(dense, null): (Dense, Vec<Vec<f64>>)| (Inverse::Dense(dense), null);
         let (inverse, null) = match derivatives {
-            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance)),
-            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance)),
+            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance, pace).await?),
+            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance, pace).await?),
             Derivatives::Blocks(matrix) => {
-                let (sparse, null) = Sparse::new(matrix, &free, tolerance).map_err(refused)?;
+                let (sparse, null) = Sparse::new(matrix, &free, tolerance, pace).await.map_err(refused)?;
                 (Inverse::Sparse(Box::new(sparse)), null)
             }
         };
@@ -146,7 +147,7 @@ impl Covariance {
             Inverse::Dense(_) => null.len() as u32,
             Inverse::Sparse(_) => null.len() as u32 + of_nothing,
         };
-        let unseen = unseen::describe(&pattern, &null, &untouched, &values.points);
+        let unseen = unseen::describe(&pattern, &null, &untouched, &values.points, pace).await?;
         if deficiency > 0 && !options.pseudo_inverse {
             return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
         }
@@ -170,7 +171,7 @@ impl Covariance {
             estimated: options.variance.is_none(),
             method: if matches!(inverse, Inverse::Dense(_)) { "dense" } else { "sparse" },
         };
-        Ok(Self { summary, pattern, inverse, tangents: values.tangents, widths: values.widths })
+        Ok(Self { summary, pattern, inverse, tangents: values.tangents.clone(), widths: values.widths.clone() })
     }
 }
 
@@ -187,6 +188,7 @@ impl Derivatives {
 
 fn refused(refused: Refused) -> Error {
     match refused {
+        Refused::Stopped => Stopped.into(),
         Refused::TooLarge => {
             Error::Limits("covariance: the factor of JᵀWJ is too large to be kept: fix what is far from what you ask for".into())
         }

@@ -7,10 +7,12 @@
 //! rest; (I − NNᵀ)G(I − NNᵀ) is the pseudo-inverse.
 
 use super::super::linear::left_looking::LeftLooking;
-use super::super::linear::matrix::{BlockMatrix, Singular, System, packed};
-use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge};
+use super::super::linear::matrix::{BlockMatrix, System, Unsolved, packed};
+use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge, Unfactorised};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
+use crate::work::{Pace, Stopped};
+use std::sync::OnceLock;
 
 /// Directions that are looked for at first, and at most; and rounds of inverse iteration.
 const FIRST: usize = 8;
@@ -24,7 +26,7 @@ pub struct Sparse {
     cholesky: SparseCholesky<LeftLooking>,
     /// D⁻¹ of the scaled matrix D⁻¹HD⁻¹; 0 for what may not move.
     inverse: Vec<f64>,
-    subset: Option<Subset>,
+    subset: OnceLock<Subset>,
     /// N, GN and NᵀGN.
     null: Vec<Vec<f64>>,
     across: Vec<Vec<f64>>,
@@ -39,11 +41,31 @@ pub enum Refused {
     /// Not positive definite, for all that was found.
     Singular,
     TooLarge,
+    /// The work was told to end.
+    Stopped,
 }
 
-impl From<Singular> for Refused {
-    fn from(_: Singular) -> Self {
-        Self::Singular
+impl From<Unsolved> for Refused {
+    fn from(unsolved: Unsolved) -> Self {
+        match unsolved {
+            Unsolved::Singular => Self::Singular,
+            Unsolved::Stopped => Self::Stopped,
+        }
+    }
+}
+
+impl From<Stopped> for Refused {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<Unfactorised> for Refused {
+    fn from(unfactorised: Unfactorised) -> Self {
+        match unfactorised {
+            Unfactorised::TooLarge => Self::TooLarge,
+            Unfactorised::Stopped => Self::Stopped,
+        }
     }
 }
 
@@ -55,7 +77,7 @@ impl From<TooLarge> for Refused {
 
 impl Sparse {
     /// Of a matrix; and an orthonormal basis of what no residual sees, of what some residual touches.
-    pub fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64) -> Result<(Self, Vec<Vec<f64>>), Refused> {
+    pub async fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64, pace: &Pace) -> Result<(Self, Vec<Vec<f64>>), Refused> {
         if Ordering::new(&matrix.pattern)?.fill > MOST_ENTRIES {
             return Err(Refused::TooLarge);
         }
@@ -63,48 +85,49 @@ impl Sparse {
         for (value, &free) in inverse.iter_mut().zip(free) {
             *value = if free && *value > 0.0 { 1.0 / value.sqrt() } else { 0.0 };
         }
-        rescale(&mut matrix, &inverse);
-        let mut cholesky = SparseCholesky::<LeftLooking>::new(&matrix.pattern)?;
-        let unseen = null_space(&matrix, &inverse, &mut cholesky, tolerance)?;
+        rescale(&mut matrix, &inverse, pace).await?;
+        let mut cholesky = SparseCholesky::<LeftLooking>::new(&matrix.pattern, pace).await?;
+        let unseen = null_space(&matrix, &inverse, &mut cholesky, tolerance, &pace.part(0.0..0.6)).await?;
         // Ĥ n̂ = 0 of Ĥ = D⁻¹HD⁻¹ is Hn = 0 of n = D⁻¹n̂.
         let mut null = unseen.clone();
         null.iter_mut().for_each(|direction| scale(direction, &inverse));
-        let null = orthonormal(null);
+        let null = orthonormal(null, pace).await?;
         for held in told_apart(unseen) {
             inverse[held] = 0.0;
         }
-        hold(&mut matrix, &inverse);
+        hold(&mut matrix, &inverse, pace).await?;
         let none = vec![0.0; inverse.len()];
-        cholesky.factorize(&System { matrix: &matrix, damping: &none, right: &none })?;
-        let mut sparse = Self { cholesky, inverse, subset: None, across: Vec::new(), along: Vec::new(), null: null.clone() };
-        sparse.across = null.iter().map(|direction| sparse.solved(direction.clone())).collect();
+        cholesky.factorize(&System { matrix: &matrix, damping: &none, right: &none }, &pace.part(0.6..1.0)).await?;
+        let mut sparse = Self { cholesky, inverse, subset: OnceLock::new(), across: Vec::new(), along: Vec::new(), null: null.clone() };
+        for direction in &null {
+            let solved = sparse.solved(direction.clone(), pace).await?;
+            sparse.across.push(solved);
+        }
         sparse.along = null.iter().map(|n| sparse.across.iter().map(|gn| dot(n, gn)).collect()).collect();
         Ok((sparse, null))
     }
 
     /// G x.
-    fn solved(&mut self, mut x: Vec<f64>) -> Vec<f64> {
+    async fn solved(&self, mut x: Vec<f64>, pace: &Pace) -> Result<Vec<f64>, Stopped> {
         scale(&mut x, &self.inverse);
-        self.cholesky.solve(&mut x);
+        self.cholesky.factorization().solved(&mut x, pace).await?;
         scale(&mut x, &self.inverse);
-        x
+        Ok(x)
     }
 
     /// The pseudo-inverse's product with a vector.
-    pub fn solve(&mut self, x: &[f64]) -> Vec<f64> {
-        let null = std::mem::take(&mut self.null);
+    pub async fn solve(&self, x: &[f64], pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let across = |x: &mut Vec<f64>| {
-            for n in &null {
+            for n in &self.null {
                 let along = dot(n, x);
                 add(x, -along, n);
             }
         };
         let mut x = x.to_vec();
         across(&mut x);
-        let mut y = self.solved(x);
+        let mut y = self.solved(x, pace).await?;
         across(&mut y);
-        self.null = null;
-        y
+        Ok(y)
     }
 
     /// Operations of a solve with one vector, and of a subset, about.
@@ -118,20 +141,22 @@ impl Sparse {
     }
 
     /// Has all blocks that the factor has places for.
-    pub fn make_subset(&mut self) {
-        if self.subset.is_none() {
-            self.subset = Some(Subset::new(self.cholesky.factorization()));
+    pub async fn make_subset(&self, pace: &Pace) -> Result<(), Stopped> {
+        if self.subset.get().is_none() {
+            // Somebody else may have been as fast.
+            let _ = self.subset.set(Subset::new(self.cholesky.factorization(), pace).await?);
         }
+        Ok(())
     }
 
     /// A column of G.
-    pub fn column(&mut self, column: usize) -> Vec<f64> {
-        self.solved(unit(self.inverse.len(), column))
+    pub async fn column(&self, column: usize, pace: &Pace) -> Result<Vec<f64>, Stopped> {
+        self.solved(unit(self.inverse.len(), column), pace).await
     }
 
     /// An entry of G, if it is among those that are known.
     pub fn known(&self, row: usize, column: usize) -> Option<f64> {
-        let value = self.subset.as_ref()?.at(self.cholesky.factorization(), row, column)?;
+        let value = self.subset.get()?.at(self.cholesky.factorization(), row, column)?;
         Some(value * self.inverse[row] * self.inverse[column])
     }
 
@@ -159,23 +184,24 @@ pub fn diagonal(matrix: &BlockMatrix) -> Vec<f64> {
 }
 
 /// Rows and columns where D⁻¹ is 0 become those of the identity.
-fn hold(matrix: &mut BlockMatrix, inverse: &[f64]) {
+async fn hold(matrix: &mut BlockMatrix, inverse: &[f64], pace: &Pace) -> Result<(), Stopped> {
     let mask: Vec<f64> = inverse.iter().map(|&value| f64::from(u8::from(value > 0.0))).collect();
-    matrix.mask(&mask);
+    matrix.mask(&mask, pace).await
 }
 
 /// H becomes D⁻¹HD⁻¹, and the identity where D⁻¹ is 0.
-fn rescale(matrix: &mut BlockMatrix, inverse: &[f64]) {
-    matrix.change(|r, c, value| value * (inverse[r] * inverse[c]));
-    hold(matrix, inverse);
+async fn rescale(matrix: &mut BlockMatrix, inverse: &[f64], pace: &Pace) -> Result<(), Stopped> {
+    matrix.change(|r, c, value| value * (inverse[r] * inverse[c]), pace).await?;
+    hold(matrix, inverse, pace).await
 }
 
 /// Orthonormal directions n of the scaled matrix with nᵀHn next to 0.
-fn null_space(
+async fn null_space(
     matrix: &BlockMatrix,
     inverse: &[f64],
     cholesky: &mut SparseCholesky<LeftLooking>,
     tolerance: f64,
+    pace: &Pace,
 ) -> Result<Vec<Vec<f64>>, Refused> {
     let movable = inverse.iter().filter(|scale| **scale > 0.0).count();
     // The same numbers in every run (Park & Miller 1988).
@@ -193,39 +219,44 @@ fn null_space(
     for _ in 0..10 {
         let size = length(&x).max(f64::MIN_POSITIVE);
         x.iter_mut().for_each(|x| *x /= size);
-        matrix.multiply(&x, &mut y);
+        matrix.multiply_in_slices(&x, &mut y, pace).await?;
         std::mem::swap(&mut x, &mut y);
         largest = length(&x).max(1.0);
     }
     let mut shift = 1e-12 * largest;
-    while cholesky.factorize(&System { matrix, damping: &vec![shift; inverse.len()], right: &y }).is_err() {
-        shift *= 100.0;
-        if shift >= 1e-6 * largest {
-            return Err(Refused::Singular);
+    loop {
+        let shifted = System { matrix, damping: &vec![shift; inverse.len()], right: &y };
+        match cholesky.factorize(&shifted, &pace.part(0.0..0.6)).await {
+            Ok(()) => break,
+            Err(Unsolved::Singular) if 100.0 * shift < 1e-6 * largest => shift *= 100.0,
+            Err(unsolved) => return Err(unsolved.into()),
         }
     }
     let unseen = largest * (tolerance * tolerance).max(32.0 * f64::EPSILON);
     let mut count = FIRST;
     loop {
-        let mut basis = orthonormal((0..count.min(movable)).map(|_| vector()).collect());
-        for _ in 0..ROUNDS {
+        let mut basis = orthonormal((0..count.min(movable)).map(|_| vector()).collect(), pace).await?;
+        for round in 0..ROUNDS {
+            pace.part(0.6..1.0).tell(round, ROUNDS);
             for x in &mut basis {
-                cholesky.solve(x);
+                cholesky.factorization().solved(x, pace).await?;
                 x.iter_mut().zip(inverse).filter(|(_, scale)| **scale == 0.0).for_each(|(x, _)| *x = 0.0);
             }
-            basis = orthonormal(basis);
+            basis = orthonormal(basis, pace).await?;
         }
         let mut projected: Vec<Vec<f64>> = Vec::new();
         for x in &basis {
-            matrix.multiply(x, &mut y);
+            matrix.multiply_in_slices(x, &mut y, pace).await?;
             projected.push(basis.iter().map(|x| dot(x, &y)).collect());
+            pace.spend(2 * basis.len() * y.len()).await?;
         }
-        let right = orthogonalise(&mut projected);
+        let right = orthogonalise(&mut projected, pace).await?;
         let mut flat = Vec::new();
         for (turn, _) in right.iter().zip(&projected).filter(|(_, column)| length(column) <= unseen) {
             let mut direction = vec![0.0; inverse.len()];
             basis.iter().zip(turn).for_each(|(x, by)| add(&mut direction, *by, x));
             flat.push(direction);
+            pace.spend(2 * basis.len() * inverse.len()).await?;
         }
         if flat.len() < count || count >= movable {
             return Ok(flat);

@@ -8,6 +8,7 @@
 
 use super::super::linear::left_looking::LeftLooking;
 use super::jacobi::{add, dot};
+use crate::work::{Pace, Stopped, UNIT};
 
 /// Z, in the places of the factor's entries.
 pub struct Subset {
@@ -15,15 +16,21 @@ pub struct Subset {
 }
 
 impl Subset {
-    pub fn new(factor: &LeftLooking) -> Self {
-        let mut values = vec![0.0; factor.values().len()];
+    pub async fn new(factor: &LeftLooking, pace: &Pace) -> Result<Self, Stopped> {
+        let mut values = Vec::with_capacity(factor.values().len());
+        while values.len() < factor.values().len() {
+            values.resize(factor.values().len().min(values.len() + UNIT / 2), 0.0);
+            pace.spend(UNIT / 2).await?;
+        }
         let mut place = vec![0; factor.len()];
         let mut together: Vec<f64> = Vec::new();
-        for panel in factor.panels().iter().rev() {
+        for (done, panel) in factor.panels().iter().rev().enumerate() {
+            pace.tell(done, factor.panels().len());
             let rows = factor.rows(panel);
             let (width, height) = (panel.columns.len(), rows.len());
             let (below, own) = (&rows[width..], &factor.values()[panel.values()]);
             let y = below_over_diagonal(own, width, height);
+            pace.spend(width * width * height).await?;
             // Z_II, whole.
             let count = below.len();
             together.clear();
@@ -40,16 +47,19 @@ impl Subset {
                         together[column * count + row] = value;
                         together[row * count + column] = value;
                     }
+                    pace.spend(4 * (count - column)).await?;
                     column += 1;
                 }
             }
             let inverse = inverse_of_triangle(own, width, height);
+            pace.spend(width * width * width).await?;
             let target = &mut values[panel.values()];
             for (k, y_k) in y.chunks_exact(count.max(1)).take(width).enumerate() {
                 let z = &mut target[k * height + width..][..count];
                 for (column, by) in together.chunks_exact(count.max(1)).zip(y_k) {
                     add(z, -by, column);
                 }
+                pace.spend(2 * count * count).await?;
             }
             for k in 0..width {
                 for row in k..width {
@@ -57,9 +67,10 @@ impl Subset {
                     let through = dot(&y[row * count..(row + 1) * count], &target[k * height + width..(k + 1) * height]);
                     target[k * height + row] = own - through;
                 }
+                pace.spend(2 * width * height).await?;
             }
         }
-        Self { values }
+        Ok(Self { values })
     }
 
     /// An entry in the matrix's own order; none where the factor has none.

@@ -6,6 +6,7 @@
 
 use super::jacobi::{dot, length, orthogonalise, orthonormal};
 use crate::problem::{BlockRows, Pattern};
+use crate::work::{Pace, Stopped};
 use serde::Serialize;
 
 /// Instances that are listed.
@@ -42,7 +43,13 @@ pub struct Points {
 }
 
 /// What these orthonormal directions do, and unknowns that nothing touches.
-pub fn describe(pattern: &Pattern, directions: &[Vec<f64>], untouched: &[bool], points: &[Points]) -> Vec<Unseen> {
+pub async fn describe(
+    pattern: &Pattern,
+    directions: &[Vec<f64>],
+    untouched: &[bool],
+    points: &[Points],
+    pace: &Pace,
+) -> Result<Vec<Unseen>, Stopped> {
     // How far each instance is moved, and whether something of it is untouched.
     let mut sizes = Vec::new();
     for table in &pattern.tables {
@@ -50,6 +57,7 @@ pub fn describe(pattern: &Pattern, directions: &[Vec<f64>], untouched: &[bool], 
             let own = table.scalars_of(instance);
             let moved: f64 = directions.iter().map(|direction| dot(&direction[own.clone()], &direction[own.clone()])).sum();
             sizes.push((moved.sqrt(), untouched[own].contains(&true)));
+            pace.spend((2 * directions.len() + 1) * table.width as usize).await?;
         }
     }
     let largest = sizes.iter().fold(0.0, |top: f64, size| top.max(size.0));
@@ -67,17 +75,17 @@ pub fn describe(pattern: &Pattern, directions: &[Vec<f64>], untouched: &[bool], 
         }
         if unseen.instances > 0 {
             if let Some(points) = points.iter().find(|points| points.table == number) {
-                [unseen.translations, unseen.rotations, unseen.scalings] = points.moved(table, directions);
+                [unseen.translations, unseen.rotations, unseen.scalings] = points.moved(table, directions, pace).await?;
             }
             described.push(unseen);
         }
     }
-    described
+    Ok(described)
 }
 
 impl Points {
     /// Independent translations, rotations and scalings among the directions.
-    fn moved(&self, table: &BlockRows, directions: &[Vec<f64>]) -> [u32; 3] {
+    async fn moved(&self, table: &BlockRows, directions: &[Vec<f64>], pace: &Pace) -> Result<[u32; 3], Stopped> {
         let (d, width) = (self.dimensions, table.width as usize);
         let count = self.places.len() / d;
         // What the directions do to the places.
@@ -92,7 +100,7 @@ impl Points {
                 found.push(moved);
             }
         }
-        let found = orthonormal(found);
+        let found = orthonormal(found, pace).await?;
         // The places about their centre, which scaling moves along themselves.
         let mut around = self.places.clone();
         for axis in 0..d {
@@ -118,14 +126,18 @@ impl Points {
             }
             // Points in one place, or on a line, turn less than others.
             known.extend(fields.into_iter().filter(|field: &Vec<f64>| length(field) > STILL * reach));
-            known = orthonormal(known);
-            let mut products: Vec<Vec<f64>> = found.iter().map(|a| known.iter().map(|b| dot(a, b)).collect()).collect();
-            orthogonalise(&mut products);
+            known = orthonormal(known, pace).await?;
+            let mut products: Vec<Vec<f64>> = Vec::new();
+            for a in &found {
+                products.push(known.iter().map(|b| dot(a, b)).collect());
+                pace.spend(2 * known.len() * a.len()).await?;
+            }
+            orthogonalise(&mut products, pace).await?;
             let common = products.iter().filter(|product| length(product) > 1.0 - COMMON).count() as u32;
             *counted = common.saturating_sub(before);
             before = common;
         }
-        counted
+        Ok(counted)
     }
 }
 

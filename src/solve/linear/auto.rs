@@ -1,15 +1,16 @@
 //! Which linear solver a problem gets: a pure function of its structure, its sizes and a table of thresholds.
 
-use super::super::assembly::structure;
+use super::super::assembly::{Structure, structure};
 use super::elimination;
 use super::host::Host;
-use super::sparse::Ordering;
+use super::sparse::{Ordering, TooLarge};
 use super::two_level::TwoLevel;
 use super::two_level::space::Space;
 use super::{Choice, Linear, Preconditioner, Wanted};
 use crate::device::{BufferId, Device, Profile};
 use crate::error::Error;
 use crate::problem::{Batch, Pattern, Problem, Registry};
+use std::borrow::Cow;
 
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -110,28 +111,28 @@ pub fn eliminated(pattern: &Pattern, wanted: &Wanted) -> Result<Vec<u32>, Error>
 pub struct Made {
     pub choice: Choice,
     /// Where the system is solved on the host.
-    pub host: Option<Host>,
+    pub host: Option<Box<Host>>,
     /// Where conjugate gradients have two levels.
     pub two_level: Option<TwoLevel>,
 }
 
 impl Made {
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        let of_host = self.host.iter().flat_map(Host::buffers);
+        let of_host = self.host.iter().flat_map(|host| host.buffers());
         of_host.chain(self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec()))
     }
 }
 
 /// The problem's linear solver: where none was asked for and the best does not fit the device, the one that always does.
 pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
-    let mut choice = choose(wanted, problem, device);
+    let (mut choice, found) = choose(wanted, problem, device);
     if choice.linear.is_on_host() {
-        match Host::new(device, registry, problem, choice.linear, wanted) {
+        match Host::new(device, registry, problem, choice.linear, wanted, found) {
             Ok(host) => {
                 let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
                 let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
                 choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
-                return Ok(Made { choice, host: Some(host), two_level: None });
+                return Ok(Made { choice, host: Some(Box::new(host)), two_level: None });
             }
             Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
                 choice = Choice { linear: Linear::Pcg, why, preconditioner: None }
@@ -185,9 +186,10 @@ fn of_jacobian(problem: &Problem) -> f64 {
     problem.enabled_batches().map(values).sum()
 }
 
-/// What solves this problem's systems: what was asked for, else the best for its structure and size.
-pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
-    let chosen = |linear: Linear, why: String| Choice { linear, why, preconditioner: None };
+/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where that had
+/// to be found.
+fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> (Choice, Option<Structure>) {
+    let chosen = |linear: Linear, why: String| (Choice { linear, why, preconditioner: None }, None);
     if let Some(linear) = wanted.linear {
         return chosen(linear, "it was asked for".into());
     }
@@ -207,28 +209,84 @@ pub fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> Choice {
     if unknowns > most {
         return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
     }
-    let Some((pattern, _)) = structure(problem) else {
+    if let Some(why) = too_full(problem, on_gpu) {
+        return chosen(Linear::Pcg, why);
+    }
+    let Some(found) = structure(problem) else {
         return chosen(Linear::Pcg, "JᵀWJ can't be assembled".into());
     };
+    let (linear, why) = choose_for(&found.0, problem, device);
+    (chosen(linear, why).0, linear.is_on_host().then_some(found))
+}
+
+/// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are
+/// at least, one in the row of every variable that meets one before it.
+fn too_full(problem: &Problem, on_gpu: bool) -> Option<String> {
+    let limits = Thresholds::default();
+    let tables = problem.tables();
+    let mut first = vec![0u32; tables.len() + 1];
+    for (number, table) in tables.iter().enumerate() {
+        first[number + 1] = first[number] + if table.moving { table.count } else { 0 };
+    }
+    // Of every variable the smallest block; of every table, whether its variables meet.
+    let mut least = vec![0u32; first[tables.len()] as usize];
+    let mut is_linked = vec![false; tables.len()];
+    for batch in problem.enabled_batches() {
+        let moving = (0..).zip(&batch.signature().slots).filter(|(_, slot)| slot.vector.is_some());
+        let slots: Vec<(u32, Cow<[u32]>)> = moving.map(|(slot, _)| problem.slot_of(batch, slot)).collect();
+        let Some(((table, own), others)) = slots.split_first() else { continue };
+        for (other, variables) in others {
+            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].tangent));
+            let size = a.1 * b.1;
+            for (&i, &j) in own.iter().zip(&variables[..]) {
+                let (i, j) = (a.0 + i, b.0 + j);
+                if i != j {
+                    is_linked[*table as usize] |= table == other;
+                    let row = &mut least[i.max(j) as usize];
+                    *row = if *row == 0 { size } else { size.min(*row) };
+                }
+            }
+        }
+    }
+    let values: u64 = least.iter().map(|&size| u64::from(size)).sum();
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.unknowns()).sum();
+    let entries = values as f64 + f64::from(unknowns);
+    let may_be_redundant = !on_gpu && of_jacobian(problem) > limits.redundancy * (values + u64::from(problem.blocks_len())) as f64;
+    (entries > limits.fill && linked > limits.reduced && !may_be_redundant)
+        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill))
+}
+
+/// The best solver for a structure.
+fn choose_for(pattern: &Pattern, problem: &Problem, device: &Device) -> (Linear, String) {
+    let chosen = |linear: Linear, why: String| (linear, why);
+    let limits = Thresholds::default();
+    let on_gpu = device.profile() != Profile::Cpu;
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let elements = device.limits().binding_bytes / device.precision().bytes();
     if pattern.values > elements / 2 {
         return chosen(Linear::Pcg, format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64));
     }
-    let groups = elimination::detect(&pattern);
+    let groups = elimination::detect(pattern);
     let of_groups: u32 = groups.iter().map(|&table| pattern.tables[table as usize].count * pattern.tables[table as usize].width).sum();
     let left = unknowns - of_groups;
     let worth = f64::from(of_groups) >= limits.eliminated * f64::from(unknowns) && left <= limits.reduced;
-    if worth && elimination::work(&pattern, &groups) <= limits.products {
+    if worth && elimination::work(pattern, &groups) <= limits.products {
         let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
         return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
     }
-    match Ordering::new(&pattern) {
+    let is_redundant = !on_gpu && of_jacobian(problem) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
+    // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.
+    let least = pattern.values as f64 + f64::from(pattern.scalars);
+    if least > limits.fill && !is_redundant {
+        return chosen(Linear::Pcg, format!("at least {least:.1e} entries in a factor, more than {:.0e}", limits.fill));
+    }
+    let ordering = if least > limits.fill { Err(TooLarge) } else { Ordering::new(pattern) };
+    match ordering {
         Ok(ordering) if ordering.fill <= limits.fill && ordering.work <= limits.work => {
             chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
         }
-        _ if !on_gpu && of_jacobian(problem) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64 => {
-            chosen(Linear::AssembledPcg, "a factor would be too large, and J has many more values than JᵀWJ".into())
-        }
+        _ if is_redundant => chosen(Linear::AssembledPcg, "a factor would be too large, and J has many more values than JᵀWJ".into()),
         Ok(ordering) if ordering.fill > limits.fill => {
             chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill))
         }

@@ -2,7 +2,9 @@
 //! for Sparse Linear Systems*, 2nd ed., algorithm 9.1): for problems with many more residuals than blocks, whose factor
 //! would be too large.
 
-use super::matrix::{Singular, System, packed};
+use super::matrix::{System, Unsolved, packed};
+use super::sparse::{Factorization, SparseCholesky};
+use crate::work::{Pace, Stopped};
 
 /// How long to go on.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,37 +23,55 @@ pub struct Solution {
     pub is_solved: bool,
 }
 
-/// Solves a system as well as it is asked to. `precondition` makes M⁻¹r of r, for a symmetric positive definite M.
-pub fn solve(system: &System, inexact: Inexact, mut precondition: impl FnMut(&mut [f64])) -> Result<Solution, Singular> {
+/// A symmetric positive definite M.
+pub trait Preconditioner: Send {
+    /// r becomes M⁻¹r.
+    fn apply(&mut self, r: &mut [f64], pace: &Pace) -> impl Future<Output = Result<(), Stopped>> + Send;
+}
+
+impl<F: Factorization> Preconditioner for SparseCholesky<F> {
+    async fn apply(&mut self, r: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
+        self.solve(r, pace).await
+    }
+}
+
+/// Solves a system as well as it is asked to.
+pub async fn solve(
+    system: &System<'_>,
+    inexact: Inexact,
+    preconditioner: &mut impl Preconditioner,
+    pace: &Pace,
+) -> Result<Solution, Unsolved> {
     let n = system.right.len();
     let (mut x, mut r, mut q) = (vec![0.0; n], system.right.to_vec(), vec![0.0; n]);
     let mut z = r.clone();
-    precondition(&mut z);
+    preconditioner.apply(&mut z, pace).await?;
     let mut p = z.clone();
     let mut rz = dot(&r, &z);
     let target = inexact.forcing * inexact.forcing * rz;
     let mut iterations = 0;
     // Nothing to solve leaves 0.
     while rz > 0.0 && rz > target && iterations < inexact.max_iterations {
-        system.matrix.multiply(&p, &mut q);
+        system.matrix.multiply_in_slices(&p, &mut q, pace).await?;
         q.iter_mut().zip(system.damping).zip(&p).for_each(|((q, damping), p)| *q += damping * p);
         let curvature = dot(&p, &q);
         if !(curvature.is_finite() && curvature > 0.0) {
             // What was found so far goes downhill.
-            if iterations > 0 { break } else { return Err(Singular) }
+            if iterations > 0 { break } else { return Err(Unsolved::Singular) }
         }
         let alpha = rz / curvature;
         x.iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
         r.iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
         z.copy_from_slice(&r);
-        precondition(&mut z);
+        preconditioner.apply(&mut z, pace).await?;
         let next = dot(&r, &z);
         let beta = next / rz;
         p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + beta * *p);
         rz = next;
         iterations += 1;
+        pace.spend(12 * n).await?;
     }
-    if rz.is_finite() { Ok(Solution { x, residual: r, iterations, is_solved: rz <= target }) } else { Err(Singular) }
+    if rz.is_finite() { Ok(Solution { x, residual: r, iterations, is_solved: rz <= target }) } else { Err(Unsolved::Singular) }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -66,7 +86,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    pub fn new(system: &System) -> Result<Self, Singular> {
+    pub async fn new(system: &System<'_>, pace: &Pace) -> Result<Self, Unsolved> {
         let (mut factors, mut variables) = (Vec::new(), Vec::new());
         for table in &system.matrix.pattern.tables {
             let width = table.width as usize;
@@ -77,13 +97,15 @@ impl Blocks {
                 (0..width).for_each(|k| block[packed(k, k)] += system.damping[at + k]);
                 factorize(block, width)?;
                 variables.push((at, width));
+                pace.spend(width * width * width + 16).await?;
             }
         }
         Ok(Self { factors, variables })
     }
+}
 
-    /// x becomes M⁻¹x.
-    pub fn apply(&self, x: &mut [f64]) {
+impl Preconditioner for Blocks {
+    async fn apply(&mut self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
         let mut first = 0;
         for &(at, width) in &self.variables {
             let factor = &self.factors[first..first + packed(width, 0)];
@@ -97,12 +119,14 @@ impl Blocks {
                 x[r] = (x[r] - known) / factor[packed(r, r)];
             }
             first += packed(width, 0);
+            pace.spend(4 * width * width).await?;
         }
+        Ok(())
     }
 }
 
 /// L of a packed block, in place.
-fn factorize(block: &mut [f64], width: usize) -> Result<(), Singular> {
+fn factorize(block: &mut [f64], width: usize) -> Result<(), Unsolved> {
     for r in 0..width {
         for c in 0..=r {
             let known: f64 = (0..c).map(|k| block[packed(r, k)] * block[packed(c, k)]).sum();
@@ -112,7 +136,7 @@ fn factorize(block: &mut [f64], width: usize) -> Result<(), Singular> {
         // The root of what is negative is NaN.
         let pivot = block[packed(r, r)];
         if !(pivot.is_finite() && pivot > 0.0) {
-            return Err(Singular);
+            return Err(Unsolved::Singular);
         }
     }
     Ok(())

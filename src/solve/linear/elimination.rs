@@ -4,7 +4,9 @@
 //! can several tables between whose variables there are no blocks either. What is left — cameras, in bundle adjustment —
 //! has blocks where two variables share an eliminated neighbour, besides those that it had.
 
+use super::schur::Refused;
 use crate::problem::{BlockRows, Pattern, PatternPart};
+use crate::work::{Pace, Stopped, UNIT};
 
 /// A block between an eliminated variable and one that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +107,7 @@ pub fn work(pattern: &Pattern, tables: &[u32]) -> f64 {
 
 impl Elimination {
     /// `tables` are numbers of the pattern's tables.
-    pub fn new(pattern: &Pattern, tables: &[u32]) -> Result<Self, Linked> {
+    pub async fn new(pattern: &Pattern, tables: &[u32], pace: &Pace) -> Result<Self, Refused> {
         check(pattern, tables)?;
         let kept: Vec<u32> = (0..pattern.tables.len() as u32).filter(|table| !tables.contains(table)).collect();
         let mut reduced = Pattern::default();
@@ -126,6 +128,7 @@ impl Elimination {
             scalars += (count * width) as usize;
         }
         let (starts, neighbours, y) = neighbours(pattern, &groups, eliminated, &first_kept);
+        pace.spend(UNIT).await?;
         let mut incident_starts = vec![0u32; reduced.variables() as usize + 1];
         neighbours.iter().for_each(|neighbour| incident_starts[neighbour.variable as usize + 1] += 1);
         for place in 0..reduced.variables() as usize {
@@ -142,12 +145,12 @@ impl Elimination {
         }
         let mut elimination =
             Self { groups, starts, neighbours, incident_starts, incident, factors, scalars, y, kept, reduced, origins: Vec::new() };
-        elimination.fill_in(pattern);
+        elimination.fill_in(pattern, pace).await?;
         Ok(elimination)
     }
 
     /// The structure of what is left: blocks that were there, and those of two neighbours of an eliminated variable.
-    fn fill_in(&mut self, pattern: &Pattern) {
+    async fn fill_in(&mut self, pattern: &Pattern, pace: &Pace) -> Result<(), Stopped> {
         let variables = self.reduced.variables() as usize;
         let mut columns: Vec<Vec<u32>> = vec![Vec::new(); variables];
         let mut seen = vec![u32::MAX; variables];
@@ -170,6 +173,8 @@ impl Elimination {
                 part.row(row - table.first).for_each(|(_, column)| meet(first + column));
             }
             columns.sort_unstable();
+            let met: usize = self.incident(row).iter().map(|&(variable, _)| self.neighbours_of(variable).len()).sum();
+            pace.spend(4 * met + 16 * columns.len()).await?;
         }
         for row in 0..self.kept.len() {
             for column in 0..=row {
@@ -196,6 +201,7 @@ impl Elimination {
                         blocks.push(same.map(|(block, _)| block));
                     }
                     part.starts.push(part.columns.len() as u32);
+                    pace.spend(4 * of_row.len() + 16).await?;
                 }
                 if !part.columns.is_empty() {
                     self.reduced.values += u64::from(part.blocks()) * u64::from(part.size());
@@ -204,6 +210,7 @@ impl Elimination {
                 }
             }
         }
+        Ok(())
     }
 
     /// The group of an eliminated variable.

@@ -2,9 +2,10 @@
 //! weights, JᵀWJ + λD changes little, and the factor of what it was leaves few iterations. A factor costs as much as many of them.
 
 use super::conjugate::{self, Inexact, Solution};
-use super::matrix::{Singular, System};
-use super::sparse::{SparseCholesky, TooLarge};
+use super::matrix::{System, Unsolved};
+use super::sparse::{SparseCholesky, Unfactorised};
 use crate::problem::Pattern;
+use crate::work::Pace;
 
 /// Iterations that an old factor may take: more cost about as much as a new one.
 const MOST_ITERATIONS: u32 = 24;
@@ -17,25 +18,26 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
-        Ok(Self { factor: SparseCholesky::new(pattern)?, is_made: false, factorizations: 0 })
+    pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
+        Ok(Self { factor: SparseCholesky::new(pattern, pace).await?, is_made: false, factorizations: 0 })
     }
 
     /// Solves a system as well as it is asked to, with a new factor where the old one is too far off.
-    pub fn solve(&mut self, system: &System, inexact: Inexact) -> Result<Solution, Singular> {
+    pub async fn solve(&mut self, system: &System<'_>, inexact: Inexact, pace: &Pace) -> Result<Solution, Unsolved> {
         let mut spent = 0;
         if self.is_made {
             let bounded = Inexact { max_iterations: inexact.max_iterations.min(MOST_ITERATIONS), ..inexact };
-            match conjugate::solve(system, bounded, |r| self.factor.solve(r)) {
+            match conjugate::solve(system, bounded, &mut self.factor, pace).await {
                 Ok(solution) if solution.is_solved || inexact.max_iterations <= MOST_ITERATIONS => return Ok(solution),
                 Ok(solution) => spent = solution.iterations,
-                Err(Singular) => {}
+                Err(Unsolved::Singular) => {}
+                Err(stopped) => return Err(stopped),
             }
         }
         self.is_made = false;
-        self.factor.factorize(system)?;
+        self.factor.factorize(system, pace).await?;
         (self.is_made, self.factorizations) = (true, self.factorizations + 1);
-        let solution = conjugate::solve(system, inexact, |r| self.factor.solve(r))?;
+        let solution = conjugate::solve(system, inexact, &mut self.factor, pace).await?;
         Ok(Solution { iterations: spent + solution.iterations, ..solution })
     }
 }

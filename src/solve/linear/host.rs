@@ -1,21 +1,22 @@
 //! Linear solvers on the host: what the device assembled comes back once a linearisation, and steps for any λ are made of
 //! it in f64.
 
-use super::super::assembly::{Assembled, Assembly, structure};
+use super::super::assembly::{Assembled, Assembly, Structure, structure};
 use super::super::{Workspace, state};
 use super::conjugate::{self, Blocks, Inexact};
 use super::dense::DenseCholesky;
 use super::elimination::{self, Linked};
 use super::frozen::Frozen;
-use super::matrix::{BlockMatrix, Singular, System};
+use super::matrix::{BlockMatrix, System, Unsolved};
 use super::qr::Triangle;
 use super::rows::Rows;
 use super::schur::{Refused, Schur};
-use super::sparse::SparseCholesky;
+use super::sparse::{SparseCholesky, Unfactorised};
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use crate::device::{BufferId, Command, Device};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry};
+use crate::work::{Pace, Stopped};
 
 /// A linear solver on the host, and what it knows of the current point.
 pub struct Host {
@@ -33,6 +34,8 @@ enum Source {
 
 /// What solves with an assembled matrix.
 enum Factor {
+    /// Made by the first step, in time slices.
+    Planned(Plan),
     Dense,
     Sparse(Box<SparseCholesky>),
     Schur(Box<Schur>),
@@ -41,6 +44,26 @@ enum Factor {
         max_iterations: u32,
         frozen: Option<Box<Frozen>>,
     },
+}
+
+/// Factors whose structure is yet to be found.
+#[derive(Clone)]
+enum Plan {
+    Sparse,
+    Schur(Vec<u32>),
+    Frozen { max_iterations: u32 },
+}
+
+/// Why there is no step.
+pub enum Unfinished {
+    Stopped,
+    Refused(Error),
+}
+
+impl From<Stopped> for Unfinished {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
 }
 
 /// The linearisation at the current point: over all unknowns, without gaps.
@@ -91,41 +114,71 @@ const MOST_SCALE: f64 = 1e30;
 const MOST_DAMPING: f64 = 1e15;
 
 impl Host {
-    /// The solver of this name for the problem as it is now.
-    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, linear: Linear, wanted: &Wanted) -> Result<Self, Error> {
-        let most = wanted.max_iterations;
+    /// The solver of this name for the problem as it is now, whose matrix may be known to have this structure.
+    pub fn new(
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &Problem,
+        linear: Linear,
+        wanted: &Wanted,
+        found: Option<Structure>,
+    ) -> Result<Self, Error> {
         let source = if linear == Linear::Dense && super::auto::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
             if linear == Linear::Dense {
                 sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
             }
-            let (pattern, lists) = structure(problem).ok_or_else(|| not_assembled(linear))?;
-            let too_large = || Error::Limits(format!("linear \"{}\": the factor of JᵀWJ is too large: use \"pcg\"", linear.name()));
+            let (pattern, lists) = found.or_else(|| structure(problem)).ok_or_else(|| not_assembled(linear))?;
+            let max_iterations = wanted.max_iterations.unwrap_or_else(|| pcg::max_iterations(problem));
             let factor = match linear {
                 Linear::Schur => {
                     let tables = super::auto::eliminated(&pattern, wanted)?;
-                    // Those that can't be eliminated together are told as that.
-                    if elimination::check(&pattern, &tables).is_ok() {
-                        sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
-                    }
-                    let schur = Schur::new(&pattern, &tables).map_err(|refused| match refused {
-                        Refused::Linked(Linked(a, b)) => linked(&pattern, a, b),
-                        Refused::TooLarge => too_large(),
-                    })?;
-                    Factor::Schur(Box::new(schur))
+                    elimination::check(&pattern, &tables).map_err(|Linked(a, b)| linked(&pattern, a, b))?;
+                    sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
+                    Factor::Planned(Plan::Schur(tables))
                 }
-                Linear::SparseCholesky => Factor::Sparse(Box::new(SparseCholesky::new(&pattern).map_err(|_| too_large())?)),
-                Linear::AssembledPcg => {
-                    let is_frozen = wanted.preconditioner == Some(Preconditioner::FrozenFactor);
-                    let frozen = is_frozen.then(|| Frozen::new(&pattern).map(Box::new)).transpose().map_err(|_| too_large())?;
-                    Factor::Iterative { max_iterations: most.unwrap_or_else(|| pcg::max_iterations(problem)), frozen }
+                Linear::SparseCholesky => Factor::Planned(Plan::Sparse),
+                Linear::AssembledPcg if wanted.preconditioner == Some(Preconditioner::FrozenFactor) => {
+                    Factor::Planned(Plan::Frozen { max_iterations })
                 }
+                Linear::AssembledPcg => Factor::Iterative { max_iterations, frozen: None },
                 Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
         };
         Ok(Self { source, known: None, readbacks: 0, elements: 0 })
+    }
+
+    /// Finds the structure of the factor, if that is still to be done.
+    async fn plan(&mut self, pace: &Pace) -> Result<(), Unfinished> {
+        let Source::Matrix(assembly, factor) = &mut self.source else { return Ok(()) };
+        let Factor::Planned(plan) = factor else { return Ok(()) };
+        let pattern = assembly.pattern.clone();
+        let unfinished = |linear: Linear, unfactorised: Unfactorised| match unfactorised {
+            Unfactorised::Stopped => Unfinished::Stopped,
+            Unfactorised::TooLarge => Unfinished::Refused(too_large(linear)),
+        };
+        *factor = match plan {
+            Plan::Sparse => {
+                let sparse = SparseCholesky::new(&pattern, pace).await;
+                Factor::Sparse(Box::new(sparse.map_err(|why| unfinished(Linear::SparseCholesky, why))?))
+            }
+            Plan::Schur(tables) => {
+                let schur = Schur::new(&pattern, tables, pace).await.map_err(|refused| match refused {
+                    Refused::Stopped => Unfinished::Stopped,
+                    Refused::TooLarge => Unfinished::Refused(too_large(Linear::Schur)),
+                    Refused::Linked(Linked(a, b)) => Unfinished::Refused(linked(&pattern, a, b)),
+                });
+                Factor::Schur(Box::new(schur?))
+            }
+            Plan::Frozen { max_iterations } => {
+                let max_iterations = *max_iterations;
+                let frozen = Frozen::new(&pattern, pace).await.map_err(|why| unfinished(Linear::AssembledPcg, why))?;
+                Factor::Iterative { max_iterations, frozen: Some(Box::new(frozen)) }
+            }
+        };
+        Ok(())
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
@@ -165,32 +218,38 @@ impl Host {
         Ok(())
     }
 
-    /// Takes what [`assemble`](Self::assemble) brought; gives the cost at the point, and the knobs.
-    pub fn take(&mut self, work: &Workspace, problem: &Problem, readback: &[f64]) -> (f64, Knobs) {
+    /// What [`assemble`](Self::assemble) brought of the point's cost, and the knobs.
+    pub fn arrived(&mut self, readback: &[f64]) -> (f64, Knobs) {
         self.readbacks += 1;
         self.elements += readback.len() as u64;
+        (readback[state::COST as usize], Knobs::of(readback))
+    }
+
+    /// Takes the rest of it. `is_masked`: some unknowns may not move.
+    pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Stopped> {
+        self.known = None;
         let pattern = self.pattern();
-        let Assembled { state, gradient, scale, peak, free, diagonal, lower } = match &self.source {
-            Source::Rows(rows) => rows.assembled(work, readback),
-            Source::Matrix(assembly, _) => assembly.assembled(work, readback),
+        let Assembled { gradient, scale, peak, free, diagonal, lower, .. } = match &self.source {
+            Source::Rows(rows) => rows.assembled(is_masked, readback),
+            Source::Matrix(assembly, _) => assembly.assembled(is_masked, readback),
         };
         let mut right = pattern.compact(gradient);
         right.iter_mut().for_each(|value| *value = -*value);
         let gradient_max = right.iter().fold(0.0, |top: f64, g| if g.is_finite() && top.is_finite() { top.max(g.abs()) } else { f64::NAN });
         let free = free.map(|free| pattern.compact(free));
+        let (scale, peak) = (pattern.compact(scale), pattern.compact(peak));
         let system = match &self.source {
-            Source::Rows(rows) => Linearised::Triangle(rows.triangle(problem, readback, free.as_deref())),
+            Source::Rows(rows) => Linearised::Triangle(rows.triangle(readback, free.as_deref(), pace).await?),
             Source::Matrix(assembly, _) => {
                 let mut matrix = BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
                 if let Some(free) = &free {
-                    matrix.mask(free);
+                    matrix.mask(free, pace).await?;
                 }
                 Linearised::Matrix(matrix)
             }
         };
-        let arrived = (state[state::COST as usize], Knobs::of(state));
-        self.known = Some(Known { right, scale: pattern.compact(scale), peak: pattern.compact(peak), gradient_max, system });
-        arrived
+        self.known = Some(Known { right, scale, peak, gradient_max, system });
+        Ok(())
     }
 
     /// D, which grows with φ as long as the point stays.
@@ -206,48 +265,54 @@ impl Host {
     }
 
     /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
-    pub fn solve(&mut self, knobs: &mut Knobs, may_raise: bool) -> Option<Step> {
-        let known = self.known.as_mut()?;
+    pub async fn solve(&mut self, knobs: &mut Knobs, may_raise: bool, pace: &Pace) -> Result<Option<Step>, Unfinished> {
+        let Some(known) = self.known.as_mut() else { return Ok(None) };
         // As `shaders/damping.wgsl` has it, limit and all: the device makes the model's promise with its own D.
         known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(knobs.floor * peak).min(MOST_SCALE));
         let gradient_max = known.gradient_max;
         // Without a gradient there is nowhere to go, whether or not there is a factor.
         if !gradient_max.is_finite() || gradient_max == 0.0 {
-            return Some(Step { vector: vec![0.0; self.pattern().vector_len as usize], residual: None, iterations: 0, gradient_max });
+            let vector = vec![0.0; self.pattern().vector_len as usize];
+            return Ok(Some(Step { vector, residual: None, iterations: 0, gradient_max }));
         }
+        self.plan(pace).await?;
         loop {
-            match self.step(*knobs) {
-                Ok(step) => return Some(step),
-                Err(Singular) if may_raise && knobs.damping < MOST_DAMPING => knobs.damping = (10.0 * knobs.damping).max(1e-15),
-                Err(Singular) => return None,
+            match self.step(*knobs, pace).await {
+                Ok(step) => return Ok(Some(step)),
+                Err(Unsolved::Stopped) => return Err(Unfinished::Stopped),
+                Err(Unsolved::Singular) if may_raise && knobs.damping < MOST_DAMPING => {
+                    knobs.damping = (10.0 * knobs.damping).max(1e-15);
+                }
+                Err(Unsolved::Singular) => return Ok(None),
             }
         }
     }
 
     /// The step for one λ.
-    fn step(&mut self, knobs: Knobs) -> Result<Step, Singular> {
-        let known = self.known.as_mut().ok_or(Singular)?;
+    async fn step(&mut self, knobs: Knobs, pace: &Pace) -> Result<Step, Unsolved> {
+        let known = self.known.as_mut().ok_or(Unsolved::Singular)?;
         let damping: Vec<f64> = known.scale.iter().map(|scale| knobs.damping * scale).collect();
         let (mut residual, mut iterations, gradient_max) = (None, 1, known.gradient_max);
         let step = match (&mut known.system, &mut self.source) {
-            (Linearised::Triangle(triangle), _) => triangle.solve(&damping).ok_or(Singular)?,
+            (Linearised::Triangle(triangle), _) => triangle.solve(&damping).ok_or(Unsolved::Singular)?,
             (Linearised::Matrix(matrix), Source::Matrix(_, factor)) => {
                 let system = System { matrix, damping: &damping, right: &known.right };
                 let mut x = known.right.clone();
                 match factor {
-                    Factor::Dense => DenseCholesky::new(&system)?.solve(&mut x),
+                    Factor::Dense => DenseCholesky::new(&system, pace).await?.solve(&mut x, pace).await?,
                     Factor::Sparse(sparse) => {
-                        sparse.factorize(&system)?;
-                        sparse.solve(&mut x);
+                        sparse.factorize(&system, pace).await?;
+                        sparse.solve(&mut x, pace).await?;
                     }
-                    Factor::Schur(schur) => schur.solve(&system, &mut x)?,
+                    Factor::Planned(_) => return Err(Unsolved::Singular),
+                    Factor::Schur(schur) => schur.solve(&system, &mut x, pace).await?,
                     Factor::Iterative { max_iterations, frozen } => {
                         let inexact = Inexact { forcing: knobs.forcing, max_iterations: *max_iterations };
                         let solution = match frozen {
-                            Some(frozen) => frozen.solve(&system, inexact)?,
+                            Some(frozen) => frozen.solve(&system, inexact, pace).await?,
                             None => {
-                                let blocks = Blocks::new(&system)?;
-                                conjugate::solve(&system, inexact, |r| blocks.apply(r))?
+                                let mut blocks = Blocks::new(&system, pace).await?;
+                                conjugate::solve(&system, inexact, &mut blocks, pace).await?
                             }
                         };
                         (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
@@ -255,10 +320,10 @@ impl Host {
                 }
                 x
             }
-            _ => return Err(Singular),
+            _ => return Err(Unsolved::Singular),
         };
         if step.iter().any(|value| !value.is_finite()) {
-            return Err(Singular);
+            return Err(Unsolved::Singular);
         }
         let pattern = self.pattern();
         let residual = residual.map(|residual| pattern.spread(&residual));
@@ -268,6 +333,7 @@ impl Host {
     /// How often a frozen factor was made, where there is one.
     pub fn factorizations(&self) -> Option<u64> {
         match &self.source {
+            Source::Matrix(_, Factor::Planned(Plan::Frozen { .. })) => Some(0),
             Source::Matrix(_, Factor::Iterative { frozen, .. }) => frozen.as_ref().map(|frozen| frozen.factorizations),
             _ => None,
         }
@@ -287,6 +353,10 @@ fn not_assembled(linear: Linear) -> Error {
         "linear \"{}\": a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ can't be assembled: use \"pcg\"",
         linear.name()
     ))
+}
+
+fn too_large(linear: Linear) -> Error {
+    Error::Limits(format!("linear \"{}\": the factor of JᵀWJ is too large: use \"pcg\"", linear.name()))
 }
 
 fn linked(pattern: &Pattern, a: u32, b: u32) -> Error {

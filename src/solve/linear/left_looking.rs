@@ -2,9 +2,10 @@
 //! panels before it that reach it are subtracted when its turn comes (Ng & Peyton, "Block sparse Cholesky algorithms on
 //! advanced uniprocessor computers", 1993). The structure of the factor is faer's.
 
-use super::matrix::Singular;
+use super::matrix::Unsolved;
 use super::panels;
-use super::sparse::{Factorization, TooLarge};
+use super::sparse::{Factorization, TooLarge, Unfactorised};
+use crate::work::{Pace, Stopped, UNIT};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::simplicial::{
@@ -14,6 +15,8 @@ use faer::sparse::linalg::cholesky::simplicial::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use std::ops::Range;
 
+/// Columns of the matrix whose entries are placed at a time.
+const COLUMNS: usize = 1024;
 /// No panel.
 const NONE: u32 = u32::MAX;
 
@@ -44,8 +47,6 @@ struct Scratch {
     /// Where a row is in the current panel.
     place: Vec<u32>,
     product: Vec<f64>,
-    /// A vector in the order of elimination.
-    ordered: Vec<f64>,
 }
 
 impl Panel {
@@ -98,8 +99,12 @@ impl LeftLooking {
 
 /// Row and column of the upper triangle in the order of elimination, for every entry of a lower triangle in any.
 fn ordered(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32]) -> impl Iterator<Item = (u32, u32)> {
-    let entries =
-        (0..inverse.len()).flat_map(move |column| lower.row_idx_of_col_raw(column).iter().map(move |&row| (row as usize, column)));
+    ordered_columns(lower, inverse, 0..inverse.len())
+}
+
+/// The same for some columns of that.
+fn ordered_columns(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32], columns: Range<usize>) -> impl Iterator<Item = (u32, u32)> {
+    let entries = columns.flat_map(move |column| lower.row_idx_of_col_raw(column).iter().map(move |&row| (row as usize, column)));
     entries.map(|(row, column)| (inverse[row].min(inverse[column]), inverse[row].max(inverse[column])))
 }
 
@@ -162,9 +167,10 @@ fn together(structure: &SymbolicSimplicialCholesky<u32>) -> Vec<Range<usize>> {
 }
 
 impl Factorization for LeftLooking {
-    fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>) -> Result<Self, TooLarge> {
+    async fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>, pace: &Pace) -> Result<Self, Unfactorised> {
         let inverse = order.arrays().1.to_vec();
         let structure = structure(lower, &inverse)?;
+        pace.spend(UNIT).await?;
         let (mut panels, mut rows, mut first, mut panel_of) = (Vec::new(), Vec::new(), 0, Vec::new());
         for columns in together(&structure) {
             let [start, end] = [columns.end - 1, columns.end].map(|column| structure.col_ptr()[column] as usize);
@@ -174,32 +180,51 @@ impl Factorization for LeftLooking {
             panel_of.resize(columns.end, panels.len() as u32);
             let panel = Panel { columns, rows: begin..rows.len(), first };
             first = panel.values().end;
+            pace.spend(4 * panel.height()).await?;
             panels.push(panel);
         }
         if first > u32::MAX as usize {
-            return Err(TooLarge);
+            return Err(Unfactorised::TooLarge);
         }
         let place = |(column, row): (u32, u32)| {
             let panel: &Panel = &panels[panel_of[column as usize] as usize];
             let place = rows[panel.rows.clone()].binary_search(&row).expect("the factor's structure has the matrix's");
             (panel.first + (column as usize - panel.columns.start) * panel.height() + place) as u32
         };
-        let places = ordered(lower, &inverse).map(place).collect();
         let n = inverse.len();
-        let scratch = Scratch { place: vec![0; n], product: Vec::new(), ordered: vec![0.0; n] };
-        Ok(Self { inverse, panels, panel_of, rows, places, factor: vec![0.0; first], scratch })
+        let mut places = Vec::with_capacity(lower.row_idx().len());
+        for columns in (0..n).step_by(COLUMNS).map(|first| first..n.min(first + COLUMNS)) {
+            let before = places.len();
+            places.extend(ordered_columns(lower, &inverse, columns).map(place));
+            // A search each.
+            pace.spend(32 * (places.len() - before)).await?;
+        }
+        let mut factor = Vec::with_capacity(first);
+        while factor.len() < first {
+            factor.resize(first.min(factor.len() + UNIT / 2), 0.0);
+            pace.spend(UNIT / 2).await?;
+        }
+        let scratch = Scratch { place: vec![0; n], product: Vec::new() };
+        Ok(Self { inverse, panels, panel_of, rows, places, factor, scratch })
     }
 
-    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>) -> Result<(), Singular> {
+    async fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>, pace: &Pace) -> Result<(), Unsolved> {
         let Self { panels, panel_of, rows, places, factor, scratch, .. } = self;
-        factor.fill(0.0);
-        places.iter().zip(lower.val()).for_each(|(&place, &value)| factor[place as usize] = value);
+        for piece in factor.chunks_mut(UNIT) {
+            piece.fill(0.0);
+            pace.spend(piece.len() / 2).await?;
+        }
+        for (places, values) in places.chunks(UNIT / 4).zip(lower.val().chunks(UNIT / 4)) {
+            places.iter().zip(values).for_each(|(&place, &value)| factor[place as usize] = value);
+            pace.spend(4 * places.len()).await?;
+        }
         // Of every panel: the first of those that reach it next, the next one after it in that list, and how many of its
         // rows are behind it.
         let mut reaching = vec![NONE; panels.len()];
         let mut following = vec![NONE; panels.len()];
         let mut done: Vec<usize> = panels.iter().map(|panel| panel.columns.len()).collect();
         for (number, panel) in panels.iter().enumerate() {
+            pace.tell(number, panels.len());
             let height = panel.height();
             rows[panel.rows.clone()].iter().zip(0..).for_each(|(&row, place)| scratch.place[row as usize] = place);
             let mut next = reaching[number];
@@ -218,32 +243,43 @@ impl Factorization for LeftLooking {
                 let below = &rows[source.rows.clone()][done[other]..];
                 let count = below.partition_point(|&row| (row as usize) < panel.columns.end);
                 scratch.product.resize(scratch.product.len().max(below.len() * count), 0.0);
-                panels::negative_product(&mut scratch.product, &before[source.values()], source.height(), done[other], count);
+                panels::negative_product(&mut scratch.product, &before[source.values()], source.height(), done[other], count, pace).await?;
                 for (column, product) in scratch.product.chunks_exact(below.len()).take(count).enumerate() {
                     let target = &mut own[(below[column] as usize - panel.columns.start) * height..][..height];
                     for (&row, value) in below[column..].iter().zip(&product[column..]) {
                         target[scratch.place[row as usize] as usize] += value;
                     }
                 }
+                pace.spend(2 * below.len() * count).await?;
                 done[other] += count;
                 pass(other, done[other], &mut following);
             }
-            panels::factorize(own, height)?;
+            panels::factorize(own, height, pace).await?;
             pass(number, done[number], &mut following);
         }
         Ok(())
     }
 
-    fn solve(&mut self, x: &mut [f64]) {
-        let Self { inverse, panels, rows, factor, scratch: Scratch { ordered: y, .. }, .. } = self;
+    async fn solve(&mut self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
+        self.solved(x, pace).await
+    }
+}
+
+impl LeftLooking {
+    /// x becomes the solution of the last matrix for the right-hand side x.
+    pub async fn solved(&self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
+        let Self { inverse, panels, rows, factor, .. } = self;
+        // In the order of elimination.
+        let mut y = vec![0.0; x.len()];
         inverse.iter().zip(&*x).for_each(|(&place, &value)| y[place as usize] = value);
-        for panel in &*panels {
+        for panel in panels {
             let rows = &rows[panel.rows.clone()];
             for (k, column) in factor[panel.values()].chunks_exact(rows.len()).enumerate() {
                 let value = y[rows[k] as usize] / column[k];
                 y[rows[k] as usize] = value;
                 rows[k + 1..].iter().zip(&column[k + 1..]).for_each(|(&row, entry)| y[row as usize] -= entry * value);
             }
+            pace.spend(2 * panel.values().len()).await?;
         }
         for panel in panels.iter().rev() {
             let rows = &rows[panel.rows.clone()];
@@ -251,7 +287,9 @@ impl Factorization for LeftLooking {
                 let known: f64 = rows[k + 1..].iter().zip(&column[k + 1..]).map(|(&row, entry)| entry * y[row as usize]).sum();
                 y[rows[k] as usize] = (y[rows[k] as usize] - known) / column[k];
             }
+            pace.spend(2 * panel.values().len()).await?;
         }
         inverse.iter().zip(x).for_each(|(&place, value)| *value = y[place as usize]);
+        Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! JᵀWJ on the host, in f64, block by block.
 
-use crate::problem::{BlockRows, Pattern};
+use crate::problem::{BlockRows, Pattern, PatternPart};
+use crate::work::{Pace, Stopped, UNIT};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A symmetric matrix of the structure of a [`Pattern`]: its diagonal blocks as packed lower triangles, and the blocks
@@ -21,9 +23,20 @@ pub struct System<'a> {
     pub right: &'a [f64],
 }
 
-/// A matrix that no factorisation could be had of: it is not positive definite in f64.
+/// Why a system has no solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Singular;
+pub enum Unsolved {
+    /// The matrix has no factor: it is not positive definite in f64.
+    Singular,
+    /// The work was told to end.
+    Stopped,
+}
+
+impl From<Stopped> for Unsolved {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
 
 /// Entry (row, column ≤ row) of a packed lower triangle.
 pub fn packed(row: usize, column: usize) -> usize {
@@ -43,12 +56,13 @@ impl BlockMatrix {
     }
 
     /// Rows and columns of unknowns that are not free (0) become those of the identity.
-    pub fn mask(&mut self, free: &[f64]) {
-        self.change(|r, c, value| if free[r] == 0.0 || free[c] == 0.0 { f64::from(u8::from(r == c)) } else { value });
+    pub async fn mask(&mut self, free: &[f64], pace: &Pace) -> Result<(), Stopped> {
+        let to = |r: usize, c: usize, value| if free[r] == 0.0 || free[c] == 0.0 { f64::from(u8::from(r == c)) } else { value };
+        self.change(to, pace).await
     }
 
     /// Every entry of the lower triangle becomes what `to` makes of its row, its column and it.
-    pub fn change(&mut self, to: impl Fn(usize, usize, f64) -> f64) {
+    pub async fn change(&mut self, to: impl Fn(usize, usize, f64) -> f64 + Send, pace: &Pace) -> Result<(), Stopped> {
         let Self { pattern, diagonal, lower } = self;
         for table in &pattern.tables {
             let width = table.width as usize;
@@ -60,6 +74,7 @@ impl BlockMatrix {
                         block[packed(r, c)] = to(first + r, first + c, block[packed(r, c)]);
                     }
                 }
+                pace.spend(packed(width, 0)).await?;
             }
         }
         for part in &pattern.parts {
@@ -74,36 +89,63 @@ impl BlockMatrix {
                         *value = to(above + place / width, across + place % width, *value);
                     }
                 }
+                pace.spend(4 * part.values_of(variable)).await?;
             }
         }
+        Ok(())
     }
 
     /// y = Hx, over all unknowns without gaps.
     pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
         for table in &self.pattern.tables {
-            let width = table.width as usize;
-            for variable in 0..table.count {
-                let at = table.scalar as usize + variable as usize * width;
-                let block = self.diagonal(table, variable);
-                for r in 0..width {
-                    let entry = |c: usize| block[packed(r.max(c), r.min(c))];
-                    y[at + r] = (0..width).map(|c| entry(c) * x[at + c]).sum();
-                }
+            self.multiply_diagonal(table, 0..table.count, x, y);
+        }
+        for part in &self.pattern.parts {
+            self.multiply_rows(part, 0..part.starts.len() as u32 - 1, x, y);
+        }
+    }
+
+    /// The same in time slices.
+    pub async fn multiply_in_slices(&self, x: &[f64], y: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
+        for table in &self.pattern.tables {
+            for variables in runs(table.count, |_| 2 * (table.width * table.width) as usize) {
+                self.multiply_diagonal(table, variables.clone(), x, y);
+                pace.spend(variables.len() * 2 * (table.width * table.width) as usize).await?;
             }
         }
         for part in &self.pattern.parts {
-            let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
-            let (height, width) = (part.rows as usize, part.width as usize);
-            for variable in 0..rows.count {
-                let i = rows.scalar as usize + variable as usize * height;
-                for (block, column) in part.row(variable) {
-                    let j = columns.scalar as usize + column as usize * width;
-                    let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
-                    for (r, row) in values.chunks_exact(width).enumerate() {
-                        for (c, value) in row.iter().enumerate() {
-                            y[i + r] += value * x[j + c];
-                            y[j + c] += value * x[i + r];
-                        }
+            for rows in runs(part.starts.len() as u32 - 1, |row| 4 * part.values_of(row)) {
+                self.multiply_rows(part, rows.clone(), x, y);
+                pace.spend(rows.map(|row| 4 * part.values_of(row)).sum()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn multiply_diagonal(&self, table: &BlockRows, variables: Range<u32>, x: &[f64], y: &mut [f64]) {
+        let width = table.width as usize;
+        for variable in variables {
+            let at = table.scalar as usize + variable as usize * width;
+            let block = self.diagonal(table, variable);
+            for r in 0..width {
+                let entry = |c: usize| block[packed(r.max(c), r.min(c))];
+                y[at + r] = (0..width).map(|c| entry(c) * x[at + c]).sum();
+            }
+        }
+    }
+
+    fn multiply_rows(&self, part: &PatternPart, variables: Range<u32>, x: &[f64], y: &mut [f64]) {
+        let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
+        let (height, width) = (part.rows as usize, part.width as usize);
+        for variable in variables {
+            let i = rows.scalar as usize + variable as usize * height;
+            for (block, column) in part.row(variable) {
+                let j = columns.scalar as usize + column as usize * width;
+                let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
+                for (r, row) in values.chunks_exact(width).enumerate() {
+                    for (c, value) in row.iter().enumerate() {
+                        y[i + r] += value * x[j + c];
+                        y[j + c] += value * x[i + r];
                     }
                 }
             }
@@ -111,9 +153,15 @@ impl BlockMatrix {
     }
 
     /// The whole matrix plus `damping` on its diagonal, column by column; the lower triangle is filled.
-    pub fn dense(&self, damping: &[f64]) -> Vec<f64> {
+    pub async fn dense(&self, damping: &[f64], pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let n = self.pattern.scalars as usize;
-        let mut dense = vec![0.0; n * n];
+        // Fresh pages cost as much as operations do.
+        let mut dense = Vec::with_capacity(n * n);
+        while dense.len() < n * n {
+            let filled = (n * n).min(dense.len() + UNIT / 2);
+            dense.resize(filled, 0.0);
+            pace.spend(UNIT / 2).await?;
+        }
         for table in &self.pattern.tables {
             let width = table.width as usize;
             for variable in 0..table.count {
@@ -125,6 +173,7 @@ impl BlockMatrix {
                     }
                     dense[(at + c) * n + at + c] += damping[at + c];
                 }
+                pace.spend(packed(width, 0)).await?;
             }
         }
         for part in &self.pattern.parts {
@@ -139,10 +188,24 @@ impl BlockMatrix {
                         dense[(j + place % width) * n + i + place / width] = *value;
                     }
                 }
+                pace.spend(4 * part.values_of(variable)).await?;
             }
         }
-        dense
+        Ok(dense)
     }
+}
+
+/// Runs of `0..count` that take a quarter of a [`UNIT`] of operations, or one item.
+pub fn runs(count: u32, operations: impl Fn(u32) -> usize) -> impl Iterator<Item = Range<u32>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let (first, mut spent) = (next, 0);
+        while next < count && (spent < UNIT / 4) {
+            spent += operations(next);
+            next += 1;
+        }
+        (first < next).then_some(first..next)
+    })
 }
 
 impl Pattern {

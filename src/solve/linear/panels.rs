@@ -1,8 +1,10 @@
 //! Cholesky's factor of a panel: columns that follow each other, of which the first rows are a lower triangle. Small code,
 //! of whose inner loops compilers make vector instructions.
 
-use super::matrix::Singular;
+use super::matrix::Unsolved;
 use crate::kernel::block::{Instructions, Task};
+use crate::work::{Pace, Stopped, UNIT};
+use std::ops::Range;
 
 /// Columns that stay in a cache while they are subtracted from all behind them.
 const CACHED: usize = 36;
@@ -13,44 +15,72 @@ const FEW: usize = 3;
 
 /// Makes a panel of this height its factor (Golub & Van Loan, *Matrix Computations*, 4th ed., section 4.2.6). What is above
 /// the diagonal means nothing.
-pub fn factorize(panel: &mut [f64], height: usize) -> Result<(), Singular> {
-    let mut definite = true;
-    Instructions::best().run(Factorize { panel, height, definite: &mut definite });
-    if definite { Ok(()) } else { Err(Singular) }
+pub async fn factorize(panel: &mut [f64], height: usize, pace: &Pace) -> Result<(), Unsolved> {
+    let width = panel.len().checked_div(height).unwrap_or(0);
+    for start in (0..width).step_by(CACHED) {
+        let end = width.min(start + CACHED);
+        let mut column = start;
+        while column < width {
+            let each = 2 * (column.max(start + 1).min(end) - start) * (height - column);
+            let columns = column..width.min(column + UNIT.div_ceil(4 * each));
+            column = columns.end;
+            let spent = each * columns.len();
+            let mut definite = true;
+            Instructions::best().run(Factorize { panel, height, start, columns, definite: &mut definite });
+            if !definite {
+                return Err(Unsolved::Singular);
+            }
+            pace.spend(spent).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The lower triangle of −LRᵀ by columns: L is what a factorised panel has from its row `first` on, R the `count` upper rows
 /// of that.
-pub fn negative_product(product: &mut [f64], panel: &[f64], height: usize, first: usize, count: usize) {
-    Instructions::best().run(NegativeProduct { product, panel, height, first, count });
+pub async fn negative_product(
+    product: &mut [f64],
+    panel: &[f64],
+    height: usize,
+    first: usize,
+    count: usize,
+    pace: &Pace,
+) -> Result<(), Stopped> {
+    // Columns, by the operations that one takes.
+    let each = 2 * (panel.len() / height.max(1)) * (height - first);
+    let many = UNIT.div_ceil(4 * each.max(1));
+    for start in (0..count).step_by(many) {
+        let columns = start..count.min(start + many);
+        let spent = each * columns.len();
+        Instructions::best().run(NegativeProduct { product, panel, height, first, columns });
+        pace.spend(spent).await?;
+    }
+    Ok(())
 }
 
+/// Columns of a panel: those from `start` to `start + CACHED` become the factor's, what they add is subtracted from the others.
 struct Factorize<'a> {
     panel: &'a mut [f64],
     height: usize,
+    start: usize,
+    columns: Range<usize>,
     definite: &'a mut bool,
 }
 
 impl Task for Factorize<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { panel, height, definite } = self;
-        let width = panel.len().checked_div(height).unwrap_or(0);
-        for start in (0..width).step_by(CACHED) {
-            let end = width.min(start + CACHED);
-            for column in start..width {
-                let (before, rest) = panel.split_at_mut(column * height);
-                let target = &mut rest[column..height];
-                subtract_all(target, &before[start * height..column.min(end) * height], height, column);
-                if column < end {
-                    // Not so where it is not a number.
-                    *definite &= target[0] > 0.0;
-                    let inverse = 1.0 / target[0].sqrt();
-                    target.iter_mut().for_each(|entry| *entry *= inverse);
-                }
-            }
-            if !*definite {
-                return;
+        let Self { panel, height, start, columns, definite } = self;
+        let end = start + CACHED;
+        for column in columns {
+            let (before, rest) = panel.split_at_mut(column * height);
+            let target = &mut rest[column..height];
+            subtract_all(target, &before[start * height..column.min(end) * height], height, column);
+            if column < end {
+                // Not so where it is not a number.
+                *definite &= target[0] > 0.0;
+                let inverse = 1.0 / target[0].sqrt();
+                target.iter_mut().for_each(|entry| *entry *= inverse);
             }
         }
     }
@@ -61,16 +91,16 @@ struct NegativeProduct<'a> {
     panel: &'a [f64],
     height: usize,
     first: usize,
-    count: usize,
+    columns: Range<usize>,
 }
 
 impl Task for NegativeProduct<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { product, panel, height, first, count } = self;
+        let Self { product, panel, height, first, columns } = self;
         let rows = height - first;
-        for (place, target) in product.chunks_exact_mut(rows).take(count).enumerate() {
-            let target = &mut target[place..];
+        for place in columns {
+            let target = &mut product[place * rows..][place..rows];
             target.fill(0.0);
             subtract_all(target, panel, height, first + place);
         }

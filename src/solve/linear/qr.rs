@@ -23,10 +23,12 @@ impl Triangle {
         Self { n, values: vec![0.0; (n + ROWS) * (n + 1)], waiting: 0 }
     }
 
-    /// Adds a row of the matrix, and its element of the right-hand side.
-    pub fn push(&mut self, row: impl Iterator<Item = (usize, f64)>, right: f64) {
+    /// Adds a row of the matrix, and its element of the right-hand side; gives the operations that this took.
+    pub fn push(&mut self, row: impl Iterator<Item = (usize, f64)>, right: f64) -> usize {
+        let mut spent = 0;
         if self.waiting == ROWS {
             self.fold();
+            spent = 2 * ROWS * self.n * self.n;
         }
         let (height, at) = (self.n + ROWS, self.n + self.waiting);
         for (column, value) in row {
@@ -34,6 +36,7 @@ impl Triangle {
         }
         self.values[self.n * height + at] += right;
         self.waiting += 1;
+        spent
     }
 
     /// Folds the waiting rows into the triangle.

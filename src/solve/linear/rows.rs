@@ -5,8 +5,10 @@ use super::super::{Workspace, assembly::Assembled, state};
 use super::qr::Triangle;
 use crate::device::{BufferId, Command, Device, Kind, Slice};
 use crate::error::Error;
-use crate::kernel::{Curvature, Entry, Signature};
-use crate::problem::{Batch, Pattern, Problem};
+use crate::kernel::{Curvature, Entry, ResidualPrograms, Signature};
+use crate::problem::{Pattern, Problem};
+use crate::work::{Pace, Stopped};
+use std::sync::Arc;
 
 /// Where J's rows are in one readback, while the problem's structure stays.
 pub struct Rows {
@@ -20,9 +22,13 @@ pub struct Rows {
 struct RowsOfChunk {
     batch: usize,
     chunk: usize,
-    /// First elements of r and J, and of the data.
-    jacobian: u32,
-    data: u32,
+    programs: Arc<ResidualPrograms>,
+    signature: Signature,
+    /// Instances.
+    count: usize,
+    /// First elements of r and J, and of the data, and how many there are.
+    jacobian: [u32; 2],
+    data: [u32; 2],
     /// For every input, the unknown that it is in each instance.
     unknowns: Vec<Vec<u32>>,
 }
@@ -55,9 +61,12 @@ impl Rows {
                 chunks.push(RowsOfChunk {
                     batch: number,
                     chunk,
+                    programs: batch.programs.clone(),
+                    signature: batch.signature().clone(),
+                    count: of.count as usize,
                     unknowns: unknowns.collect(),
-                    jacobian: place(of.jacobian_len),
-                    data: place(of.data_len),
+                    jacobian: [place(of.jacobian_len), of.jacobian_len],
+                    data: [place(of.data_len), of.data_len],
                 });
             }
         }
@@ -87,23 +96,23 @@ impl Rows {
         for rows in &self.chunks {
             let chunk = &problem.batches()[rows.batch].chunks[rows.chunk];
             let whole = |buffer, len| Slice { buffer, offset: 0, len };
-            copy(whole(chunk.jacobian, chunk.jacobian_len), chunk.jacobian_len, rows.jacobian);
+            copy(whole(chunk.jacobian, chunk.jacobian_len), chunk.jacobian_len, rows.jacobian[0]);
             if chunk.data_len > 0 {
-                copy(whole(chunk.data, chunk.data_len), chunk.data_len, rows.data);
+                copy(whole(chunk.data, chunk.data_len), chunk.data_len, rows.data[0]);
             }
         }
         commands.push(Command::Read { slice: self.whole });
     }
 
     /// What was brought back besides the rows.
-    pub fn assembled<'a>(&self, work: &Workspace, readback: &'a [f64]) -> Assembled<'a> {
+    pub fn assembled<'a>(&self, is_masked: bool, readback: &'a [f64]) -> Assembled<'a> {
         let vector = |place: usize| &readback[self.vectors[place] as usize..][..self.pattern.vector_len as usize];
         Assembled {
             state: &readback[..state::STATE_LEN as usize],
             gradient: vector(0),
             scale: vector(1),
             peak: vector(2),
-            free: work.free().map(|_| vector(3)),
+            free: is_masked.then(|| vector(3)),
             diagonal: &[],
             lower: &[],
         }
@@ -111,28 +120,27 @@ impl Rows {
 
     /// √W J as a triangle, and −√W r, which is only a right-hand side where no loss bends W. What may not move has a column of
     /// zeros.
-    pub fn triangle(&self, problem: &Problem, readback: &[f64], free: Option<&[f64]>) -> Triangle {
+    pub async fn triangle(&self, readback: &[f64], free: Option<&[f64]>, pace: &Pace) -> Result<Triangle, Stopped> {
         let mut triangle = Triangle::new(self.pattern.scalars as usize);
         for rows in &self.chunks {
-            let batch = &problem.batches()[rows.batch];
-            rows.push(batch, readback, free, &mut triangle);
+            rows.push(readback, free, &mut triangle, pace).await?;
         }
-        triangle
+        Ok(triangle)
     }
 }
 
 impl RowsOfChunk {
-    fn push(&self, batch: &Batch, readback: &[f64], free: Option<&[f64]>, triangle: &mut Triangle) {
-        let (programs, signature) = (&batch.programs, batch.signature());
-        let chunk = &batch.chunks[self.chunk];
-        let jacobian = &readback[self.jacobian as usize..][..chunk.jacobian_len as usize];
-        let data = Data { signature, values: &readback[self.data as usize..][..chunk.data_len as usize], count: chunk.count as usize };
+    async fn push(&self, readback: &[f64], free: Option<&[f64]>, triangle: &mut Triangle, pace: &Pace) -> Result<(), Stopped> {
+        let Self { programs, signature, count, .. } = self;
+        let part = |[first, len]: [u32; 2]| &readback[first as usize..][..len as usize];
+        let jacobian = part(self.jacobian);
+        let data = Data { signature, values: part(self.data), count: *count };
         let mut curvature = signature.loss.as_ref().map(Curvature::new);
         let (rows, width) = (programs.rows as usize, programs.inputs.len());
         // J and r of an instance, row by row.
         let mut own = vec![0.0; rows * (width + 1)];
-        for instance in 0..chunk.count as usize {
-            let stored = |column: u32| jacobian[column as usize * chunk.count as usize + instance];
+        for instance in 0..*count {
+            let stored = |column: u32| jacobian[column as usize * count + instance];
             let weight = data.at(signature.weight_shared, 0, instance).sqrt();
             for (row, own) in own.chunks_exact_mut(width + 1).enumerate() {
                 for (input, value) in own[..width].iter_mut().enumerate() {
@@ -153,9 +161,11 @@ impl RowsOfChunk {
             }
             for own in own.chunks_exact(width + 1) {
                 let entries = own[..width].iter().enumerate().map(|(input, &value)| (self.unknowns[input][instance] as usize, value));
-                triangle.push(entries, -own[width]);
+                let spent = triangle.push(entries, -own[width]);
+                pace.spend(spent + 8 * width).await?;
             }
         }
+        Ok(())
     }
 }
 

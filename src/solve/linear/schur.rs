@@ -8,11 +8,12 @@
 
 use super::dense::DenseCholesky;
 use super::elimination::{Elimination, Group, Linked, Neighbour};
-use super::matrix::{BlockMatrix, Singular, System, packed};
+use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::parallel;
-use super::sparse::{SparseCholesky, TooLarge};
+use super::sparse::{SparseCholesky, Unfactorised};
 use crate::kernel::block::{Instructions, Task};
 use crate::problem::Pattern;
+use crate::work::{Pace, Stopped};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ enum Reduced {
 pub enum Refused {
     Linked(Linked),
     TooLarge,
+    /// The work was told to end.
+    Stopped,
 }
 
 impl From<Linked> for Refused {
@@ -51,9 +54,18 @@ impl From<Linked> for Refused {
     }
 }
 
-impl From<TooLarge> for Refused {
-    fn from(_: TooLarge) -> Self {
-        Self::TooLarge
+impl From<Unfactorised> for Refused {
+    fn from(unfactorised: Unfactorised) -> Self {
+        match unfactorised {
+            Unfactorised::TooLarge => Self::TooLarge,
+            Unfactorised::Stopped => Self::Stopped,
+        }
+    }
+}
+
+impl From<Stopped> for Refused {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
     }
 }
 
@@ -68,15 +80,15 @@ struct Piece<'a> {
 
 impl Schur {
     /// Eliminates tables, given by their numbers in the pattern.
-    pub fn new(pattern: &Pattern, tables: &[u32]) -> Result<Self, Refused> {
-        let elimination = Elimination::new(pattern, tables)?;
+    pub async fn new(pattern: &Pattern, tables: &[u32], pace: &Pace) -> Result<Self, Refused> {
+        let elimination = Elimination::new(pattern, tables, pace).await?;
         let left = &elimination.reduced;
         let scalars = f64::from(left.scalars);
         let is_full = 2.0 * left.values as f64 > 0.25 * scalars * scalars;
         let solver = if left.scalars <= DENSE || is_full && left.scalars <= DENSE_WHEN_FULL {
             Reduced::Dense
         } else {
-            Reduced::Sparse(Box::new(SparseCholesky::new(left)?))
+            Reduced::Sparse(Box::new(SparseCholesky::new(left, pace).await?))
         };
         let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
         let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
@@ -89,9 +101,9 @@ impl Schur {
     }
 
     /// x = (H + λD)⁻¹ right.
-    pub fn solve(&mut self, system: &System, x: &mut [f64]) -> Result<(), Singular> {
-        self.eliminate(system)?;
-        let mut right = self.reduce(system);
+    pub async fn solve(&mut self, system: &System<'_>, x: &mut [f64], pace: &Pace) -> Result<(), Unsolved> {
+        self.eliminate(system, pace).await?;
+        let mut right = self.reduce(system, pace).await?;
         let pattern = &system.matrix.pattern;
         let mut damping = Vec::with_capacity(right.len());
         for &table in &self.elimination.kept {
@@ -100,22 +112,21 @@ impl Schur {
         }
         let left = System { matrix: &self.reduced, damping: &damping, right: &right.clone() };
         match &mut self.solver {
-            Reduced::Dense => DenseCholesky::new(&left)?.solve(&mut right),
+            Reduced::Dense => DenseCholesky::new(&left, pace).await?.solve(&mut right, pace).await?,
             Reduced::Sparse(solver) => {
-                solver.factorize(&left)?;
-                solver.solve(&mut right);
+                solver.factorize(&left, pace).await?;
+                solver.solve(&mut right, pace).await?;
             }
         }
         for (&table, kept) in self.elimination.kept.iter().zip(&self.elimination.reduced.tables) {
             let len = (kept.count * kept.width) as usize;
             x[pattern.tables[table as usize].scalar as usize..][..len].copy_from_slice(&right[kept.scalar as usize..][..len]);
         }
-        self.substitute(pattern, &right, x);
-        Ok(())
+        Ok(self.substitute(pattern, &right, x, pace).await?)
     }
 
     /// L, L⁻¹e and Y of every eliminated variable.
-    fn eliminate(&mut self, system: &System) -> Result<(), Singular> {
+    async fn eliminate(&mut self, system: &System<'_>, pace: &Pace) -> Result<(), Unsolved> {
         let Self { elimination, factors, half, y, .. } = self;
         let (mut factors, mut half, mut y) = (&mut factors[..], &mut half[..], &mut y[..]);
         let mut pieces = Vec::new();
@@ -139,29 +150,38 @@ impl Schur {
         let elimination = &*elimination;
         let definite = parallel::map(
             pieces,
+            |piece: &Piece| 4 * piece.y.len() * piece.group.width as usize,
             || (),
             |(), piece| {
                 let mut definite = true;
                 Instructions::best().run(Eliminate { elimination, system, piece, definite: &mut definite });
                 definite
             },
+            pace,
         );
-        if definite.into_iter().all(|definite| definite) { Ok(()) } else { Err(Singular) }
+        if definite.await?.into_iter().all(|definite| definite) { Ok(()) } else { Err(Unsolved::Singular) }
     }
 
     /// S without its damping, and its right-hand side.
-    fn reduce(&mut self, system: &System) -> Vec<f64> {
+    async fn reduce(&mut self, system: &System<'_>, pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let elimination = &self.elimination;
         let variables = elimination.reduced.variables();
         let (half, y) = (&self.half, &self.y);
         // The last rows are the longest: those first.
         let rows: Vec<u32> = (0..variables).rev().collect();
         let state = || vec![0u32; variables as usize];
-        let results = parallel::map(rows, state, |places, row| {
+        // Of every eliminated variable that the row meets, the products with half of its neighbours.
+        let operations = |row: &u32| {
+            let of = |&(eliminated, _): &(u32, u32)| elimination.starts[eliminated as usize + 1] - elimination.starts[eliminated as usize];
+            let width = elimination.reduced.tables[elimination.reduced.table_of(*row)].width as usize;
+            elimination.incident(*row).iter().map(|incident| of(incident) as usize).sum::<usize>() * 3 * width * width
+        };
+        let reduce = |places: &mut Vec<u32>, row| {
             let mut result = Row::default();
             Instructions::best().run(ReduceRow { elimination, system, half, y, places, row, result: &mut result });
             result
-        });
+        };
+        let results = parallel::map(rows, operations, state, reduce, pace).await?;
         let reduced = &elimination.reduced;
         let mut right = vec![0.0; reduced.scalars as usize];
         for (row, result) in (0..variables).rev().zip(results) {
@@ -182,12 +202,13 @@ impl Schur {
                 self.reduced.lower[part.base as usize..][range].copy_from_slice(mine);
                 values = rest;
             }
+            pace.spend(result.blocks.len()).await?;
         }
-        right
+        Ok(right)
     }
 
     /// The eliminated variables, from those that were kept.
-    fn substitute(&self, pattern: &Pattern, kept: &[f64], x: &mut [f64]) {
+    async fn substitute(&self, pattern: &Pattern, kept: &[f64], x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
         let elimination = &self.elimination;
         let mut pieces = Vec::new();
         let mut order: Vec<(u32, u32)> =
@@ -206,8 +227,13 @@ impl Schur {
                 pieces.push((group, variables, mine));
             }
         }
+        let neighbours = |group: &Group, variables: &Range<u32>| {
+            let [start, end] = [variables.start, variables.end].map(|place| elimination.starts[(group.first + place) as usize]);
+            (end - start) as usize
+        };
         parallel::map(
             pieces,
+            |(group, variables, _): &(&Group, Range<u32>, &mut [f64])| 32 * group.width as usize * neighbours(group, variables),
             || (),
             |(), (group, variables, x): (&Group, Range<u32>, &mut [f64])| {
                 let width = group.width as usize;
@@ -231,7 +257,10 @@ impl Schur {
                     }
                 }
             },
-        );
+            pace,
+        )
+        .await
+        .map(|_| ())
     }
 }
 

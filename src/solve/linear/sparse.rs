@@ -5,8 +5,9 @@
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
 
-use super::matrix::{BlockMatrix, Singular, System, packed};
+use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use crate::problem::Pattern;
+use crate::work::{Pace, Stopped, UNIT};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::amd;
@@ -18,15 +19,19 @@ pub use super::left_looking::LeftLooking as Best;
 pub use super::supernodal::Supernodal as Best;
 
 /// What makes factors of matrices of one structure, and solves with the last one.
-pub trait Factorization: Sized {
+pub trait Factorization: Sized + Send {
     /// For matrices of which the lower triangle has this structure. The order is that of elimination.
-    fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>) -> Result<Self, TooLarge>;
+    fn new(
+        lower: SymbolicSparseColMatRef<'_, u32>,
+        order: PermRef<'_, u32>,
+        pace: &Pace,
+    ) -> impl Future<Output = Result<Self, Unfactorised>> + Send;
 
     /// Factorises a matrix, given by its lower triangle, whose values are finite.
-    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>) -> Result<(), Singular>;
+    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>, pace: &Pace) -> impl Future<Output = Result<(), Unsolved>> + Send;
 
     /// x becomes the solution of the last matrix for the right-hand side x.
-    fn solve(&mut self, x: &mut [f64]);
+    fn solve(&mut self, x: &mut [f64], pace: &Pace) -> impl Future<Output = Result<(), Stopped>> + Send;
 }
 
 /// A factor's structure, and the last factor.
@@ -43,6 +48,25 @@ pub struct SparseCholesky<F = Best> {
 /// Why there is no factor's structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooLarge;
+
+/// The same, or the work was told to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfactorised {
+    TooLarge,
+    Stopped,
+}
+
+impl From<TooLarge> for Unfactorised {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
+impl From<Stopped> for Unfactorised {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
 
 /// The order in which variables are eliminated: number of the variable that comes k-th, and its inverse.
 pub struct Ordering {
@@ -126,9 +150,12 @@ impl Ordering {
 }
 
 impl<F: Factorization> SparseCholesky<F> {
-    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
+    /// The structure of a pattern's factor. The order of elimination is found in one piece.
+    pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
         let blocks = BlockColumns::new(pattern);
+        pace.spend(UNIT).await?;
         let ordering = Ordering::of(pattern, &blocks)?;
+        pace.spend(UNIT).await?;
         let n = pattern.scalars as usize;
         let mut starts = vec![0u32; n + 1];
         let mut rows: Vec<u32> = Vec::new();
@@ -152,30 +179,34 @@ impl<F: Factorization> SparseCholesky<F> {
                 }
                 starts[column as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
             }
+            pace.spend(8 * own.len() * (blocks.of(variable).len() + 1)).await?;
         }
         let spread = |order: &[u32]| order.iter().flat_map(|&variable| first[variable as usize]..first[variable as usize + 1]).collect();
         let forward: Vec<u32> = spread(&ordering.forward);
         let mut inverse = vec![0u32; n];
         forward.iter().enumerate().for_each(|(place, &scalar)| inverse[scalar as usize] = place as u32);
         let structure = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
-        let factorization = F::new(structure, PermRef::new_checked(&forward, &inverse, n))?;
+        let factorization = F::new(structure, PermRef::new_checked(&forward, &inverse, n), pace).await?;
         Ok(Self { factorization, values: vec![0.0; rows.len()], starts, rows, before })
     }
 
     /// Factorises the matrix of a system of the same structure.
-    pub fn factorize(&mut self, system: &System) -> Result<(), Singular> {
-        self.fill(system.matrix, system.damping);
+    pub async fn factorize(&mut self, system: &System<'_>, pace: &Pace) -> Result<(), Unsolved> {
+        self.fill(system.matrix, system.damping, pace).await?;
         // Pivots are only tested for their sign.
-        if self.values.iter().any(|value| !value.is_finite()) {
-            return Err(Singular);
+        for values in self.values.chunks(UNIT) {
+            if values.iter().any(|value| !value.is_finite()) {
+                return Err(Unsolved::Singular);
+            }
+            pace.spend(values.len()).await?;
         }
         let n = self.starts.len() - 1;
         let structure = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
-        self.factorization.factorize(SparseColMatRef::new(structure, &self.values[..]))
+        self.factorization.factorize(SparseColMatRef::new(structure, &self.values[..]), pace).await
     }
 
     /// The values by columns.
-    fn fill(&mut self, matrix: &BlockMatrix, damping: &[f64]) {
+    async fn fill(&mut self, matrix: &BlockMatrix, damping: &[f64], pace: &Pace) -> Result<(), Stopped> {
         let pattern = &matrix.pattern;
         for table in &pattern.tables {
             let width = table.width as usize;
@@ -189,6 +220,7 @@ impl<F: Factorization> SparseCholesky<F> {
                     }
                     self.values[start] += damping[at + c];
                 }
+                pace.spend(4 * width * width).await?;
             }
         }
         for (part, before) in pattern.parts.iter().zip(&self.before) {
@@ -204,8 +236,10 @@ impl<F: Factorization> SparseCholesky<F> {
                         self.values[start + r] = values[r * width + c];
                     }
                 }
+                pace.spend(4 * height * width).await?;
             }
         }
+        Ok(())
     }
 
     pub fn factorization(&self) -> &F {
@@ -213,7 +247,7 @@ impl<F: Factorization> SparseCholesky<F> {
     }
 
     /// x becomes (H + λD)⁻¹x, by the last factor.
-    pub fn solve(&mut self, x: &mut [f64]) {
-        self.factorization.solve(x);
+    pub async fn solve(&mut self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
+        self.factorization.solve(x, pace).await
     }
 }

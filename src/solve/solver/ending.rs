@@ -18,8 +18,7 @@ impl Solver {
 
     /// Whether the step that is being played is to be the last one.
     pub fn is_urged(&self) -> bool {
-        let is_late = self.started_ms.is_some_and(|started| now_ms() - started >= self.settings.time_limit_ms);
-        matches!(self.phase, Phase::Stepping { .. }) && (self.stop.is_some() || is_late)
+        matches!(self.phase, Phase::Stepping { .. }) && self.is_late()
     }
 
     /// Ends the inner iterations of the step that is being played: what they have come to is a step downhill as well.

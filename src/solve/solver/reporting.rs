@@ -1,7 +1,6 @@
 //! What a solve comes to: the last recording, and the report that is made of what it brings back.
 
 use super::super::linear::Linear;
-use super::super::linear::host::Host;
 use super::super::offender::Offenders;
 use super::super::{EvaluatorReport, ProductReport, Refinement, Report, Termination, state};
 use super::{Phase, Solver};
@@ -106,7 +105,7 @@ impl Solver {
             linear_reason: self.choice.why.clone(),
             preconditioner: self.choice.preconditioner.as_ref().map(|(preconditioner, _)| preconditioner.name()),
             preconditioner_reason: self.choice.preconditioner.as_ref().map(|(_, why)| why.clone()),
-            factorizations: self.host.as_ref().and_then(Host::factorizations),
+            factorizations: self.host.as_ref().and_then(|host| host.factorizations()),
             gauge: problem.freedoms(),
             products: self.products(problem),
             evaluators: self.evaluators(device, problem),

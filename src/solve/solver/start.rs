@@ -107,11 +107,12 @@ mod tests {
             let mut solver = Solver::new(&mut device, &mut registry, &mut problem, options.settings().unwrap()).unwrap();
             let mut readback = Vec::new();
             let report = loop {
-                match solver.advance(&mut problem, &device, &readback).unwrap() {
+                match solver.advance(&mut problem, &device, &mut readback, f64::INFINITY).unwrap() {
                     Next::Run(recording) => readback = device.run(recording).unwrap(),
                     // As if rounding had made the first sum smaller than it is.
                     Next::Iteration(_) => solver.initial_cost = Some(-1.0),
                     Next::Done(report) => break report,
+                    Next::Yielded => {}
                     Next::Blame => panic!("it is finite"),
                 }
             };

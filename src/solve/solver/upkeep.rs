@@ -16,7 +16,7 @@ use crate::problem::{Problem, Registry};
 pub(super) struct Made {
     pub work: Workspace,
     pub choice: Choice,
-    pub host: Option<Host>,
+    pub host: Option<Box<Host>>,
     pub two_level: Option<TwoLevel>,
     pub descent: Option<Descent>,
 }

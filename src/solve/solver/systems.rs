@@ -1,0 +1,142 @@
+//! Steps whose linear systems are solved on the host: what comes between their two recordings.
+
+use super::super::linear::host::{Host, Knobs, Step, Unfinished};
+use super::super::{Termination, state};
+use super::{Next, Phase, Solver};
+use crate::clock::now_ms;
+use crate::device::{BufferId, Command, Recording};
+use crate::error::Error;
+use crate::problem::Problem;
+use crate::work::Work;
+
+/// A system that is being solved, and what the second recording begins with.
+pub(super) struct Solving {
+    work: Work<'static, (Box<Host>, Knobs, Result<Option<Step>, Unfinished>)>,
+    commands: Vec<Command>,
+    started_ms: f64,
+}
+
+/// What an assembly brought back, and the D of a checkpoint.
+pub(super) struct Arrived {
+    pub readback: Vec<f64>,
+    /// Whether some unknowns may not move.
+    pub is_masked: bool,
+    pub scale: Option<Vec<f64>>,
+}
+
+impl Solver {
+    /// Has the host begin to solve a step's system, whose values have arrived, or are those of the step before.
+    pub(super) fn solve_system(&mut self, arrived: Option<Arrived>, commands: Vec<Command>, started_ms: f64) -> Result<Solving, Error> {
+        let mut host = self.host.take().ok_or(Error::Disposed("solver"))?;
+        let (mut knobs, may_damp) = (self.knobs, self.settings.method.may_damp());
+        let work = Work::new(move |pace| async move {
+            let mut taken = Ok(());
+            if let Some(Arrived { readback, is_masked, scale }) = arrived {
+                taken = host.take(&readback, is_masked, &pace).await;
+                scale.into_iter().for_each(|scale| host.recall(scale));
+            }
+            let step = match taken {
+                Ok(()) => host.solve(&mut knobs, may_damp, &pace).await,
+                Err(stopped) => Err(stopped.into()),
+            };
+            (host, knobs, step)
+        });
+        Ok(Solving { work, commands, started_ms })
+    }
+
+    /// Goes on with a system until the deadline, or until the solve is to end: then the step is given up.
+    pub(super) fn go_on(&mut self, problem: &mut Problem, mut solving: Solving, deadline_ms: f64) -> Result<Next, Error> {
+        let (host, knobs, step) = if self.is_late() {
+            solving.work.stop()
+        } else {
+            match solving.work.resume(deadline_ms) {
+                Some(solved) => solved,
+                None => {
+                    self.phase = Phase::Solving(solving);
+                    return Ok(Next::Yielded);
+                }
+            }
+        };
+        self.host = Some(host);
+        let Solving { commands, started_ms, .. } = solving;
+        match step {
+            Ok(step) => {
+                self.knobs = knobs;
+                self.finish(problem, step, commands, started_ms)
+            }
+            Err(Unfinished::Refused(error)) => Err(error),
+            Err(Unfinished::Stopped) => {
+                let ending = self.limit(self.started_ms.unwrap_or(started_ms), self.tried).ok_or(Error::Disposed("task"))?;
+                self.end_after(problem, ending, commands)
+            }
+        }
+    }
+
+    /// Whether a system is being solved.
+    pub fn is_solving(&self) -> bool {
+        matches!(self.phase, Phase::Solving(_))
+    }
+
+    /// Gives up a system that is being solved, where nobody asks for it any more. What it would have begun with is still to be played.
+    pub fn give_up(&mut self) -> Recording {
+        match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Solving(Solving { work, commands, .. }) => {
+                self.host = Some(work.stop().0);
+                Recording { commands }
+            }
+            phase => {
+                self.phase = phase;
+                Recording::default()
+            }
+        }
+    }
+
+    /// The second half of a step, once its system is solved.
+    fn finish(&mut self, problem: &mut Problem, step: Option<Step>, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
+        let (work, method) = (&self.work, self.settings.method);
+        let Some(step) = step else {
+            let reason = if method.may_damp() {
+                "the linear system has no solution: its matrix is not positive definite, whatever the damping"
+            } else {
+                "JᵀWJ is not positive definite, so there is no Gauss–Newton step: use method \"lm\""
+            };
+            return self.end_after(problem, (Termination::Singular, reason.into()), commands);
+        };
+        let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
+        commands.push(upload(work.step.buffer, 0, step.vector));
+        commands.push(match step.residual {
+            Some(residual) => upload(work.residual.buffer, 0, residual),
+            None => Command::Clear { slice: work.residual },
+        });
+        let known =
+            [(state::DAMPING, self.knobs.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, step.iterations.into())];
+        commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
+        if self.again && !method.keeps_solution() {
+            work.scale_damping(problem, &mut commands);
+        }
+        method.keep(work, problem, &mut commands)?;
+        method.combine(work, problem, &mut commands)?;
+        work.attempt(problem, &mut commands)?;
+        if !self.has_moved {
+            work.measure_reach(problem, &mut commands)?;
+        }
+        work.decide(method, problem, &mut commands)?;
+        commands.push(Command::Read { slice: work.state });
+        self.again = false;
+        self.phase = Phase::Stepping { started_ms };
+        Ok(Next::Run(Recording { commands }))
+    }
+
+    /// What the report is made of, after commands that are still to be played.
+    fn end_after(&mut self, problem: &mut Problem, ending: (Termination, String), mut commands: Vec<Command>) -> Result<Next, Error> {
+        commands.extend(self.report_recording(problem)?.commands);
+        self.phase = Phase::Reporting(ending.0, ending.1);
+        self.start.may_return = true;
+        Ok(Next::Run(Recording { commands }))
+    }
+
+    /// Whether a solve is to end as soon as it can.
+    pub(super) fn is_late(&self) -> bool {
+        self.stop.is_some() || self.started_ms.is_some_and(|started| now_ms() - started >= self.settings.time_limit_ms)
+    }
+}
