@@ -75,7 +75,7 @@ for (const backend of BACKENDS) {
   });
 
   test(`a thousand terms of one edge each on ${backend} are one batch`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, { backend }, { fresh: true });
     const { positions, cells } = icosphere(2);
     const values = Float32Array.from(positions.flat());
     const table = edges(cells.flat());

@@ -60,6 +60,8 @@ if (!ADDON) {
         await rejects(second.problem.solve(options), "out-of-memory", /out of device memory/);
         memory.left = 0;
         await rejects(step(solver), "out-of-memory", /out of device memory/);
+        // Without the buffers that are kept for tensors to come.
+        lw.trim();
         await rejects(lw.tensor([1, 2]).add(1).read(), "out-of-memory", /out of device memory/);
         first.x.write([1, 2, 3, 4]);
         await rejects(first.problem.solve(options), "out-of-memory", /out of device memory/);
@@ -105,7 +107,7 @@ if (!ADDON) {
       const again = await open(t, { backend: "cpu", precision: "f32" });
       const { problem } = cubic(again, await first.x.read());
       const report = await problem.solve();
-      assert.ok(report.converged && report.initialCost <= known * 1.000001, report.reason);
+      assert.ok(report.initialCost <= known * 1.000001 && report.cost <= report.initialCost, report.summary());
       lw.dispose();
       await rejects(first.x.read(), "disposed", /disposed/);
     });
