@@ -294,3 +294,16 @@ test("a stop is heard within a factorisation", async (t) => {
   const whole = await problem.solve({ linear: "dense", maxIterations: 1 });
   assert.ok(whole.iterations.length === 1 && whole.cost < report.cost);
 });
+
+test("a stop is heard while a problem is laid out, which goes on with the next solve", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const count = 40_000, problem = lw.problem(), x = problem.variables("x", { shape: 1, values: new Float64Array(count) });
+  for (const [k, name] of ["one", "two", "three"].entries()) problem.residuals(name, { of: [x] }, ([a]) => a.sub(k));
+  const controller = new AbortController(), reason = new Error("enough");
+  // Laying it out begins with a turn of the event loop.
+  setImmediate(() => controller.abort(reason));
+  await assert.rejects(problem.solve({ signal: controller.signal }), (error) => error === reason);
+  assert.deepEqual([lw.counters().dispatches, lw.memory().solvers], [0, 0]);
+  const report = await problem.solve();
+  assert.ok(report.converged && [...(await x.read())].every((value) => Math.abs(value - 1) < 1e-9));
+});

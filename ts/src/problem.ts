@@ -189,7 +189,7 @@ export class ProblemOf implements Problem {
 
   async solve(options: SolveOptions = {}): Promise<Report> {
     const known = this.#checked(options);
-    const laidOut = this.#layOut();
+    const laidOut = this.#layOut(known.signal);
     if (laidOut) await laidOut;
     const solver = this.#solver(known);
     try {
@@ -199,10 +199,10 @@ export class ProblemOf implements Problem {
     }
   }
 
-  /** Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. */
-  #layOut(): Promise<unknown> | undefined {
+  /** Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. Aborted, it goes on with the next call. */
+  #layOut(signal: AbortSignal | undefined): Promise<unknown> | undefined {
     const task = this.tasks.call((native) => native.layOut(this.#alive()));
-    return typeof task === "number" ? this.tasks.run(task) : undefined;
+    return typeof task === "number" ? this.tasks.run(task, { signal, onAbort: "reject" }) : undefined;
   }
 
   solver(options: SolveOptions = {}): Solver { return this.#solver(this.#checked(options)); }
@@ -214,7 +214,7 @@ export class ProblemOf implements Problem {
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
-    const laidOut = this.#layOut();
+    const laidOut = this.#layOut(known.signal);
     if (laidOut) await laidOut;
     const solver = this.#solver(known);
     try {
