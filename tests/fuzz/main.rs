@@ -40,7 +40,7 @@ fn programs_in_doubles() -> u64 {
 
 #[cfg(feature = "cuda")]
 fn programs_on_host() -> u64 {
-    share(150)
+    share(300)
 }
 
 fn programs_as_modules() -> u64 {

@@ -6,7 +6,7 @@ use super::super::linear::rows::Rows;
 use super::super::{Needs, Workspace, state};
 use crate::device::{Command, Device, Kind, Recording, Slice};
 use crate::error::Error;
-use crate::problem::{Pattern, Problem, Registry};
+use crate::problem::{Pattern, Problem, Registry, Table};
 use crate::work::{Pace, Stopped};
 use std::sync::Arc;
 
@@ -19,6 +19,9 @@ pub struct Linearising {
     problem: Problem,
     work: Workspace,
     source: Source,
+    /// Rows of residuals that weigh something, and for every unknown of a table whether it is fixed: of the problem before it is disposed of.
+    rows: u64,
+    fixed: Vec<Vec<bool>>,
 }
 
 enum Source {
@@ -67,7 +70,12 @@ impl Linearising {
                 }
             });
         match made {
-            Ok((work, source)) => Ok(Self { problem, work, source }),
+            Ok((work, source)) => {
+                let rows = problem.terms().map(|term| term.weighted_rows()).sum();
+                let of_table = |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect();
+                let fixed = problem.tables().iter().map(of_table).collect();
+                Ok(Self { problem, work, source, rows, fixed })
+            }
             Err(error) => {
                 problem.dispose(device);
                 Err(error)
@@ -129,11 +137,8 @@ impl Linearising {
 
     /// Takes what the recording read.
     pub async fn take(self: Box<Self>, readback: Vec<f64>, pace: &Pace) -> Result<Linearised, Stopped> {
-        let Self { problem, work, source } = *self;
+        let Self { work, source, rows, fixed, .. } = *self;
         let (is_masked, readback) = (work.free().is_some(), &readback[..]);
-        let rows = problem.terms().map(|term| term.weighted_rows()).sum();
-        let fixed: Vec<Vec<bool>> =
-            problem.tables().iter().map(|table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect()).collect();
         let (pattern, free, derivatives) = match &source {
             Source::Rows(rows) => {
                 let brought = rows.assembled(is_masked, readback);

@@ -16,7 +16,7 @@ const BYTES_PER_BLOCK: f64 = 24.0;
 
 /// Refuses a whole matrix of more unknowns than there is memory for.
 pub fn dense(unknowns: u64) -> Result<(), Error> {
-    let bytes = u128::from(unknowns).pow(2) * 8;
+    let bytes = u128::from(unknowns).pow(2).saturating_mul(8);
     if bytes > MOST_BYTES.into() {
         return Err(Error::Limits(format!(
             "linear \"dense\": the matrix of {unknowns} unknowns takes {bytes} bytes, and {MOST_BYTES} are possible here: use \"sparse-cholesky\" or \"pcg\""
