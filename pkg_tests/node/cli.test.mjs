@@ -11,7 +11,7 @@ import { Random } from "../problems/random.mjs";
 
 const installed = dirname(dirname(dirname(fileURLToPath(import.meta.resolve("leastwise")))));
 const command = join(installed, ".bin/leastwise");
-const COMMANDS = ["compress", "info", "query", "bench", "cluster"];
+const COMMANDS = ["demo", "compress", "info", "query", "bench", "cluster"];
 
 /** Runs the command; what it printed, and how it ended. */
 async function leastwise(args, { cwd, env, input, binary = false } = {}) {

@@ -6,15 +6,17 @@ import { columns, help, parse, UsageError, type Command } from "./arguments.js";
 import { bench } from "./commands/bench.js";
 import { cluster } from "./commands/cluster.js";
 import { compress } from "./commands/compress.js";
+import { demo } from "./commands/demo.js";
+import { doctor } from "./commands/doctor.js";
 import { info } from "./commands/info.js";
 import { query } from "./commands/query.js";
 
-const COMMANDS: readonly Command[] = [compress, info, query, bench, cluster];
+const COMMANDS: readonly Command[] = [demo, doctor, compress, info, query, bench, cluster];
 const FAILED = 1, MISUSED = 2, INTERRUPTED = 130;
 
 function overview(): string {
   const rows = COMMANDS.map(({ name, positionals, summary }) => [`${name} ${positionals.join(" ")}`, summary] as const);
-  return `Compresses vectors, and searches them compressed.\n\nUsage: npx leastwise COMMAND [options]\n\n${columns(rows)}\n\nnpx leastwise COMMAND --help says more of each; --version says which version this is.\n`;
+  return `Least squares on the GPU: a demonstration, a check of this machine, and vectors compressed and searched.\n\nUsage: npx leastwise COMMAND [options]\n\n${columns(rows)}\n\nnpx leastwise COMMAND --help says more of each; --version says which version this is.\n`;
 }
 
 async function version(): Promise<string> {
