@@ -189,7 +189,7 @@ pub enum Play {
 /// A few elements that were asked for by [`Device::glance`], and which nothing waits for.
 pub enum Glance {
     Landed(Vec<f64>),
-    Wgpu(wgpu::Play),
+    Wgpu(Box<wgpu::Play>),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Glance),
 }
@@ -501,7 +501,7 @@ impl Device {
                 let mut play = wgpu::Play::glance(Recording { commands: vec![Command::Read { slice }] });
                 Ok(match device.resume(&mut play)? {
                     Playing::Finished(values) => Glance::Landed(values),
-                    _ => Glance::Wgpu(play),
+                    _ => Glance::Wgpu(Box::new(play)),
                 })
             }
             #[cfg(feature = "cuda")]
