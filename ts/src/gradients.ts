@@ -17,22 +17,22 @@ export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<numbe
  */
 export interface BackwardOptions extends Reporting {
   /**
-   * With respect to what cotangents are:
+   * Coordinates of the cotangents:
    *
-   * - `"values"` (unless told): the scalars that are stored, as a formula for L over `x.read()` has it.
+   * - `"values"` (the default): the scalars that are stored, as a formula for L over `x.read()` has it.
    * - `"tangent"`: steps δ of x ⊕ δ, as many as an instance has degrees of freedom.
    */
   space?: "values" | "tangent";
   /**
    * What becomes of directions along which the cost stays as it is, such as moving everything together, if L changes along them:
    *
-   * - `"error"` (unless told): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
+   * - `"error"` (the default): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
    * - `"least-norm"`: that part of the cotangent is left out, as if the solution never moved that way.
    */
   deficient?: "error" | "least-norm";
-  /** Eigenvalues of the Hessian, scaled to a diagonal of ones, that count as 0, as a part of the largest; 1e-10 unless told, 1e-5 for values in f32. */
+  /** Rank threshold: eigenvalues of the Hessian, scaled to a diagonal of ones, count as 0 up to this part of the largest. Default: 1e-10, and 1e-5 for values in f32. */
   rankTolerance?: number;
-  /** ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as {@link Gradients.stationary}; 1e-3 unless told. */
+  /** Greatest ‖H⁻¹g‖ / ‖x‖ of values that count as {@link Gradients.stationary}. @defaultValue 1e-3 */
   stationaryTolerance?: number;
 }
 

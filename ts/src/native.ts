@@ -46,7 +46,7 @@ export interface NativeRefinement { readonly state: string; readonly code?: stri
 /** The first instance that was not finite at a trial point. */
 export interface NativeOffender { readonly iteration: number; readonly term: string; readonly instance: number }
 
-/** What nothing holds. */
+/** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
 export type NativeFreedom =
   | { readonly kind: "untouched"; readonly variable: string; readonly instances: number; readonly first: number }
   | { readonly kind: "translation"; readonly variable: string; readonly components: readonly number[] };

@@ -132,7 +132,7 @@ export interface Report {
   /** Steps that were rejected because the residual was not finite where they led, and where it was the first time. */
   readonly nonFinite: number;
   readonly firstNonFinite?: Offender;
-  /** What nothing holds. */
+  /** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
   readonly gauge: readonly Freedom[];
   readonly products: readonly ProductReport[];
   /** What runs the terms' programs, where the engine is WebAssembly on the CPU; else empty. */

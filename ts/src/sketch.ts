@@ -55,7 +55,7 @@ interface PointOf extends SketchPoint { x: number; y: number; readonly index: nu
 interface LineOf extends SketchLine { readonly from: PointOf; readonly to: PointOf }
 interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number; readonly of: SketchOf }
 
-/** How a constraint is named; its kind and a number unless told. */
+/** Name of a constraint. Default: its kind and a number. */
 export interface Named { name?: string }
 
 /**

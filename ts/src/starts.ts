@@ -9,12 +9,12 @@ import type { TableOf, Variables } from "./table.js";
 /** Where a solve begins: values of some variables, flat, for all of their instances. All others begin where they are now. */
 export type Start = readonly (readonly [of: Variables<any>, values: ArrayLike<number>])[];
 
-/** Starts that are drawn. */
+/** Random starts: their number, a function that samples one, and a seed. */
 export interface SampledStarts {
   count: number;
   /** Makes the k-th start; `random()` is uniform in [0, 1), from a generator of this start's own. */
   sample: (random: () => number, k: number) => Start;
-  /** A whole number; 0 unless told. The same one draws the same starts, whatever their number. */
+  /** Seed, an integer. The same seed draws the same starts, whatever their number. @defaultValue 0 */
   seed?: number;
 }
 

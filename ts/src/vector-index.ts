@@ -27,7 +27,7 @@ export interface Hits extends Searched {
 export interface SearchOptions {
   /** Neighbours wanted of each query. */
   readonly k: number;
-  /** Clusters that are looked into, the nearest first; all up to 256 and an eighth of those beyond, unless told. */
+  /** Clusters to search, the nearest first. Default: all up to 256, and an eighth of those beyond. */
   readonly probes?: number;
   /** Which vectors may be found: one byte for each id, 0 for those that may not. */
   readonly filter?: Mask;

@@ -27,9 +27,9 @@ export type Part<D extends DType = "f32"> = Module<D> | ((x: Tensor<D>) => Tenso
 export interface LayerOptions<D extends DType> {
   /** A whole number: the same seed gives the same parameters. */
   readonly seed: number;
-  /** `"he"` (He et al. 2015), unless told: normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer. */
+  /** Initial weights. `"he"` (He et al. 2015; the default): normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer. */
   readonly start?: "he" | "glorot";
-  /** Whether something is added to each output, 0 in the beginning; `true`, unless told. */
+  /** True to add a bias to each output, 0 at the start. @defaultValue true */
   readonly bias?: boolean;
   readonly dtype?: D;
 }
@@ -41,7 +41,7 @@ export type Activation = "relu" | "gelu" | "silu" | "tanh" | "sigmoid" | "softpl
 
 export interface MlpOptions<D extends DType> {
   readonly seed: number;
-  /** `"relu"`, unless told. */
+  /** Activation between layers. @defaultValue "relu" */
   readonly activation?: Activation;
   readonly dtype?: D;
 }

@@ -16,7 +16,7 @@ import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type St
 export type Nested = readonly (number | Nested)[];
 
 export interface TensorOptions<D extends Storage> {
-  /** `"f32"`, unless told; `"f64"` on the CPU and on CUDA. */
+  /** Precision of the elements; `"f64"` on the CPU and on CUDA alone. @defaultValue "f32" */
   readonly dtype?: D;
 }
 

@@ -218,11 +218,11 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
     const place = axisOf("argmax(axis)", axis, this.rank);
     return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
-  /** exp(x)/Σ exp(x) along an axis, the last one unless told; nothing overflows. */
+  /** exp(x)/Σ exp(x) along an axis, by default the last one; nothing overflows. */
   softmax(axis = -1): Tensor<D> { return apply("softmax", [this], [axisOf("softmax(axis)", axis, this.rank)]); }
   /** The logarithm of {@link softmax}. */
   logSoftmax(axis = -1): Tensor<D> { return apply("logSoftmax", [this], [axisOf("logSoftmax(axis)", axis, this.rank)]); }
-  /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). ε is 1e-5 unless told. */
+  /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). Default: ε = 1e-5. */
   layerNorm(options: { readonly scale?: Kept<D>; readonly shift?: Kept<D>; readonly epsilon?: number } = {}): Tensor<D> {
     const { scale, shift, epsilon = 1e-5 } = checked("layerNorm(options): options", options, NORM, { prefix: "layerNorm(options): " }) as typeof options;
     if (this.rank === 0) throw new LeastwiseError("shape", "layerNorm(): a single number has no axis to be normalised along");
