@@ -8,7 +8,7 @@ import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Re
 import type { Tasks } from "./tasks.js";
 
 /**
- * What a centroid is of the vectors that are assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
+ * Centroid of the vectors assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
  * either end of their order by distance; `{ huber: δ }` weighs those that are farther than δ by δ over their distance.
  */
 export type Mean = "plain" | { readonly trim: number; readonly huber?: never } | { readonly huber: number; readonly trim?: never };
@@ -17,7 +17,7 @@ export type Mean = "plain" | { readonly trim: number; readonly huber?: never } |
 export interface ClusterBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
-  /** How many centroids are wanted; it comes to fewer where there are fewer different vectors. */
+  /** Number of centroids; the result has fewer if there are fewer distinct vectors. */
   readonly clusters: number;
   /** Greatest number of iterations of assignment and means. Default: 800 for `"anneal"` (up to half of them between moves of centroids; soft ones are not counted), 300 for `"lloyd"`, 1000 for `"vlc"`. */
   readonly maxIterations?: number;
@@ -91,7 +91,7 @@ export interface ClusterIteration {
   readonly energy: number;
   /** Assignments that changed. */
   readonly changed: number;
-  /** Of the annealing; 0 where there is none. */
+  /** Temperature of the annealing; 0 without annealing. */
   readonly temperature: number;
   /** Centroids there are. */
   readonly clusters: number;

@@ -29,7 +29,7 @@ interface CompressBase extends Reporting {
 }
 
 /**
- * What is stored of a vector besides its cluster, `code`:
+ * Code of a vector, stored beside its cluster:
  * - `"bits"` (the default): its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
  *   default: 4), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.

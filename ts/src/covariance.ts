@@ -21,7 +21,7 @@ export interface CovarianceOptions extends Reporting {
    */
   variance?: "estimated" | number;
   /**
-   * What becomes of directions that no residual sees, such as moving everything together:
+   * Treatment of the null space: directions that leave every residual unchanged, such as moving everything together:
    *
    * - `"error"` (the default): `rank-deficient`, naming what moves.
    * - `"pseudo-inverse"`: (JᵀWJ)⁺, whose variances are those across such directions. {@link Marginals.unseen} names them.
@@ -34,7 +34,7 @@ export interface CovarianceOptions extends Reporting {
   rankTolerance?: number;
 }
 
-/** With respect to what covariances are, and who hears of their making: see {@link CovarianceOptions}. */
+/** Coordinates of covariances, and reporting: see {@link CovarianceOptions}. */
 export interface CovarianceSpace extends Reporting {
   /**
    * - `"tangent"` (the default): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
@@ -44,7 +44,7 @@ export interface CovarianceSpace extends Reporting {
   space?: "tangent" | "values";
 }
 
-/** What can move without any residual changing, to first order. */
+/** Gauge freedom: what can move without changing any residual, to first order. */
 export type Unseen = NativeUnseen;
 
 /** Instances of variables: all, or those of a list or a mask. */

@@ -41,7 +41,7 @@ export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" 
 
 /** Result of a graduated solve. The variables hold the last solve's values, and the terms have their original weights again. */
 export interface GraduatedReport {
-  /** Of the last solve, with its weights. */
+  /** Report of the last solve, with its weights. */
   readonly report: Report;
   /**
    * - `"all-inliers"`: no residual of the least-squares solution is beyond its threshold by so much that weights would tell it apart

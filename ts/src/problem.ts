@@ -21,7 +21,7 @@ import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
-/** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+/** Result of a residual function: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
 
 /** The share of a covariance that is done when there is an inverse. */
@@ -276,7 +276,7 @@ export class ProblemOf implements Problem {
     return new GradientsOf(gradients, this, this.#own);
   }
 
-  /** Whether it lives on this engine. @internal */
+  /** True if it belongs to this engine. @internal */
   isOn(tasks: Tasks): boolean { return this.tasks === tasks && !this.#disposed; }
 
   /** Somebody outside has its buffer, so that it is freed by `dispose()` alone. @internal */

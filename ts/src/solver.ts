@@ -34,12 +34,12 @@ export interface SolveOptions {
   /** β₁ and β₂ of `"adam"`, the decay rates of its running means. @defaultValue [0.9, 0.999] */
   decays?: readonly [number, number];
   /**
-   * Where `"dogleg"` looks for its step: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, the
+   * Search space of `"dogleg"`: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, the
    * default), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
    */
   dogleg?: "traditional" | "subspace";
   /**
-   * What solves (JᵀWJ + λD) s = −g in every step:
+   * Linear solver of (JᵀWJ + λD) s = −g in every step:
    *
    * - `"auto"` (the default): chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
    * - `"dense"`: all unknowns at once, for up to some hundreds of them: a QR factorisation of √W J up to 64 unknowns without a
@@ -56,7 +56,7 @@ export interface SolveOptions {
    */
   linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
   /**
-   * What conjugate gradients are preconditioned by; naming one asks for the linear solver that it is for.
+   * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
    * - `"auto"` (the default): chosen from the problem's structure and size; `report.preconditionerReason` says why.
    * - `"block-jacobi"`, for `"pcg"` and `"assembled-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.

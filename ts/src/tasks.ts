@@ -65,7 +65,7 @@ export class Tasks {
     this.waits.end(error);
   }
 
-  /** Whether the device is lost; the engine itself is there. */
+  /** True once the device is lost; the engine itself still works. */
   get isLost(): boolean { return this.#dead?.code === "device-lost"; }
 
   /** Asks an engine whose device is lost for what it knows; undefined where there is no such engine. */

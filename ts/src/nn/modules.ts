@@ -12,7 +12,7 @@ import type { DType, Tensor } from "../tensor/tensor.js";
 /** A function with parameters. */
 export interface Module<D extends DType = "f32"> extends Disposable {
   forward(x: Tensor<D>): Tensor<D>;
-  /** What is trained, always in the same order. */
+  /** Trained parameters, always in the same order. */
   parameters(): readonly Tensor<D>[];
   /** Takes other parameters of the same shapes, and disposes the ones that it had. */
   update(parameters: readonly Tensor<D>[]): void;
@@ -36,7 +36,7 @@ export interface LayerOptions<D extends DType> {
 
 export interface ConvOptions<D extends DType> extends LayerOptions<D>, ConvolutionOptions {}
 
-/** What is between layers. */
+/** Activation function between layers. */
 export type Activation = "relu" | "gelu" | "silu" | "tanh" | "sigmoid" | "softplus";
 
 export interface MlpOptions<D extends DType> {

@@ -5,7 +5,7 @@ import { checked, real, type Kind } from "../options.js";
 import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
 import { within } from "../tensor/scope.js";
 
-/** What an optimizer remembers: how many steps, and for each parameter what it averages. */
+/** State of an optimizer: the number of steps, and the moments of each parameter. */
 export interface OptimizerState<D extends DType = "f32"> {
   readonly steps: number;
   readonly moments: readonly (readonly Tensor<D>[])[];

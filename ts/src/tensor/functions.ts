@@ -17,7 +17,7 @@ export type Pair = number | readonly [number, number];
 export interface AttentionOptions {
   /** Factor of the scores. Default: 1/√d. */
   readonly scale?: number;
-  /** Whether query i sees keys 0 to i only. */
+  /** True if query i sees keys 0 to i only. @defaultValue false */
   readonly causal?: boolean;
 }
 

@@ -30,9 +30,9 @@ export interface TensorSettings {
 export interface TensorRouting {
   readonly routing: "auto" | "device" | "cpu";
   readonly advantage: number;
-  /** What `"auto"` goes by; plain JSON. */
+  /** Model that `"auto"` uses; plain JSON. */
   readonly model: TensorModel | undefined;
-  /** Where the model is from: given, measured in this process, or kept by an earlier one. */
+  /** Origin of the model: given, measured in this process, or kept by an earlier one. */
   readonly source: "given" | "measured" | "kept" | "none";
   /** The same in words: how long measuring took and where the model is kept, or why there is none. */
   readonly reason: string;

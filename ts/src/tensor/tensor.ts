@@ -211,7 +211,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   max(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("max", axis, options); }
   /** The smallest element. Equal ones share the gradient. */
   min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
-  /** Where the largest element along an axis is, the first one of equals, as a number; without an axis, its place among all. It has no gradient. */
+  /** Index of the largest element along an axis (the first of equals); without an axis, its index among all. It has no gradient. */
   argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> {
     const { keepDims = false } = checked("argmax(axis): options", options, REDUCE, { prefix: "argmax(axis): " });
     if (axis === undefined) return through("argmax()", this, [["reshape", [this.size]], ["argmax", [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
@@ -262,7 +262,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
     if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
     return (await this.read())[0]!;
   }
-  /** Where the elements are on the GPU, once they were computed (`await lw.evaluate(t)`); undefined before, on CUDA and on the CPU. Don't write there. */
+  /** Place of the elements on the GPU, once they were computed (`await lw.evaluate(t)`); undefined before, on CUDA and on the CPU. Don't write there. */
   get buffer(): DeviceView | undefined {
     this.mustLive("buffer");
     return this.context.tasks.call((native) => native.tensorView(this.id)) as DeviceView | undefined;

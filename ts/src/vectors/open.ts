@@ -7,7 +7,7 @@ import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorF
 import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
 import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.js";
 
-/** What a file is; `.npy` files say it themselves. */
+/** Format of a file; `.npy` files describe themselves. */
 export type OpenOptions =
   | { readonly format?: Exclude<VectorFormat, "raw"> }
   | { readonly format: "raw"; readonly type: ElementType; readonly dim: number; /** Bytes before the first row. @defaultValue 0 */ readonly offset?: number };
@@ -15,7 +15,7 @@ export type OpenOptions =
 /** Vectors that come in order, once. */
 export interface VectorStream {
   readonly format: VectorFormat;
-  /** What a component is stored as. */
+  /** Stored type of a component. */
   readonly type: ElementType;
   /** Components of a vector. */
   readonly dim: number;
