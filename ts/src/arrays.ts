@@ -14,7 +14,7 @@ type Host<K extends string, Else> = typeof globalThis extends { [P in K]: { prot
 export type DeviceBuffer = Host<"GPUBuffer", { readonly size: number; readonly usage: number; destroy(): void }>;
 /** `GPUDevice`, where the consumer has its type. */
 export type Device = Host<"GPUDevice", { readonly queue: object; readonly limits: object; destroy(): void }>;
-/** Where a variable lies on the GPU, in bytes: instance i begins at `offset + i * stride`. */
+/** Place of a variable on the GPU, in bytes: instance i begins at `offset + i * stride`. */
 export interface DeviceView { readonly buffer: DeviceBuffer; readonly offset: number; readonly stride: number }
 
 /** `Float32Array`, over an `ArrayBuffer` where TypeScript knows the difference. */

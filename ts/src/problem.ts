@@ -21,7 +21,7 @@ import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
-/** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+/** Result of a residual function: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
 
 /** The share of a covariance that is done when there is an inverse. */
@@ -59,7 +59,7 @@ export interface Problem extends Disposable {
    * A limit on single unknowns is better a {@link Variables.bound}.
    */
   constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D>;
-  /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
+  /** Solves to termination. A solve that does not converge is a report, never an error. The variables hold the best accepted iterate. */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
@@ -84,7 +84,7 @@ export interface Problem extends Disposable {
    * @throws `rank-deficient` where residuals leave something free, naming it, unless `deficient` says otherwise; `invalid-option` where σ² is to be estimated and no residuals are left over for that
    */
   covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
-  /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
+  /** The covariance of all variables at the present values: blocks, standard errors and correlations on request. */
   marginals(options?: CovarianceOptions): Promise<Marginals>;
   /**
    * Differentiates through the solve: of a function L of the solution x*, for which ∂L/∂x* is given, dL/dθ for everything that x*
@@ -276,7 +276,7 @@ export class ProblemOf implements Problem {
     return new GradientsOf(gradients, this, this.#own);
   }
 
-  /** Whether it lives on this engine. @internal */
+  /** True if it belongs to this engine. @internal */
   isOn(tasks: Tasks): boolean { return this.tasks === tasks && !this.#disposed; }
 
   /** Somebody outside has its buffer, so that it is freed by `dispose()` alone. @internal */

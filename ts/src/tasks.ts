@@ -16,7 +16,7 @@ export interface Watch {
   signal?: AbortSignal | undefined;
   /** Milliseconds after which the task ends itself, if the GPU answers. */
   limitMs?: number | undefined;
-  /** Whether there is something to show for an aborted task (`"stop"`, unless told), or it rejects with the signal's reason. */
+  /** `"stop"` (the default): an aborted task resolves with what it has. `"reject"`: it rejects with the signal's reason. */
   onAbort?: "stop" | "reject";
 }
 
@@ -65,7 +65,7 @@ export class Tasks {
     this.waits.end(error);
   }
 
-  /** Whether the device is lost; the engine itself is there. */
+  /** True once the device is lost; the engine itself still works. */
   get isLost(): boolean { return this.#dead?.code === "device-lost"; }
 
   /** Asks an engine whose device is lost for what it knows; undefined where there is no such engine. */
