@@ -72,8 +72,8 @@ function viewOf(what: string, given: unknown, place: Place): Typed | undefined {
   return new Made(bufferOf(given), offsetOf(given), lengthOf(given));
 }
 
-/** Refuses arrays whose buffer was transferred, or resized to less than they need. */
-function mustHaveMemory(what: string, given: unknown, place: Place): void {
+/** Refuses arrays whose buffer was transferred, or resized to less than they need. @internal */
+export function mustHaveMemory(what: string, given: unknown, place: Place): void {
   try {
     Reflect.apply(elementAt, given, [0]);
   } catch {

@@ -1,7 +1,7 @@
 /**
  * Packing of a term for the engine: two arrays and two strings, whatever the term contains. `src/crossing/term.rs` unpacks it.
  */
-import type { Floats } from "./arrays.js";
+import { mustHaveMemory, type Floats } from "./arrays.js";
 import type { PackedLoss } from "./loss.js";
 import type { NamedColumn } from "./residual.js";
 import type { EachOf, Rows, RowsOf } from "./slots.js";
@@ -56,14 +56,15 @@ export function addTerm(native: NativeEngine, problem: number, { name, columns, 
   }
   const all = [...columns, ...entries];
   const names = all.map((column) => `${column.name}\0`).join("");
-  return native.term(problem, name, names, words.all, joined([loss ? loss.reals : [], typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
+  return native.term(problem, name, names, words.all, joined(`term "${name}": what was given`, [loss ? loss.reals : [], typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
 }
 
 /** The weight of a term without columns, reused from call to call. */
 const one = new Float64Array(1);
 
-/** Concatenation of the parts. */
-function joined(parts: readonly ArrayLike<number>[]): Float64Array {
+/** Concatenation of the parts, which must have their memory still: the caller's functions ran since they were checked. @internal */
+export function joined(what: string, parts: readonly ArrayLike<number>[]): Float64Array {
+  for (const part of parts) if (ArrayBuffer.isView(part)) mustHaveMemory(what, part, {});
   const all = new Float64Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {

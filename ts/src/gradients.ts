@@ -1,5 +1,6 @@
 /** Differentiating through a solve: how a function of the solution depends on what the solution was made of. */
 import { isList, listOf, numbersOf, type F64, type Rows } from "./arrays.js";
+import { joined } from "./crossing.js";
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
@@ -74,9 +75,7 @@ export function packCotangents(of: readonly Cotangent[], own: (variables: unknow
     const table = own(given[0], `backward(of): of[${k}][0]`);
     return { handle: table.handle, values: numbersOf(`backward(of): the cotangent of "${table.name}"`, given[1], { width: 0 }) };
   });
-  const values = new Float64Array(parts.reduce((sum, part) => sum + part.values.length, 0));
-  let next = 0;
-  for (const part of parts) { values.set(part.values, next); next += part.values.length; }
+  const values = joined("backward(of): the cotangents", parts.map((part) => part.values));
   return { tables: Uint32Array.from(parts.flatMap((part) => [part.handle, part.values.length])), values };
 }
 

@@ -138,6 +138,17 @@ export class ProblemOf implements Problem {
     const problem = this.#alive();
     checkName("a variable or constant", name);
     if (this.#tables.has(name)) throw new LeastwiseError("invalid-option", `"${name}": the problem already has a variable or constant of this name, and errors tell them apart by it`);
+    // Taken at once: reading the options may run functions of the caller's.
+    this.#tables.add(name);
+    try {
+      return this.#made<V, C>(problem, name, options, constant);
+    } catch (error) {
+      this.#tables.delete(name);
+      throw error;
+    }
+  }
+
+  #made<V, C extends boolean>(problem: number, name: string, options: unknown, constant: C): TableOf<V, C> {
     const { shape, values: all, count } = checked(`"${name}": options`, options, constant ? CONSTANTS : VARIABLES, { prefix: `"${name}": ` }) as Checked<typeof VARIABLES>;
     const form = formOfShape(`"${name}"`, shape);
     const { width } = form;
@@ -146,7 +157,6 @@ export class ProblemOf implements Problem {
       throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * width} are needed (${count} instances of ${width})`);
     }
     const handle = this.tasks.call((native) => native.table(problem, name, Uint32Array.from(form.words), values, !constant));
-    this.#tables.add(name);
     return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, form, values.length / width, constant);
   }
 
@@ -175,13 +185,17 @@ export class ProblemOf implements Problem {
     if (name === "__proto__") throw new LeastwiseError("invalid-option", "a term can't be called \"__proto__\"", { term: name });
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const words = Words.take();
+    // Taken at once, since the trace runs the caller's functions.
+    this.#terms.add(name);
     try {
       const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind, this.tasks.largest);
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
-      this.#terms.add(name);
       const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
       return new Made<D>(term, this, this.tasks, this.#alive, handle, this.#forget);
+    } catch (error) {
+      this.#terms.delete(name);
+      throw error;
     } finally {
       Words.release(words);
     }
@@ -189,9 +203,8 @@ export class ProblemOf implements Problem {
 
   async solve(options: SolveOptions = {}): Promise<Report> {
     const known = this.#checked(options);
-    const laidOut = this.#layOut(known.signal);
-    if (laidOut) await laidOut;
-    const solver = this.#solver(known);
+    const laidOut = this.#layOut(known);
+    const solver = this.#solver(laidOut ? await laidOut : known);
     try {
       return await solver.solve();
     } finally {
@@ -199,10 +212,29 @@ export class ProblemOf implements Problem {
     }
   }
 
-  /** Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. Aborted, it goes on with the next call. */
-  #layOut(signal: AbortSignal | undefined): Promise<unknown> | undefined {
+  /**
+   * Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. Resolves to what is left of the options;
+   * aborted or out of time it rejects, and goes on with the next call.
+   */
+  #layOut(options: CheckedSolve): Promise<CheckedSolve> | undefined {
     const task = this.tasks.call((native) => native.layOut(this.#alive()));
-    return typeof task === "number" ? this.tasks.run(task, { signal, onAbort: "reject" }) : undefined;
+    return typeof task === "number" ? this.#laidOut(task, options) : undefined;
+  }
+
+  async #laidOut(task: number, options: CheckedSolve): Promise<CheckedSolve> {
+    const { signal, native } = options, { timeLimitMs } = native, began = performance.now(), ends = new AbortController();
+    const abort = () => ends.abort(signal?.reason);
+    const late = () => ends.abort(new LeastwiseError("stopped", `timeLimitMs = ${timeLimitMs} ms were over before the problem was laid out: no step was made, and the next solve goes on from there`));
+    const timer = timeLimitMs ? setTimeout(late, timeLimitMs) : undefined;
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      await this.tasks.run(task, { signal: ends.signal, onAbort: "reject" });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+    return timeLimitMs ? { ...options, native: { ...native, timeLimitMs: Math.max(1, timeLimitMs - (performance.now() - began)) } } : options;
   }
 
   solver(options: SolveOptions = {}): Solver { return this.#solver(this.#checked(options)); }
@@ -214,9 +246,8 @@ export class ProblemOf implements Problem {
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
-    const laidOut = this.#layOut(known.signal);
-    if (laidOut) await laidOut;
-    const solver = this.#solver(known);
+    const laidOut = this.#layOut(known);
+    const solver = this.#solver(laidOut ? await laidOut : known);
     try {
       return await solveFrom(solver, { starts, onStart, signal: solve.signal }, this.#own);
     } finally {

@@ -103,7 +103,7 @@ export interface SolveOptions {
   gradientTolerance?: number;
   /** Converged when ‖s‖ is at most this share of ‖x‖. Default: 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
-  /** Ends the solve after the current iteration; the report says `"stopped"`. Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
+  /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Called after every step; returning `"stop"` ends the solve. */
   onIteration?: (iteration: Iteration) => void | "stop";
@@ -221,9 +221,10 @@ export class SolverOf implements Solver {
   }
 
   async step(): Promise<Iteration> {
+    const { signal, native: { timeLimitMs: limitMs } } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
-    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; } });
+    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; }, signal, limitMs });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
     this.options.onIteration?.(last);
     return last;

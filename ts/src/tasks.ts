@@ -70,7 +70,12 @@ export class Tasks {
 
   /** Asks an engine whose device is lost for what it knows; undefined where there is no such engine. */
   afterLoss<T>(work: (native: NativeEngine) => T): T | undefined {
-    return this.isLost ? work(this.native) : undefined;
+    if (!this.isLost) return undefined;
+    try {
+      return work(this.native);
+    } catch (thrown) {
+      throw asError(thrown, this.panic);
+    }
   }
 
   /** Ends the engine. One that failed is not called any more. */
