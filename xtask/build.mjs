@@ -1,9 +1,10 @@
 // `npm run build`: Rust → wasm (one module, and one with threads) → glue → façade → the packed npm tarball.
 // `-- --without-threads` leaves the module with threads out, which takes as long again and only `leastwise/threads` loads.
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { brotliCompressSync } from "node:zlib";
+import { buildFacade, copyGlue, kilobytes, pack, tarball } from "./lib/facade.mjs";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
 import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib/rust.mjs";
 import { hashOf, stage, upToDate } from "./lib/stamps.mjs";
@@ -18,9 +19,6 @@ const shippedFiles = (name) => [`${name}_bg.wasm`, `${name}.js`, `${name}.d.ts`]
 // apart: rustc has inlined what is worth it, and in functions that are larger still engines run out of registers.
 const wasmOpt = ["-O3", "--one-caller-inline-max-function-size=50", "--enable-bulk-memory", "--enable-nontrapping-float-to-int", "--enable-sign-ext", "--enable-reference-types",
   "--enable-mutable-globals", "--enable-multivalue", "--enable-simd", "--strip-debug", "--strip-producers", "--strip-target-features"];
-
-const kilobytes = (bytes) => `${Math.round(bytes / 1024)} KB`;
-const tsc = (...args) => [process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...args]];
 
 // Of the module with threads: memory that workers share comes from outside, at most all that 32 bits address. What is exported
 // tells wasm-bindgen where a thread's own data lies, of which it makes the start of a thread.
@@ -67,44 +65,16 @@ async function buildWasm(name, { threads = false } = {}) {
   mkdirSync(join(root, shipped), { recursive: true });
   const [made, kept] = [join(folder, `${name}_bg.wasm`), join(root, shipped, `${name}_bg.wasm`)];
   await run("wasm-opt", process.execPath, [join(root, "node_modules/binaryen/bin/wasm-opt"), ...wasmOpt, ...(threads ? ["--enable-threads"] : []), made, "-o", kept]);
-  for (const ending of ["js", "d.ts"]) copyFileSync(join(folder, `${name}.${ending}`), join(root, shipped, `${name}.${ending}`));
+  copyGlue(join(folder, `${name}.js`), join(root, shipped, `${name}.js`));
+  copyFileSync(join(folder, `${name}.d.ts`), join(root, shipped, `${name}.d.ts`));
   const wasm = readFileSync(kept);
   return `${kilobytes(wasm.length)}, ${kilobytes(brotliCompressSync(wasm).length)} compressed (brotli)`;
-}
-
-async function buildFacade() {
-  // What an earlier source file left behind would otherwise be packed for ever.
-  for (const name of readdirSync(join(root, "ts/dist"))) {
-    if (name !== "wasm") rmSync(join(root, "ts/dist", name), { recursive: true });
-  }
-  await run("tsc", ...tsc("-p", join(root, "ts/tsconfig.json")));
-  // Compiled against the package as it is published, which the line above made.
-  await run("tsc (command line)", ...tsc("-p", join(root, "ts/cli/tsconfig.json")));
-  return "ts/dist";
-}
-
-const published = () => JSON.parse(readFileSync(join(root, "ts/package.json"), "utf8"));
-
-/** Where the tarball is, once `build` has run. */
-export const tarball = () => join(root, `target/pack/leastwise-${published().version}.tgz`);
-
-// Packed from a copy, so that the README and the licences, which live at the top, do not have to be in ts/ as well.
-async function pack() {
-  const folder = join(root, "target/pack");
-  const staged = join(folder, "package");
-  rmSync(folder, { recursive: true, force: true });
-  cpSync(join(root, "ts"), staged, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
-  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
-    if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staged, name));
-  }
-  await run("npm pack", "npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: staged });
-  return `${tarball()}, ${kilobytes(statSync(tarball()).size)}`;
 }
 
 /** Builds what is not up to date, and returns the path of the tarball. Without `threads` the package lacks what `leastwise/threads` loads. */
 export async function build({ threads = true } = {}) {
   const started = performance.now();
-  const self = ["xtask/build.mjs", "package-lock.json"];
+  const self = ["xtask/build.mjs", "package-lock.json"], ofPackage = ["xtask/lib/facade.mjs", "xtask/lib/notices.mjs"];
   const sources = ["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self];
   const compiler = (env) => hashOf(sources, capture("rustc", ["--version"], { env }));
   const threaded = ["build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }];
@@ -117,11 +87,11 @@ export async function build({ threads = true } = {}) {
   ]);
   for (const { reason } of modules) if (reason) throw reason;
   await stage("build: façade", {
-    key: hashOf(["ts/src", "ts/cli", "ts/tsconfig.json", "ts/package.json", `${shipped}/leastwise.d.ts`, `${shipped}/threaded.d.ts`, ...self]),
-    outputs: ["ts/dist/index.js", "ts/dist/index.d.ts", "ts/dist/cli/main.js"],
+    key: hashOf(["ts/src", "ts/cli", "ts/tsconfig.json", "ts/package.json", ...shippedFiles("leastwise"), ...shippedFiles("threaded"), ...ofPackage, ...self]),
+    outputs: ["ts/dist/main.js", "ts/dist/main.d.ts", "ts/dist/cli/main.js", `${shipped}/inline.js`],
   }, buildFacade);
   await stage("build: package", {
-    key: hashOf(["ts", "README.md", "LICENSE-MIT", "LICENSE-APACHE", ...self]),
+    key: hashOf(["ts", "README.md", "LICENSE-MIT", "LICENSE-APACHE", "Cargo.lock", ...ofPackage, ...self]),
     outputs: [`target/pack/${basename(tarball())}`],
   }, pack);
   console.log(`Built in ${seconds(started)}.`);

@@ -488,15 +488,20 @@ test("a module that can't be loaded: from where, what came back, and what to do;
   const told = JSON.parse(await inFreshProcess("fresh/loading.mjs"));
   const start = "the engine's WebAssembly module could not be loaded: ";
   const expected = {
-    page: /^http:\/\/127\.0\.0\.1:PORT\/page, answered as text\/html, is no WebAssembly: it begins with "<!doctype html><title>Vi"\. What to do: .*Vite.*esbuild/,
-    wrong: /^http:\S+\/wrong, answered as application\/wasm, is no WebAssembly: .*magic.*What to do: .*Vite/,
+    page: /^http:\/\/127\.0\.0\.1:PORT\/page, answered as text\/html, is no WebAssembly: it begins with "<!doctype html><title>Vi"\. What to do: serve node_modules\/leastwise\/dist\/wasm\/leastwise_bg\.wasm there, or give init/,
+    vite: /^http:\S+\/\.vite\/\S+ answered as text\/html, is no WebAssembly: .+ What to do: with Vite before version 8 set optimizeDeps: \{ exclude: \["leastwise"\] \}/,
+    wrong: /^http:\S+\/wrong, answered as application\/wasm, is no WebAssembly: .*magic.*What to do: serve/,
     missing: /^http:\S+\/missing answered 404 \(Not Found\), text\/plain\. What to do: .*init\(\{ wasm \}\)/,
+    promised: /^http:\S+\/missing answered 404 \(Not Found\), text\/plain\. What to do: .*init\(\{ wasm \}\)/,
+    rejected: /^the promise that was given rejected: no line\. What to do: see whether the network is there/,
     cut: /^http:\S+\/cut, answered as application\/wasm, can't be compiled: .*\. What to do: it may have been cut/,
     nobody: /^http:\S+ could not be fetched: .+\. What to do: see whether the network is there/,
     relative: /^"\/_next\/static\/media\/leastwise_bg\.wasm" is no address on this host\. What to do: with Next/,
-    file: /^file:\/\/\/nowhere\/leastwise_bg\.wasm could not be read: ENOENT/,
+    path: /^"\/nowhere\/leastwise_bg\.wasm" is no address on this host\. What to do: give a path as a URL, init\(\{ wasm: new URL\(path, import\.meta\.url\) \}\)/,
+    file: /^file:\/\/\/nowhere\/leastwise_bg\.wasm could not be read: ENOENT.* What to do: a bundler left the file behind: import \{ init \} from "leastwise\/inline"/,
     empty: /^the bytes that were given is no WebAssembly: it is empty/, text: /^the bytes that were given is no WebAssembly: it begins with "<!doctype/,
     bytes: /^the bytes that were given can't be compiled/, used: /did not arrive whole/,
+    disguised: /^it is no module of this version of Leastwise: .+ What to do: give init\(\{ wasm \}\) the file of the same package/,
     other: /^it is no module of this version of Leastwise: .+ What to do: give init\(\{ wasm \}\) the file of the same package/,
   };
   for (const [name, words] of Object.entries(expected)) {
@@ -505,8 +510,10 @@ test("a module that can't be loaded: from where, what came back, and what to do;
     assert.ok(message.startsWith(start), message);
     assert.match(message.slice(start.length), words, name);
   }
-  const kinds = "wasm: an address (a string or a URL), a Response, the bytes, or a WebAssembly.Module, not ";
-  assert.deepEqual([told.number, told.object, told.null], ["a number", "a Object", "null"].map((kind) => ["invalid-option", kinds + kind]));
+  const kinds = "an address (a string or a URL), a Request, a Response, the bytes, a WebAssembly.Module, or a promise of one of these, not ";
+  const refused = Object.entries({ number: "a number", late: "a number", object: "a Object", null: "null", list: "an array", call: "a function" });
+  assert.deepEqual(refused.map(([name]) => told[name]), refused.map(([, kind]) => ["invalid-option", `wasm: ${kinds}${kind}`]));
+  assert.deepEqual(told.odd, ["invalid-option", `wasm, a promise: ${kinds}a number`]);
   assert.deepEqual(told.transferred, ["invalid-option", "wasm can't be read: Cannot perform Construct on a detached ArrayBuffer"]);
   assert.equal(told.module, "cpu");
 });

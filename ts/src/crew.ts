@@ -1,6 +1,8 @@
 /** The workers of `leastwise/threads`: starting them, counting them, sending them home. */
 import type { ThreadedModule } from "./native.js";
-import { compiled, glueOf, standard, type WasmSource } from "./wasm.js";
+import { compiled, type WasmSource } from "./source.js";
+import type { Locate } from "./wasm.js";
+import * as glue from "./wasm/threaded.js";
 
 /** Milliseconds in which a worker must have started: longer than a slow line takes for its few lines. */
 const PATIENCE_MS = 10_000;
@@ -133,8 +135,8 @@ function maySleep(): boolean {
 let loading: Promise<Crew> | undefined;
 
 /** The module with threads, once. `source` only matters the first time. Throws {@link Without} where it can't be had. @internal */
-export async function loadCrew(source: WasmSource | undefined): Promise<Crew> {
-  loading ??= load(source).catch((thrown: unknown) => {
+export async function loadCrew(source: WasmSource | undefined, locate: Locate): Promise<Crew> {
+  loading ??= load(source, locate).catch((thrown: unknown) => {
     loading = undefined;
     throw thrown;
   });
@@ -143,11 +145,10 @@ export async function loadCrew(source: WasmSource | undefined): Promise<Crew> {
   return crew;
 }
 
-async function load(source: WasmSource | undefined): Promise<Crew> {
+async function load(source: WasmSource | undefined, locate: Locate): Promise<Crew> {
   const memory = sharedMemory();
   try {
-    const glue = await glueOf(() => import("./wasm/threaded.js") as unknown as Promise<ThreadedModule & { default(input: object): Promise<unknown> }>);
-    const module = await compiled(source === undefined ? standard(() => new URL("./wasm/threaded_bg.wasm", import.meta.url)) : source);
+    const module = await compiled(source ?? locate(), "threadedWasm");
     await glue.default({ module_or_path: module, memory });
     return new Crew(glue, module, memory);
   } catch (thrown) {

@@ -17,7 +17,7 @@ import type { TensorModel } from "./tensor/model.js";
 import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routing.js";
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
-import type { AnyTensor, DType, HalfTensor, Storage, Tensor } from "./tensor/tensor.js";
+import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } from "./tensor/tensor.js";
 import type { Threads } from "./threads.js";
 import { LARGEST_F32 } from "./trace.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
@@ -216,7 +216,7 @@ export class EngineOf implements Engine {
     this.device = origin.open?.device as Device | undefined;
     const largest = this.precision === "f64" ? Number.MAX_VALUE : LARGEST_F32;
     this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64", largest);
-    this.#tensors = new TensorContext(this.#tasks, origin.backend);
+    this.#tensors = new TensorContext(this.#tasks, origin.backend, Tensor);
     this.#maker = new TensorMaker(this.#tensors);
     this.#routing = new Routing(this.#tensors, this.adapter);
     this.arrays = new ArraysOf(this.#tensors, this.#maker, () => ({ name: this.adapter, type: this.backend, memory: this.counters().bytesLive }));

@@ -1,17 +1,11 @@
-/**
- * Least squares on the GPU, from TypeScript.
- *
- * Begin with {@link init}; make a {@link Problem}; give it variables and residuals; solve.
- * @packageDocumentation
- */
+/** All that the entries `leastwise`, `leastwise/inline` and `leastwise/threads` share: everything but making an engine. */
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask, Values } from "./arrays.js";
 export type { AnnealOptions, ClusterBase, ClusterIteration, Clustering, ClusterOptions, LloydOptions, Mean, VlcOptions } from "./cluster.js";
 export type { CodeOptions, CompressOptions, PublishedFiles } from "./compress.js";
 export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, Unseen } from "./covariance.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
-export { init } from "./init.js";
-export type { InitOptions } from "./init.js";
+export type { InitOptions, PreloadOptions } from "./init.js";
 export type { Backend, Doubles, Engine, Memory, Precision, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
@@ -49,4 +43,4 @@ export type { DType, HalfTensor, Kept, RowNumbers, Storage, Tensor, ValuesOf } f
 export type { Evaluator, Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";
-export type { WasmSource } from "./wasm.js";
+export type { CompiledWasm, WasmSource } from "./source.js";

@@ -5,10 +5,11 @@ import { EngineOf, type Backend, type Engine, type Origin, type Precision } from
 import { asError, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
-import { checked, given, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { checked, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threads.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
-import { loadWasm, type WasmSource } from "./wasm.js";
+import { loadWasm, type Locate } from "./wasm.js";
 import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";
 
 /** What to run on. */
@@ -33,7 +34,10 @@ export interface InitOptions {
   device?: Device;
   /** Which of several GPUs CUDA is to use, by the driver's index; 0 unless told. */
   cudaDevice?: number;
-  /** The engine's module, where it can't be found beside this one. */
+  /**
+   * Source of the engine's module, where it can't be found beside this one: an address, a `Request`, a `Response`, its bytes, a
+   * `WebAssembly.Module`, or a promise of one of these. The module is loaded once a process; later sources are checked and not read.
+   */
   wasm?: WasmSource;
   /** A tuning table, as {@link Engine.tune} gave it. */
   tuning?: Tuning;
@@ -61,18 +65,30 @@ const device: Kind<Device> = (name, value, place) => {
 /** @internal */
 export const INIT = {
   backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: whole(0),
-  wasm: given<WasmSource>(), tuning, limits,
+  wasm: wasmSource, tuning, limits,
 } as const;
 
-/** Options, checked. */
-type Asked = Checked<typeof INIT>;
+/** Options, checked, and where the module is unless one is given. */
+type Asked = Checked<typeof INIT> & { readonly locate: Locate };
 
 const isOfDoubles = (precision: Precision | undefined) => precision === "f32x2" || precision === "mixed";
 
-/** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had. */
-export async function init(options: InitOptions = {}): Promise<Engine> {
-  const all = checked("init(options): options", options, INIT);
+/** `init`, with the module from there where none is given. @internal */
+export async function initFrom(options: InitOptions, locate: Locate): Promise<Engine> {
+  const all = { ...checked("init(options): options", options, INIT), locate };
   return initOn(all, () => plainHost(all));
+}
+
+/** Source of the module to load ahead. */
+export type PreloadOptions = Pick<InitOptions, "wasm">;
+
+/** @internal */
+export const PRELOAD = { wasm: INIT.wasm } as const;
+
+/** `preload`, with the module from there where none is given. @internal */
+export async function preloadFrom(options: PreloadOptions, locate: Locate): Promise<void> {
+  const { wasm } = checked("preload(options): options", options, PRELOAD);
+  await loadWasm(wasm, locate);
 }
 
 /** What engines on the CPU run on. @internal */
@@ -86,12 +102,12 @@ export interface CpuHost {
 }
 
 /** One thread. @internal */
-export async function plainHost(options: Pick<Asked, "wasm">): Promise<CpuHost> {
-  const { openCpu, lastPanic } = await loadWasm(options.wasm);
+export async function plainHost(options: Pick<Asked, "wasm" | "locate">): Promise<CpuHost> {
+  const { openCpu, lastPanic } = await loadWasm(options.wasm, options.locate);
   return { open: openCpu, lastPanic, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
 }
 
-/** {@link init}, with options that were checked, on the CPU with such a host. @internal */
+/** `init`, with options that were checked, on the CPU with such a host. @internal */
 export async function initOn(options: Asked, host: () => Promise<CpuHost>): Promise<EngineOf> {
   mustGoTogether(options);
   const openCpu = (reason: string) => openOnCpu(options, reason, host);
@@ -157,7 +173,7 @@ async function openWebGpu(options: Asked, hardware: boolean, asked: string): Pro
   }
   const reason = found.software === undefined ? asked : `${asked}; its adapter is software (${found.software}), which is slower than the CPU backend`;
   try {
-    const wasm = await loadWasm(options.wasm);
+    const wasm = await loadWasm(options.wasm, options.locate);
     const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
     return await opened(open, wasm.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, open: found });
   } catch (thrown) {

@@ -5,13 +5,16 @@
  * thread, and {@link ThreadedEngine.threads} says why.
  * @packageDocumentation
  */
+import { threadedBeside } from "./beside-threaded.js";
+import { moduleBeside } from "./beside.js";
 import { loadCrew, Without } from "./crew.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
-import { INIT, initOn, plainHost, type CpuHost, type InitOptions } from "./init.js";
+import { INIT, initOn, plainHost, PRELOAD, type CpuHost, type InitOptions } from "./init.js";
 import { shownValue } from "./instruction.js";
-import { checked, given, type Checked, type Kind } from "./options.js";
-import type { WasmSource } from "./wasm.js";
+import { checked, oneOf, type Checked, type Kind } from "./options.js";
+import { wasmSource, type WasmSource } from "./source.js";
+import { loadWasm, type Locate } from "./wasm.js";
 
 export * from "./index.js";
 
@@ -43,7 +46,7 @@ export interface Threads {
 export interface ThreadsOptions extends InitOptions {
   /** Threads of an engine on the CPU, the calling one among them: as many as there are cores, at most 16, unless told; 64 at most. */
   threads?: number;
-  /** The module with threads, where it can't be found beside this one. */
+  /** Source of the module with threads, where it can't be found beside this one; as {@link InitOptions.wasm}. */
   threadedWasm?: WasmSource;
 }
 
@@ -59,8 +62,38 @@ const MOST = 64, MOST_UNLESS_TOLD = 16;
  * Its workers end with {@link Engine.dispose}. Throws `invalid-option` for what is no number of threads.
  */
 export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
-  const all = checked("init(options): options", options, THREADED);
+  return initThreadsFrom(options, moduleBeside, threadedBeside);
+}
+
+/** {@link init}, with the modules from there where none are given. @internal */
+export async function initThreadsFrom(options: ThreadsOptions, locate: Locate, locateThreaded: Locate): Promise<ThreadedEngine> {
+  const all = { ...checked("init(options): options", options, THREADED), locate, locateThreaded };
   return initOn(all, () => threadedHost(all));
+}
+
+/** Sources of the modules to load ahead, and for which backend. */
+export interface ThreadsPreloadOptions extends Pick<ThreadsOptions, "wasm" | "threadedWasm"> {
+  /** `"cpu"` loads the module with threads, if this host has shared memory; `"webgpu"` the plain one. @defaultValue `"cpu"` */
+  backend?: "cpu" | "webgpu";
+}
+
+/** Loads and compiles the module ahead of {@link init}. Throws `load` when neither can be loaded. */
+export async function preload(options: ThreadsPreloadOptions = {}): Promise<void> {
+  return preloadThreadsFrom(options, moduleBeside, threadedBeside);
+}
+
+/** {@link preload}, with the modules from there where none are given. @internal */
+export async function preloadThreadsFrom(options: ThreadsPreloadOptions, locate: Locate, locateThreaded: Locate): Promise<void> {
+  const { backend, wasm, threadedWasm } = checked("preload(options): options", options, { ...PRELOAD, threadedWasm: wasmSource, backend: oneOf("cpu", "webgpu") });
+  if (backend !== "webgpu") {
+    try {
+      return void await loadCrew(threadedWasm, locateThreaded);
+    } catch (thrown) {
+      // `init` has one thread there, of the plain module.
+      if (!(thrown instanceof Without)) throw thrown;
+    }
+  }
+  await loadWasm(wasm, locate);
 }
 
 const threads: Kind<number> = (_, value, place) => {
@@ -68,16 +101,16 @@ const threads: Kind<number> = (_, value, place) => {
   throw new LeastwiseError("invalid-option", `threads: ${shownValue(value)} is no number of threads: it is a whole one from 1 to ${MOST}`, place);
 };
 
-const THREADED = { ...INIT, threads, threadedWasm: given<WasmSource>() } as const;
+const THREADED = { ...INIT, threads, threadedWasm: wasmSource } as const;
 
-async function threadedHost(options: Checked<typeof THREADED>): Promise<CpuHost> {
+async function threadedHost(options: Checked<typeof THREADED> & { readonly locate: Locate; readonly locateThreaded: Locate }): Promise<CpuHost> {
   const without = async (code: ThreadsCode, reason: string): Promise<CpuHost> => ({ ...(await plainHost(options)), threads: () => ({ count: 1, code, reason }) });
   if (options.threads === 1) return without("one-asked", "one thread was asked for");
   const cores = (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? (await coresOfNode());
   const wanted = options.threads ?? Math.min(cores, MOST_UNLESS_TOLD);
   if (wanted < 2) return without("one-core", "this host has one core");
   try {
-    const crew = await loadCrew(options.threadedWasm);
+    const crew = await loadCrew(options.threadedWasm, options.locateThreaded);
     await crew.join(wanted);
     if (crew.threads === 1) {
       crew.leave();

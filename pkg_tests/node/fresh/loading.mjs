@@ -14,7 +14,7 @@ const used = new Response(bytes, { headers: { "content-type": "application/wasm"
 await used.arrayBuffer();
 
 const server = createServer((request, response) => {
-  if (request.url === "/page") response.writeHead(200, { "content-type": "text/html" }).end(page);
+  if (request.url === "/page" || request.url.includes("/.vite/")) response.writeHead(200, { "content-type": "text/html" }).end(page);
   else if (request.url === "/wrong") response.writeHead(200, { "content-type": "application/wasm" }).end(page);
   else if (request.url === "/cut") response.writeHead(200, { "content-type": "application/wasm" }).end(cut);
   else if (request.url === "/module") response.writeHead(200, { "content-type": "application/wasm" }).end(bytes);
@@ -24,9 +24,10 @@ await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const at = (path) => `http://127.0.0.1:${server.address().port}/${path}`;
 
 const sources = {
-  page: new URL(at("page")), wrong: at("wrong"), missing: new URL(at("missing")), cut: new URL(at("cut")), nobody: new URL("http://127.0.0.1:9/module.wasm"), relative: "/_next/static/media/leastwise_bg.wasm",
+  page: new URL(at("page")), vite: new Request(at("node_modules/.vite/deps/wasm/leastwise_bg.wasm")), promised: fetch(at("missing")), rejected: { then: (_, no) => no(new Error("no line")) }, odd: Promise.resolve(7), wrong: at("wrong"), missing: new URL(at("missing")), cut: new URL(at("cut")), nobody: new URL("http://127.0.0.1:9/module.wasm"), relative: "/_next/static/media/leastwise_bg.wasm", path: "/nowhere/leastwise_bg.wasm",
   file: pathToFileURL("/nowhere/leastwise_bg.wasm"), empty: new Uint8Array(0), text: new TextEncoder().encode(page), bytes: cut, transferred, used,
-  other: new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)), number: 3, object: {}, null: null,
+  other: new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)), number: 3, object: {}, null: null, list: [bytes], call: () => bytes,
+  disguised: { [Symbol.toStringTag]: "WebAssembly.Module" },
 };
 const told = {};
 for (const [name, wasm] of Object.entries(sources)) {
@@ -37,5 +38,8 @@ for (const [name, wasm] of Object.entries(sources)) {
 const lw = await init({ backend: "cpu", wasm: at("module") });
 told.module = lw.backend;
 lw.dispose();
+// What can't be a source is refused all the same.
+const late = await init({ backend: "cpu", wasm: 3 }).catch((thrown) => thrown);
+told.late = [late.code, late.message];
 server.close();
 console.log(JSON.stringify(told));

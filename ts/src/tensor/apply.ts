@@ -3,8 +3,9 @@ import { isList, taken } from "../arrays.js";
 import { isA, LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { Made, TensorContext } from "./context.js";
+import { TensorHandle } from "./handle.js";
 import { elementsOf, shown } from "./shapes.js";
-import { Tensor, type AnyTensor, type DType, type Kept, type Storage } from "./tensor.js";
+import type { AnyTensor, DType, Kept, Storage, Tensor } from "./tensor.js";
 
 /** An operation and its numbers. @internal */
 export type Step = readonly [name: string, numbers: readonly number[]];
@@ -18,9 +19,12 @@ const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE 
 /** What a tensor is computed with. @internal */
 export const computedWith = (dtype: Storage): DType => (dtype === "f64" ? "f64" : "f32");
 
+/** @internal */
+export const isTensor = (value: unknown): value is AnyTensor => isA(value, TensorHandle);
+
 /** Refuses what is no tensor that lives. @internal */
 export function mustBeTensor(what: string, name: string, given: unknown): asserts given is AnyTensor {
-  if (!isA(given, Tensor)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${isList(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
+  if (!isTensor(given)) throw new LeastwiseError("invalid-option", `${what}: ${name} must be a tensor, not ${describe(given)}${isList(given) || ArrayBuffer.isView(given) ? " (lw.tensor(values, shape) makes one)" : ""}`);
   given.mustLive(what);
 }
 
@@ -42,26 +46,26 @@ export function mustBeNumber(what: string, value: unknown, dtype: Storage): asse
 
 /** A tensor by one operation, of tensors and numbers, of which one at least is a tensor. @internal */
 export function apply<D extends DType>(name: string, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
-  const first = operands.find((operand) => isA(operand, Tensor)) as Tensor<D> | undefined;
+  const first = operands.find((operand) => isTensor(operand)) as Tensor<D> | undefined;
   if (!first) {
     const odd = operands.find((operand) => typeof operand !== "number");
     throw new LeastwiseError("invalid-option", odd === undefined ? `${name}() of numbers alone: use Math` : `${name}(): an operand must be a tensor or a number, not ${describe(odd)}`);
   }
   const { context } = first, dtype = computedWith(first.dtype) as D;
   for (const operand of operands) {
-    if (isA(operand, Tensor)) operand.mustLive(`${name}()`);
+    if (isTensor(operand)) operand.mustLive(`${name}()`);
     else mustBeNumber(`${name}(): an operand`, operand, dtype);
   }
-  mustGoTogether(`${name}()`, first, operands.filter((operand) => operand instanceof Tensor));
+  mustGoTogether(`${name}()`, first, operands.filter((operand) => isTensor(operand)));
   const numbersAt: number[] = [];
   try {
     const ids = operands.map((operand) => {
-      if (operand instanceof Tensor) return operand.id;
+      if (isTensor(operand)) return operand.id;
       const { id } = context.apply("constant", [], [operand], dtype);
       numbersAt.push(id);
       return id;
     });
-    return new Tensor(context, context.apply(name, ids, numbers, dtype), dtype);
+    return new context.Tensor(context, context.apply(name, ids, numbers, dtype), dtype);
   } finally {
     context.release(numbersAt);
   }
@@ -82,12 +86,12 @@ export function through<D extends DType>(what: string, tensor: Kept<D>, steps: r
       if (between) context.release([before]);
     }
   }
-  return new Tensor(context, made, dtype);
+  return new context.Tensor(context, made, dtype);
 }
 
 /** Whole numbers as a tensor, for as long as `work` takes. @internal */
 export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T): T {
-  if (isA(rows, Tensor)) return work(rows as Kept<D>);
+  if (isTensor(rows)) return work(rows as Kept<D>);
   const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like.dtype) as D);
   try {
     return work(given);
@@ -113,7 +117,7 @@ export function wholeNumbers<D extends DType>(context: TensorContext, what: stri
     largest = Math.max(largest, value);
   }
   const [made] = context.call((native) => native.tensorNumbers(words, Uint32Array.from(sizes), dtype === "f64"));
-  return new Tensor(context, made!, dtype, words.length ? largest : undefined);
+  return new context.Tensor(context, made!, dtype, words.length ? largest : undefined);
 }
 
 /** Refuses whole numbers that are known to be too large. @internal */

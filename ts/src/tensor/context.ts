@@ -4,10 +4,13 @@ import { shownValue } from "../instruction.js";
 import type { NativeEngine } from "../native.js";
 import type { Tasks } from "../tasks.js";
 import { Evaluations } from "./evaluations.js";
-import type { AnyTensor, Storage } from "./tensor.js";
+import type { AnyTensor, Storage, Tensor } from "./tensor.js";
 
 /** A tensor's id in the engine, and its shape. @internal */
 export interface Made { readonly id: number; readonly shape: readonly number[] }
+
+/** The class of tensors, whose module imports this one's users. */
+type TensorClass = typeof Tensor;
 
 const NO_NUMBERS = new Float64Array(0);
 const NOTHING = new Uint32Array(0);
@@ -17,7 +20,7 @@ export class TensorContext {
   readonly evaluations: Evaluations;
   #scopes: Set<Disposable>[] = [];
 
-  constructor(readonly tasks: Tasks, readonly backend: string) {
+  constructor(readonly tasks: Tasks, readonly backend: string, readonly Tensor: TensorClass) {
     this.evaluations = new Evaluations(this);
   }
 

@@ -9,6 +9,7 @@ import { describe } from "../instruction.js";
 import { checked, given as any, real, whole } from "../options.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
+import { TensorHandle } from "./handle.js";
 import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
 
 /** How elements are computed with: f64 on the CPU and on CUDA. */
@@ -39,7 +40,7 @@ const WINDOW = { step: whole(), dilation: whole() } as const;
 const NORM = { scale: any(), shift: any(), epsilon: real(0) } as const;
 
 /** Made by `lw.tensor` and its like, and by operations. `D` is what it is computed with, `S` what it is kept as. */
-export class Tensor<D extends DType = "f32", S extends Storage = D> implements Disposable {
+export class Tensor<D extends DType = "f32", S extends Storage = D> extends TensorHandle implements Disposable {
   /** How many elements there are along each axis; `[]` for a single number. */
   readonly shape: Sizes;
   readonly dtype: S;
@@ -50,6 +51,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
 
   /** @internal */
   constructor(context: TensorContext, { id, shape }: Made, dtype: S, largest?: number) {
+    super();
     this.context = context;
     this.id = id;
     this.shape = shape;
@@ -276,7 +278,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> implements D
   }
   [Symbol.dispose](): void { this.dispose(); }
 
-  toString(): string { return `Tensor ${shown(this.shape)} ${this.dtype}${this.#disposed ? ", disposed" : ""}`; }
+  override toString(): string { return `Tensor ${shown(this.shape)} ${this.dtype}${this.#disposed ? ", disposed" : ""}`; }
   /** Throws where JavaScript wants a number: operators compute nothing here. @internal */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();

@@ -1,0 +1,24 @@
+/**
+ * Least squares on the GPU, from TypeScript.
+ *
+ * Begin with {@link init}; make a {@link Problem}; give it variables and residuals; solve.
+ * @packageDocumentation
+ */
+import { moduleBeside } from "./beside.js";
+import type { Engine } from "./engine.js";
+import { initFrom, preloadFrom, type InitOptions, type PreloadOptions } from "./init.js";
+
+export * from "./index.js";
+
+/** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had, and `load` when the module can't be loaded. */
+export async function init(options: InitOptions = {}): Promise<Engine> {
+  return initFrom(options, moduleBeside);
+}
+
+/**
+ * Loads and compiles the engine's module ahead of {@link init}, which then finds it there: for pages that know early that they will solve.
+ * Throws `load` when it can't be loaded; it may be tried again.
+ */
+export async function preload(options: PreloadOptions = {}): Promise<void> {
+  return preloadFrom(options, moduleBeside);
+}

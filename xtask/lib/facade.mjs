@@ -1,0 +1,72 @@
+// What of the build is no Rust: the façade over the compiled modules, and the packed tarball.
+import { copyFileSync, cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { thirdPartyNotices } from "./notices.mjs";
+import { root, run, StepError } from "./run.mjs";
+
+const dist = join(root, "ts/dist");
+const tsc = (...args) => [process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...args]];
+
+export const kilobytes = (bytes) => `${Math.round(bytes / 1024)} KB`;
+
+/** Compiles the façade and the command line, and writes what the entries of the package need beside them. */
+export async function buildFacade() {
+  // What an earlier source file left behind would otherwise be packed for ever.
+  for (const name of readdirSync(dist)) {
+    if (name !== "wasm") rmSync(join(dist, name), { recursive: true });
+  }
+  writeInline();
+  await run("tsc", ...tsc("-p", join(root, "ts/tsconfig.json")));
+  // Compiled against the package as it is published, which the line above made.
+  await run("tsc (command line)", ...tsc("-p", join(root, "ts/cli/tsconfig.json")));
+  await bundleProgress();
+  return "ts/dist";
+}
+
+/**
+ * Copies the glue, without the address that it builds where no module is given: the façade always gives one. Bundlers that see an address
+ * emit the file even for `leastwise/inline`, and in CommonJS they warn of it.
+ */
+export function copyGlue(from, to) {
+  const glue = readFileSync(from, "utf8").replace(/ {4}if \(module_or_path === undefined\) \{\n {8}module_or_path = new URL\('\w+\.wasm', import\.meta\.url\);\n {4}\}\n/, "");
+  if (glue.includes("import.meta")) throw new StepError(`${from} builds an address where none is expected: wasm-bindgen has changed.`);
+  writeFileSync(to, glue);
+}
+
+/** The module in JavaScript, for `leastwise/inline`. */
+function writeInline() {
+  const packed = gzipSync(readFileSync(join(dist, "wasm/leastwise_bg.wasm")), { level: 9 }).toString("base64");
+  writeFileSync(join(dist, "wasm/inline.js"), `export const packed = "${packed}";\n`);
+}
+
+/** Puts cli-progress and what it needs into the one file that uses it, so that nobody installs six packages for a progress bar. */
+async function bundleProgress() {
+  // Set-up installs it, after this file is loaded.
+  const { build } = await import("vite");
+  const entry = join(dist, "cli/progress.js"), made = join(root, "target/progress");
+  await build({
+    root, configFile: false, logLevel: "warn", ssr: { noExternal: true },
+    build: { ssr: entry, outDir: made, emptyOutDir: true, target: "node20", minify: false, rollupOptions: { output: { entryFileNames: "progress.js", format: "es" } } },
+  });
+  copyFileSync(join(made, "progress.js"), entry);
+}
+
+export const published = () => JSON.parse(readFileSync(join(root, "ts/package.json"), "utf8"));
+
+/** Where the tarball is, once `pack` has run. */
+export const tarball = () => join(root, `target/pack/leastwise-${published().version}.tgz`);
+
+/** Packs from a copy, so that the README and the licences, which live at the top, do not have to be in ts/ as well. */
+export async function pack() {
+  const folder = dirname(tarball());
+  const staged = join(folder, "package");
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(join(root, "ts"), staged, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
+    if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staged, name));
+  }
+  writeFileSync(join(staged, "THIRD-PARTY-NOTICES"), thirdPartyNotices());
+  await run("npm pack", "npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: staged });
+  return `${tarball()}, ${kilobytes(statSync(tarball()).size)}`;
+}
