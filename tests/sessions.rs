@@ -7,6 +7,7 @@ use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Answer, CompressOptions, Progress, Session, SolveMode};
+use leastwise::solve::covariance::CovarianceOptions;
 use leastwise::solve::{Options, Termination};
 use serde_json::{Value, json};
 
@@ -455,4 +456,29 @@ fn large_problems_are_laid_out_in_slices() {
     let x = session.table(small, "x", 1, Reals::F64(&[1.0; 11]), true).unwrap();
     chain(&mut session, small, x, "one", 10);
     assert_eq!(session.lay_out(small), Ok(None));
+}
+
+#[test]
+fn what_is_cancelled_before_it_began_takes_no_values_along() {
+    for (name, mut session) in backends() {
+        for begin in ["read", "solve", "step", "covariance"] {
+            let problem = session.problem();
+            let x = session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0, 4.0]), true).unwrap();
+            chain(&mut session, problem, x, "one", 2);
+            let task = match begin {
+                "read" => session.read_table(problem, x).unwrap(),
+                "covariance" => session.covariance(problem, CovarianceOptions::default()).unwrap(),
+                mode => {
+                    let solver = session.solver(problem, &Options::default()).unwrap();
+                    session.solve(solver, if mode == "solve" { SolveMode::Solve } else { SolveMode::Step }).unwrap()
+                }
+            };
+            session.cancel(task);
+            assert_eq!(read(&mut session, problem, x), [1.0, 2.0, 4.0], "{name}, {begin}");
+            let report = solve(&mut session, problem, &Options::default());
+            assert!(report.initial_cost > 0.0 && report.cost < 1e-9 * report.initial_cost, "{name}, {begin}: {}", report.reason);
+            session.free_problem(problem);
+        }
+        assert_eq!(session.counters().bytes_live, 0, "{name}");
+    }
 }

@@ -469,3 +469,54 @@ test("what a device refuses is told as that, with its words: a tape is what was 
   device.destroy();
   assert.ok(gpu);
 });
+
+/** Takes the memory of an array away, as `postMessage` with a list of transfers does. */
+const transfer = (array) => structuredClone(array.buffer, { transfer: [array.buffer] });
+
+/** Numbers that run a function when one of them is read. */
+const telling = (values, tell) => new Proxy(values, { get(target, name) { if (name === "0") tell(); return Reflect.get(target, name); } });
+
+test("a later argument that takes the memory of an earlier one away changes nothing, or is refused", async () => {
+  const at = Uint32Array.of(1);
+  x.write(telling([5, 6], () => { if (at.byteLength) transfer(at); }), { at });
+  assert.deepEqual([...(await x.read())].slice(2), [5, 6]);
+  const which = Uint32Array.of(1);
+  x.fix(which, telling([0], () => { if (which.byteLength) transfer(which); }));
+  x.free();
+  const data = { t: Float64Array.of(1, 2) }, weight = Float64Array.of(1, 1);
+  refuses(() => problem.residuals("gone", { of: [x], data }, ([p], { t }) => { if (data.t.byteLength) transfer(data.t); return p.x.sub(t); }), "data-length", /was transferred/);
+  refuses(() => problem.residuals("gone", { of: [x], weight }, ([p]) => { if (weight.byteLength) transfer(weight); return p.x; }), "data-length", /was transferred/);
+  const cotangent = Float64Array.of(1, 1, 1, 1);
+  await rejects(problem.backward(telling([[x, cotangent], [x, telling([1, 1, 1, 1], () => { if (cotangent.byteLength) transfer(cotangent); })]], () => {})), "data-length", /was transferred/);
+  await works();
+});
+
+test("a name that is being taken is taken", async () => {
+  const own = lw.problem();
+  const y = own.variables("y", { shape: 1, values: telling([1, 2], () => refuses(() => own.variables("y", { shape: 1, values: [1] }), "invalid-option", /already has a variable/)) });
+  own.residuals("r", { of: [y] }, ([a]) => {
+    refuses(() => own.residuals("r", { of: [y] }, ([b]) => b), "invalid-option", /already has a term of this name/, { term: "r" });
+    return a.sub(1);
+  });
+  // What came to nothing leaves its name.
+  assert.throws(() => own.residuals("later", { of: [y] }, throwing));
+  own.residuals("later", { of: [y] }, ([a]) => a);
+  assert.throws(() => own.variables("z", { shape: 1, values: "no" }));
+  own.variables("z", { shape: 1, values: [1] });
+  own.dispose();
+  await works();
+});
+
+test("what is no GPUDevice is refused before anything is asked of it", async () => {
+  for (const device of [5, "gpu", {}, { limits: {} }, { limits: { maxBufferSize: 1 }, features: new Set(), queue: {}, lost: Promise.resolve() }, new Proxy({}, { get: throwing })]) {
+    await rejects(init({ backend: "webgpu", device }), "invalid-option", /device/);
+  }
+  await works();
+});
+
+test("a solver's signal and time limit hold for its steps", async () => {
+  const aborted = problem.solver({ signal: AbortSignal.abort() });
+  await rejects(aborted.step(), "no-step", /aborted/);
+  aborted.dispose();
+  await works();
+});

@@ -1,12 +1,16 @@
 // Compiles the type tests against the installed package as different consumers would: TypeScript 5.9 and 7, with and
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
-// Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and README's are run.
+// Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and those
+// that run as they stand are run.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programsOf } from "./documents.mjs";
+
+/** Documents whose programs run as they stand. */
+const RUN = ["README.md", "docs/START.md"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -59,7 +63,7 @@ function documents() {
   // `fetch`, `console` and the like are in both of a browser and Node.
   compile(`${programs.length} programs of the documents`, compilers[0], { ...resolutions.bundler, lib: ["ESNext", "DOM"], types: [] }, programs.map(({ name }) => join(folder, name)));
   const { transpileModule } = require("typescript-5.9");
-  for (const { document, line, name, text } of programs.filter(({ document }) => document === "README.md")) {
+  for (const { document, line, name, text } of programs.filter(({ document }) => RUN.includes(document))) {
     const file = join(folder, name.replace(/ts$/, "mjs"));
     writeFileSync(file, transpileModule(text, { compilerOptions: { target: "ES2022", module: "ESNext" } }).outputText);
     const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 120_000 });

@@ -189,7 +189,7 @@ pub enum Play {
 /// A few elements that were asked for by [`Device::glance`], and which nothing waits for.
 pub enum Glance {
     Landed(Vec<f64>),
-    Wgpu(wgpu::Play),
+    Wgpu(Box<wgpu::Play>),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Glance),
 }
@@ -441,14 +441,15 @@ impl Device {
     }
 
     /// Validates a recording: see `validation`.
+    /// Fails with what went wrong since the last call, of which this is the first to tell.
+    fn check_health(&self) -> Result<(), DeviceError> {
+        if let Self::Wgpu(device) = self { device.check_health() } else { Ok(()) }
+    }
+
     fn validate(&self, recording: &Recording) -> Result<(), DeviceError> {
         match self {
             Self::Cpu(device) => validation::validate(recording, device),
-            Self::Wgpu(device) => {
-                // A lost device has no buffers, which is not the recording's fault.
-                device.check_health()?;
-                validation::validate(recording, &**device)
-            }
+            Self::Wgpu(device) => validation::validate(recording, &**device),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => validation::validate(recording, &**device),
         }
@@ -456,7 +457,17 @@ impl Device {
 
     /// Begins to play; nothing happens before [`resume`](Self::resume), which tells if the recording is not valid.
     pub fn start(&mut self, recording: Recording) -> Play {
+        let health = self.check_health();
+        if let Err(lost @ DeviceError::Lost(_)) = health {
+            // It has no buffers any more, which is not the recording's fault.
+            return Play::Refused(lost);
+        }
         if let Err(error) = self.validate(&recording) {
+            return Play::Refused(error);
+        }
+        if let (Err(error), Self::Wgpu(device)) = (health, &mut *self) {
+            // Somebody else's error, of which this is the next call to tell.
+            device.abandon(&mut wgpu::Play::new(recording));
             return Play::Refused(error);
         }
         match self {
@@ -480,9 +491,21 @@ impl Device {
         }
     }
 
+    /// Plays what a recording that nobody goes on with begins with: uploads, clears and copies, unless something of it was played. They may
+    /// be all that there is of values that the host gave. On the CPU a recording is played to its end instead.
+    pub fn abandon(&mut self, play: &mut Play) {
+        match (self, play) {
+            (Self::Wgpu(device), Play::Wgpu(play)) => device.abandon(play),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(device), Play::Cuda(play)) => device.abandon(play),
+            _ => {}
+        }
+    }
+
     /// Submits the whole recording without ever reading back: a `Repeat` runs its body `max` times, and a `Read` is
     /// left out. For frame loops on a GPU; a CPU uses [`resume`](Self::resume) with a deadline instead.
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        self.check_health()?;
         self.validate(recording)?;
         match self {
             Self::Cpu(_) => Err(DeviceError::Invalid("a CPU has no queue".into())),
@@ -501,7 +524,7 @@ impl Device {
                 let mut play = wgpu::Play::glance(Recording { commands: vec![Command::Read { slice }] });
                 Ok(match device.resume(&mut play)? {
                     Playing::Finished(values) => Glance::Landed(values),
-                    _ => Glance::Wgpu(play),
+                    _ => Glance::Wgpu(Box::new(play)),
                 })
             }
             #[cfg(feature = "cuda")]

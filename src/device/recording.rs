@@ -231,7 +231,7 @@ pub struct Recording {
 
 impl Command {
     /// The buffers that it names, some of them more than once.
-    fn name_buffers(&self, names: &mut Vec<BufferId>) {
+    pub(super) fn name_buffers(&self, names: &mut Vec<BufferId>) {
         match self {
             Self::UploadReals { buffer, .. } | Self::UploadSingles { buffer, .. } | Self::UploadIndices { buffer, .. } => {
                 names.push(*buffer)
@@ -268,6 +268,23 @@ impl Recording {
         let mut names = Vec::new();
         self.commands.iter().for_each(|command| command.name_buffers(&mut names));
         names
+    }
+
+    /// The uploads, clears and copies that it begins with: what is left of one that nobody plays, since the host gives its values once.
+    pub fn into_prelude(mut self) -> Self {
+        let writes = |command: &Command| {
+            matches!(
+                command,
+                Command::UploadReals { .. }
+                    | Command::UploadSingles { .. }
+                    | Command::UploadIndices { .. }
+                    | Command::Clear { .. }
+                    | Command::Copy { .. }
+            )
+        };
+        let end = self.commands.iter().position(|command| !writes(command)).unwrap_or(self.commands.len());
+        self.commands.truncate(end);
+        self
     }
 
     pub fn new() -> Self {

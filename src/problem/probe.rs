@@ -77,7 +77,7 @@ impl Probe {
                 // Data are often lengths and areas: at every other point they are positive.
                 Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
                     let value = dyadic(point, 0, column);
-                    if point % 2 == 0 { value.abs() + 1.0 / 256.0 } else { value }
+                    if point.is_multiple_of(2) { value.abs() + 1.0 / 256.0 } else { value }
                 }),
                 _ => f64::NAN,
             })

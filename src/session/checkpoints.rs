@@ -24,7 +24,7 @@ pub(super) struct Saving {
 
 /// What a part's buffer holds: on its way, or here.
 enum Coming {
-    Playing(Play),
+    Playing(Box<Play>),
     Here(Vec<f64>),
     /// The point of a mirror.
     Glimpse(Box<Glimpse>),
@@ -36,7 +36,7 @@ impl Coming {
         let mut play = device.start(recording);
         Ok(match device.resume(&mut play, f64::INFINITY)? {
             Playing::Finished(values) => Self::Here(values),
-            Playing::Yielded | Playing::Waiting(_) => Self::Playing(play),
+            Playing::Yielded | Playing::Waiting(_) => Self::Playing(Box::new(play)),
         })
     }
 }

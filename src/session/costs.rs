@@ -18,7 +18,7 @@ pub(super) struct Costs {
     /// Batch, chunk and place of the instance whose cost is not finite, while its residual is read.
     suspect: Option<(usize, usize, usize)>,
     work: Summing,
-    play: Option<Play>,
+    pub(super) play: Option<Play>,
     values: Vec<f64>,
 }
 

@@ -147,6 +147,20 @@ impl Task {
         }
     }
 
+    /// The recording on the session's device that it plays, where that brings the problem's uploads along.
+    fn reading_or_solving(&mut self) -> Option<&mut Play> {
+        match self {
+            Self::Solve { play, .. } => play.as_mut(),
+            Self::Read { play, .. } => Some(play),
+            Self::Constrained(task) => task.playing(),
+            Self::Covariance(task) => task.reading(),
+            Self::Backward(task) => task.reading(),
+            Self::Graduated(task) => task.playing(),
+            Self::Costs(costs) => costs.play.as_mut(),
+            _ => None,
+        }
+    }
+
     fn problem(&self) -> Option<u32> {
         match self {
             Self::Solve { problem, .. } | Self::Read { problem, .. } | Self::LayOut { problem, .. } => Some(*problem),
@@ -264,6 +278,11 @@ impl Session {
                 Playing::Yielded => return Ok(Some(Progress::Yielded)),
                 Playing::Waiting(signal) => return Ok(Some(Progress::Waiting(signal))),
                 Playing::Finished(values) => {
+                    if let Some(Task::Read { table, revision, .. }) = self.tasks.get(&first)
+                        && let Some(entry) = self.problems.get_mut(problem)
+                    {
+                        entry.problem.learn(*table, *revision, &values);
+                    }
                     self.drop_task(first);
                     self.tasks.insert(first, Task::Values(values));
                 }
@@ -378,15 +397,8 @@ impl Session {
 
     /// Drops a task that will not be resumed. What it was in the midst of is finished on the CPU and left out on a GPU.
     pub fn cancel(&mut self, task: u32) {
-        let play = match self.tasks.get_mut(&task) {
-            Some(Task::Solve { play, .. }) => play.as_mut(),
-            Some(Task::Constrained(task)) => task.playing(),
-            Some(Task::Covariance(task)) => task.reading(),
-            Some(Task::Backward(task)) => task.reading(),
-            Some(Task::Graduated(task)) => task.playing(),
-            _ => None,
-        };
-        if let Some(play @ Play::Cpu(_)) = play {
+        let running = self.tasks.get_mut(&task).filter(|task| !matches!(task, Task::Read { .. }));
+        if let Some(play @ Play::Cpu(_)) = running.and_then(Task::reading_or_solving) {
             // Errors end a task anyway.
             let _ = self.device.resume(play, f64::INFINITY);
         }
@@ -403,7 +415,10 @@ impl Session {
         }
     }
 
-    fn end(&mut self, number: u32, task: Task) {
+    fn end(&mut self, number: u32, mut task: Task) {
+        if let Some(play) = task.reading_or_solving() {
+            self.device.abandon(play);
+        }
         if let Some(entry) = task.problem().and_then(|problem| self.problems.get_mut(problem)) {
             entry.running = entry.running.filter(|running| *running != number);
             entry.reads.retain(|read| *read != number);

@@ -46,7 +46,7 @@ fn factors_and_blocks_give_way_and_come_to_the_same() {
     let (in_slices, slices) = run(true);
     assert_eq!(in_slices, whole);
     // Two factors of 780 unknowns that are linked at random, and inverse iteration; then the inverse in the factor's places.
-    assert!(slices[0] >= 40 && slices[1] >= 20, "{slices:?}");
+    assert!(slices[0] >= 10 && slices[1] >= 8, "{slices:?}");
 }
 
 #[test]

@@ -107,6 +107,9 @@ fn costs_may_be_negative() {
     }
 }
 
+/// What writes an energy of one scalar.
+type Write<'a> = &'a dyn Fn(&mut Writer, u32) -> u32;
+
 #[test]
 fn what_falls_without_end_is_told() {
     for (name, exactness, mut session) in sessions() {
@@ -115,7 +118,7 @@ fn what_falls_without_end_is_told() {
             let square = writer.op(Square, &[x]);
             writer.linear(&[(-1.0, square)], 3.0)
         };
-        let energies: [(&str, &dyn Fn(&mut Writer, u32) -> u32); 2] = [("x", &line), ("3 − x²", &hill)];
+        let energies: [(&str, Write); 2] = [("x", &line), ("3 − x²", &hill)];
         for (energy, write) in energies {
             for method in ["newton", "lbfgs"] {
                 let (problem, _) = one(&mut session, 1.0, write);

@@ -396,7 +396,8 @@ fn factors_are_made_in_slices() {
         // By faer, a unit is a block.
         let most = if name == "dense by products" { 40 } else { 3 } * UNIT;
         assert!(work.largest_unit() <= most, "{name}: {} operations without a look at the clock", work.largest_unit());
-        assert!(slices > operations / most, "{name}: {slices} slices of {operations} operations");
+        // The operations are an estimate from above.
+        assert!(slices > operations / (2 * most), "{name}: {slices} slices of {operations} operations");
         // What is stopped says so at its next look.
         let mut work = begin();
         assert!(work.resume(f64::NEG_INFINITY).is_none(), "{name}");

@@ -305,6 +305,8 @@ impl Bench {
         reads.extend(written.iter().filter(|(_, kind, _)| *kind == Kind::Index).map(|(.., slice)| *slice));
         let mut values = Vec::new();
         let mut interrupted = false;
+        // New buffers become zeros in slices of their own.
+        self.play(Recording::new(), false);
         for read in reads {
             commands.push(Command::Read { slice: read });
             let count = commands.len() as u32;

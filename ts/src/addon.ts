@@ -20,8 +20,8 @@ export async function loadAddon(): Promise<NativeAddon | undefined> {
 }
 
 /**
- * Whether the addon's engine on the CPU is to stand in for the one on CUDA: the tests have this, so that they run on machines
- * without a GPU, and so has `leastwise-cuda doctor`. @internal
+ * True to use the addon's engine on the CPU in place of the one on CUDA: for the tests, so that they run on machines
+ * without a GPU, and for `leastwise-cuda doctor`. @internal
  */
 export const standsIn = (): boolean => process?.env?.LEASTWISE_ADDON === "cpu";
 

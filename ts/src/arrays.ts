@@ -14,7 +14,7 @@ type Host<K extends string, Else> = typeof globalThis extends { [P in K]: { prot
 export type DeviceBuffer = Host<"GPUBuffer", { readonly size: number; readonly usage: number; destroy(): void }>;
 /** `GPUDevice`, where the consumer has its type. */
 export type Device = Host<"GPUDevice", { readonly queue: object; readonly limits: object; destroy(): void }>;
-/** Where a variable lies on the GPU, in bytes: instance i begins at `offset + i * stride`. */
+/** Place of a variable on the GPU, in bytes: instance i begins at `offset + i * stride`. */
 export interface DeviceView { readonly buffer: DeviceBuffer; readonly offset: number; readonly stride: number }
 
 /** `Float32Array`, over an `ArrayBuffer` where TypeScript knows the difference. */
@@ -72,8 +72,8 @@ function viewOf(what: string, given: unknown, place: Place): Typed | undefined {
   return new Made(bufferOf(given), offsetOf(given), lengthOf(given));
 }
 
-/** Refuses arrays whose buffer was transferred, or resized to less than they need. */
-function mustHaveMemory(what: string, given: unknown, place: Place): void {
+/** Refuses arrays whose buffer was transferred, or resized to less than they need. @internal */
+export function mustHaveMemory(what: string, given: unknown, place: Place): void {
   try {
     Reflect.apply(elementAt, given, [0]);
   } catch {

@@ -8,7 +8,7 @@ import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Re
 import type { Tasks } from "./tasks.js";
 
 /**
- * What a centroid is of the vectors that are assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
+ * Centroid of the vectors assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
  * either end of their order by distance; `{ huber: δ }` weighs those that are farther than δ by δ over their distance.
  */
 export type Mean = "plain" | { readonly trim: number; readonly huber?: never } | { readonly huber: number; readonly trim?: never };
@@ -17,13 +17,13 @@ export type Mean = "plain" | { readonly trim: number; readonly huber?: never } |
 export interface ClusterBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
-  /** How many centroids are wanted; it comes to fewer where there are fewer different vectors. */
+  /** Number of centroids; the result has fewer if there are fewer distinct vectors. */
   readonly clusters: number;
-  /** Iterations of assignment and means at most: 800 of `"anneal"` (up to half of them between moves of centroids; its soft ones are not counted), 300 of `"lloyd"`, 1000 of `"vlc"`, unless told. */
+  /** Greatest number of iterations of assignment and means. Default: 800 for `"anneal"` (up to half of them between moves of centroids; soft ones are not counted), 300 for `"lloyd"`, 1000 for `"vlc"`. */
   readonly maxIterations?: number;
-  /** Converged when an iteration changes the energy by less than this part of the points' variance, 1e-5 unless told; of `"vlc"` than this, 1e-4 unless told. */
+  /** Converged when an iteration changes the energy by less than this part of the points' variance (default: 1e-5); for `"vlc"`, by less than this (default: 1e-4). */
   readonly tolerance?: number;
-  /** Of everything that is drawn; 0 unless told. The same seed gives the same bits. */
+  /** Seed of all random numbers. The same seed gives the same bits. @defaultValue 0 */
   readonly seed?: number;
   /** Bytes of points that may be on the device at a time, where more do not fit: they are then sent again in every iteration. */
   readonly deviceBytes?: number;
@@ -40,7 +40,7 @@ type Without<Names extends string> = { readonly [Name in Names]?: never };
  */
 export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
   readonly method?: "anneal";
-  /** The share of its temperature that every step takes away, at least 0.01; 0.1 unless told. */
+  /** Share of the temperature that every step takes away, at least 0.01. @defaultValue 0.1 */
   readonly cooling?: number;
 }
 
@@ -59,26 +59,26 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
 
 /**
  * The published annealed compressor, step for step, with centroids in half precision: to compare with. It is not the best one. Its
- * maintenance splits as it likes, so there may be more centroids than were asked for (`clusters` says how many), and some may have no
+ * maintenance splits as it likes, so there may be more centroids than requested (`clusters` says how many), and some may have no
  * vectors. Vectors beyond ±65504, where half precision ends, are refused.
  */
 export interface VlcOptions extends ClusterBase {
   readonly method: "vlc";
   /** `"farthest"` (the default) as published, beginning with the first vector; `"k-means++"` as for `"lloyd"`. */
   readonly start?: "k-means++" | "farthest";
-  /** `{ trim: 0.1 }` unless told; `"plain"` is what the published GPU kernels do. */
+  /** Mean of a cluster; `"plain"` is that of the published GPU kernels. @defaultValue `{ trim: 0.1 }` */
   readonly mean?: Mean;
-  /** At the start; 1 unless told. */
+  /** Temperature at the start. @defaultValue 1 */
   readonly temperature?: number;
-  /** The share of its temperature that every iteration takes away; 0.01 unless told. */
+  /** Share of the temperature that every iteration takes away. @defaultValue 0.01 */
   readonly cooling?: number;
-  /** Of moves towards means, 0.1 unless told: η = learningRate · T/(1 + T). */
+  /** Learning rate of moves towards means: η = learningRate · T/(1 + T). @defaultValue 0.1 */
   readonly learningRate?: number;
-  /** The share of its last move that a centroid goes on with; 0 unless told. */
+  /** Momentum: share of its last move that a centroid repeats. @defaultValue 0 */
   readonly momentum?: number;
-  /** Converged when fewer assignments change (and the energy, by less than `tolerance`), three times in a row; 10 unless told. */
+  /** Converged when fewer assignments change (and the energy, by less than `tolerance`), three times in a row. @defaultValue 10 */
   readonly minChanges?: number;
-  /** Iterations between two rounds of merging and splitting; 50 unless told. */
+  /** Iterations between two rounds of merging and splitting. @defaultValue 50 */
   readonly maintenanceInterval?: number;
 }
 
@@ -91,7 +91,7 @@ export interface ClusterIteration {
   readonly energy: number;
   /** Assignments that changed. */
   readonly changed: number;
-  /** Of the annealing; 0 where there is none. */
+  /** Temperature of the annealing; 0 without annealing. */
   readonly temperature: number;
   /** Centroids there are. */
   readonly clusters: number;

@@ -10,15 +10,15 @@ import type { Tasks } from "./tasks.js";
 interface CompressBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
-  /** Clusters (inverted lists); chosen by the number of vectors unless told. */
+  /** Number of clusters (inverted lists). Default: chosen by the number of vectors. */
   readonly clusters?: number;
-  /** How they are found, see {@link Engine.cluster}: ten rounds of `"lloyd"` unless told, from which recall gains as much as from more. */
+  /** Clustering method, see {@link Engine.cluster}. Default: ten rounds of `"lloyd"`; more do not raise recall. */
   readonly method?: "anneal" | "lloyd" | "vlc";
-  /** Of everything that is drawn; 0 unless told. */
+  /** Seed of all random numbers. @defaultValue 0 */
   readonly seed?: number;
   /**
-   * Vectors that clusters are made of, drawn by the seed from the first to the last; all of them are coded. 256 a cluster and 32,768 at least
-   * unless told.
+   * Number of vectors that clusters are made of, drawn by the seed from the first to the last; all vectors are coded.
+   * Default: 256 a cluster, and at least 32,768.
    */
   readonly sample?: number;
   /**
@@ -29,11 +29,11 @@ interface CompressBase extends Reporting {
 }
 
 /**
- * What is stored of a vector besides its cluster, `code`:
+ * Code of a vector, stored beside its cluster:
  * - `"bits"` (the default): its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
- *   4 unless told), or what makes the whole file `ratio` of the size of the vectors in f32.
+ *   default: 4), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.
- * - `"pq"`: product quantisation, a byte for several components; `bits` a component (up to 8, 2 unless told), or `ratio`.
+ * - `"pq"`: product quantisation, a byte for several components; `bits` a component (up to 8, default: 2), or `ratio`.
  * - `"none"`: nothing; then all vectors of a cluster look alike.
  */
 export type CodeOptions =

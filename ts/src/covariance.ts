@@ -15,36 +15,36 @@ export interface CovarianceOptions extends Reporting {
   /**
    * σ², the variance of a residual of weight 1:
    *
-   * - `"estimated"` (unless told): σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
+   * - `"estimated"` (the default): σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
    *   no residual sees. So do SciPy's `curve_fit` and NIST.
    * - a number: what is known of the noise. 1 where weights are inverse variances, as in Ceres and GTSAM.
    */
   variance?: "estimated" | number;
   /**
-   * What becomes of directions that no residual sees, such as moving everything together:
+   * Treatment of the null space: directions that leave every residual unchanged, such as moving everything together:
    *
-   * - `"error"` (unless told): `rank-deficient`, naming what moves.
+   * - `"error"` (the default): `rank-deficient`, naming what moves.
    * - `"pseudo-inverse"`: (JᵀWJ)⁺, whose variances are those across such directions. {@link Marginals.unseen} names them.
    */
   deficient?: "error" | "pseudo-inverse";
   /**
-   * Singular values of √W J, its columns scaled to length 1, that count as 0, as a part of the largest; 1e-10 unless told.
-   * Of many unknowns they are known to 1e-7 or so: JᵀWJ has their squares.
+   * Rank threshold: singular values of √W J, with columns scaled to length 1, count as 0 up to this part of the largest.
+   * With many unknowns they are known to 1e-7 or so: JᵀWJ has their squares. @defaultValue 1e-10
    */
   rankTolerance?: number;
 }
 
-/** With respect to what covariances are, and who hears of their making: see {@link CovarianceOptions}. */
+/** Coordinates of covariances, and reporting: see {@link CovarianceOptions}. */
 export interface CovarianceSpace extends Reporting {
   /**
-   * - `"tangent"` (unless told): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
+   * - `"tangent"` (the default): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
    *   has as many as scalars.
    * - `"values"`: the scalars that are stored, PΣPᵀ with P = ∂(x ⊕ δ)/∂δ. On a manifold such a block is singular.
    */
   space?: "tangent" | "values";
 }
 
-/** What can move without any residual changing, to first order. */
+/** Gauge freedom: what can move without changing any residual, to first order. */
 export type Unseen = NativeUnseen;
 
 /** Instances of variables: all, or those of a list or a mask. */

@@ -1,8 +1,7 @@
 /**
- * How a term crosses into the engine: two arrays and two strings, whatever it is made of. A hundred thousand terms of one
- * instance each cross in well under a second that way; `src/crossing/term.rs` reads it.
+ * Packing of a term for the engine: two arrays and two strings, whatever the term contains. `src/crossing/term.rs` unpacks it.
  */
-import type { Floats } from "./arrays.js";
+import { mustHaveMemory, type Floats } from "./arrays.js";
 import type { PackedLoss } from "./loss.js";
 import type { NamedColumn } from "./residual.js";
 import type { EachOf, Rows, RowsOf } from "./slots.js";
@@ -10,29 +9,29 @@ import type { Layout } from "./layout.js";
 import type { NativeEngine } from "./native.js";
 import type { Words } from "./words.js";
 
-/** What a term is: a residual, a scalar that is minimised as it is, or what is to be 0, at most or at least 0. @internal */
+/** Kind of a term: a residual, an energy, or a constraint c = 0, c ≤ 0 or c ≥ 0. @internal */
 export type TermKind = "residual" | "energy" | "=0" | "<=0" | ">=0";
 
-/** The numbers that the engine has for them. */
+/** Kinds in the order of the engine's numbers for them. */
 const KINDS: readonly TermKind[] = ["residual", "energy", "=0", "<=0", ">=0"];
 
-/** A term in parts, but for its tapes. @internal */
+/** A term without its tapes. @internal */
 export interface TermCrossing {
   readonly name: string;
   readonly layout: Layout;
   readonly columns: readonly NamedColumn[];
-  /** Columns with a value an entry of the ragged slots. */
+  /** Columns with one value for each entry of the ragged slots. */
   readonly entries: readonly NamedColumn[];
   readonly weight: number | Floats | undefined;
   readonly loss: PackedLoss | undefined;
   readonly rows: Rows | undefined;
   readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
-  /** Whether the rows are summed over: then there is one trace. */
+  /** True if the term sums over its rows; it has one trace then. */
   readonly summed: boolean;
   readonly kind: TermKind;
 }
 
-/** Packs all of a term but its traces, which follow. @internal */
+/** Packs a term without its traces, which follow. @internal */
 export function writeTerm(words: Words, term: TermCrossing, traces: number): void {
   const { layout: { count, indices, slots }, columns, entries, weight, loss, rows, ragged, summed, kind } = term;
   words.push3(count, indices.length, slots.length);
@@ -49,7 +48,7 @@ export function writeTerm(words: Words, term: TermCrossing, traces: number): voi
   for (const slot of ragged) words.append(slot.rows.indices);
 }
 
-/** Gives a packed term to the engine; its handle. @internal */
+/** Adds a packed term to the engine's problem; returns its handle. @internal */
 export function addTerm(native: NativeEngine, problem: number, { name, columns, entries, weight = 1, loss }: TermCrossing, words: Words): number {
   if (columns.length === 0 && entries.length === 0 && typeof weight === "number" && !loss) {
     one[0] = weight;
@@ -57,14 +56,15 @@ export function addTerm(native: NativeEngine, problem: number, { name, columns, 
   }
   const all = [...columns, ...entries];
   const names = all.map((column) => `${column.name}\0`).join("");
-  return native.term(problem, name, names, words.all, joined([loss ? loss.reals : [], typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
+  return native.term(problem, name, names, words.all, joined(`term "${name}": what was given`, [loss ? loss.reals : [], typeof weight === "number" ? [weight] : weight, ...all.map(({ plain }) => plain.values)]));
 }
 
-/** What of most small terms is all: the weight. */
+/** The weight of a term without columns, reused from call to call. */
 const one = new Float64Array(1);
 
-/** The parts one after the other. */
-function joined(parts: readonly ArrayLike<number>[]): Float64Array {
+/** Concatenation of the parts, which must have their memory still: the caller's functions ran since they were checked. @internal */
+export function joined(what: string, parts: readonly ArrayLike<number>[]): Float64Array {
+  for (const part of parts) if (ArrayBuffer.isView(part)) mustHaveMemory(what, part, {});
   const all = new Float64Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {

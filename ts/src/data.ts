@@ -49,15 +49,15 @@ export function perEntry(values: Floats): PerEntry {
   return new EntryData(numbersOf("perEntry(values): values", values));
 }
 
-/** What may stand for a data column. */
+/** Values of a data column. */
 export type Column = number | readonly number[] | Floats | Data<unknown>;
 export type Columns = { readonly [name: string]: Column };
-/** Whether one of the slots is of entries that are summed over. */
+/** True if one of the slots is of entries that are summed over. */
 type IsSummed<O> = [Extract<O extends readonly (infer S)[] ? S : O[keyof O], Slot<Each<any>>>] extends [never] ? false : true;
 type ColumnValue<C, O> = C extends PerEntry ? (IsSummed<O> extends true ? Each<Scalar> : readonly Scalar[]) : C extends Data<infer V> ? V : C extends number | Floats ? Scalar : C extends { readonly length: infer N extends number } ? Value<N> : never;
-/** What a residual function gets for its data, with slots `O`. */
+/** Data argument of a residual function with slots `O`. */
 export type Row<D, O = readonly []> = { readonly [K in keyof D]: ColumnValue<D[K], O> };
-/** What a data column may be replaced with. */
+/** Replacement of a data column. */
 export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
 
 /** A column as the engine takes it. @internal */

@@ -24,10 +24,10 @@ import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
 
-/** Where the work is done. */
+/** Kind of device that computes. */
 export type Backend = "webgpu" | "cuda" | "cpu";
 
-/** What an engine has compiled. Residuals of one structure share their kernels, in all problems. */
+/** Compiled structures and kernels of an engine. Residuals of one structure share their kernels, in all problems. */
 export interface Stats {
   /** Terms made so far; each length of a ragged term's rows counts. */
   readonly terms: number;
@@ -67,7 +67,7 @@ export interface Memory {
   readonly finalized: number;
 }
 
-/** What numbers are: see {@link InitOptions.precision}. */
+/** Precision of numbers: see {@link InitOptions.precision}. */
 export type Precision = "f32" | "f64" | "f32x2" | "mixed";
 
 /**
@@ -86,9 +86,9 @@ export interface Engine extends Disposable, TensorEngine {
   readonly backend: Backend;
   /** Why this backend. */
   readonly reason: string;
-  /** What problems are solved in; `"f32"` on WebGPU goes on in mixed precision where it stops, unless it was asked for. A report has its own. */
+  /** Precision of solves. `"f32"` on WebGPU continues in mixed precision where f32 stops a solve, unless it was requested. A report has its own. */
   readonly precision: Precision;
-  /** Whether the device has double-floats, which is checked on the device itself. */
+  /** Availability of double-floats, by a self-check on the device. */
   readonly doubles: Doubles;
   /** The adapter's own name; "cpu" without one. */
   readonly adapter: string;
@@ -103,9 +103,9 @@ export interface Engine extends Disposable, TensorEngine {
   trim(): void;
   /** The level below tensors: arrays that are written over. */
   readonly arrays: Arrays;
-  /** What the device has done so far. */
+  /** Work of the device so far. */
   counters(): Counters;
-  /** What was compiled for all problems of this engine, and what was found to be known. */
+  /** Counts of compiled and of reused structures, over all problems of this engine. */
   stats(): Stats;
   /**
    * Measures in which schedules the products of a problem (or of all problems of this engine) are computed fastest on this

@@ -37,7 +37,7 @@ const ERROR_CODES = [
 ] as const;
 
 /**
- * What went wrong, for programs:
+ * Code of an error, for programs:
  *
  * - `index-out-of-range`: an index names an instance that is not there: see `term`, `slot`, `instance`
  * - `data-length`: an array has the wrong number of values
@@ -80,7 +80,7 @@ export interface Place { readonly term?: string | undefined; readonly instance?:
 /** Every error that Leastwise throws. The message says what was wrong, where, and what to do. */
 export class LeastwiseError extends Error {
   override readonly name = "LeastwiseError";
-  /** What went wrong, for programs. */
+  /** Code of the error, for programs. */
   readonly code: ErrorCode;
   /** The term it is about. */
   readonly term?: string;

@@ -31,7 +31,7 @@ export { describe } from "./instruction.js";
 /** @internal */
 export { wrap } from "./vector.js";
 
-/** What a residual may consist of: its scalars are rows of r. */
+/** Part of a residual: its scalars are rows of r. */
 export type Output = Scalar | Vec<number> | Mat2 | Mat3 | Quat;
 
 /** Appends the numbers of the values that a residual function returned, checked; how many there are. @internal */

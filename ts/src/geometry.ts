@@ -33,7 +33,7 @@ export function cotangent<V extends Vec2 | Vec3>(a: V, b: NoInfer<V>, c: NoInfer
   return ofPoints("cotangent", Opcode.Cotangent, [a, b, c], [2, 3]);
 }
 
-/** What {@link eigenSymmetric} gives: vector i belongs to value i. */
+/** Result of {@link eigenSymmetric}: vector i belongs to value i. */
 export interface Eigen { readonly values: Vec3; readonly vectors: readonly [Vec3, Vec3, Vec3] }
 
 /**

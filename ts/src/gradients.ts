@@ -1,5 +1,6 @@
 /** Differentiating through a solve: how a function of the solution depends on what the solution was made of. */
 import { isList, listOf, numbersOf, type F64, type Rows } from "./arrays.js";
+import { joined } from "./crossing.js";
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
@@ -17,22 +18,22 @@ export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<numbe
  */
 export interface BackwardOptions extends Reporting {
   /**
-   * With respect to what cotangents are:
+   * Coordinates of the cotangents:
    *
-   * - `"values"` (unless told): the scalars that are stored, as a formula for L over `x.read()` has it.
+   * - `"values"` (the default): the scalars that are stored, as a formula for L over `x.read()` has it.
    * - `"tangent"`: steps δ of x ⊕ δ, as many as an instance has degrees of freedom.
    */
   space?: "values" | "tangent";
   /**
-   * What becomes of directions along which the cost stays as it is, such as moving everything together, if L changes along them:
+   * Treatment of directions along which the cost is constant, such as moving everything together, if L changes along them:
    *
-   * - `"error"` (unless told): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
+   * - `"error"` (the default): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
    * - `"least-norm"`: that part of the cotangent is left out, as if the solution never moved that way.
    */
   deficient?: "error" | "least-norm";
-  /** Eigenvalues of the Hessian, scaled to a diagonal of ones, that count as 0, as a part of the largest; 1e-10 unless told, 1e-5 for values in f32. */
+  /** Rank threshold: eigenvalues of the Hessian, scaled to a diagonal of ones, count as 0 up to this part of the largest. Default: 1e-10, and 1e-5 for values in f32. */
   rankTolerance?: number;
-  /** ‖H⁻¹g‖ as a part of ‖x‖ up to which values count as {@link Gradients.stationary}; 1e-3 unless told. */
+  /** Greatest ‖H⁻¹g‖ / ‖x‖ of values that count as {@link Gradients.stationary}. @defaultValue 1e-3 */
   stationaryTolerance?: number;
 }
 
@@ -41,11 +42,11 @@ export type TermGradients<D> = { readonly [K in keyof D]: F64 } & { readonly wei
 
 /** dL/dθ for everything that the solution depends on. */
 export interface Gradients {
-  /** Of a term: for every data column, and the weight, as many values as it has. 0 where a term is disabled. */
+  /** Gradients of a term: for every data column, and the weight, as many values as it has. 0 if the term is disabled. */
   of<D>(term: Term<D>): TermGradients<D>;
   /** Of constants: for every scalar. Of variables: for every degree of freedom the gradient with respect to where it is held, if it is fixed or at a limit; else 0. */
   of(table: Constants<any> | Variables<any>): F64;
-  /** Whether the values are as good as stationary. Where they are not, there is no theorem: solve with smaller tolerances first. */
+  /** True if the values are stationary within the tolerance. If not, the theorem does not apply: solve with smaller tolerances first. */
   readonly stationary: boolean;
   /** ‖H⁻¹g‖ / ‖x‖: how far the stationary point is, to first order; and max |gᵢ|, of what may move. Both at the present values. */
   readonly distance: number;
@@ -74,9 +75,7 @@ export function packCotangents(of: readonly Cotangent[], own: (variables: unknow
     const table = own(given[0], `backward(of): of[${k}][0]`);
     return { handle: table.handle, values: numbersOf(`backward(of): the cotangent of "${table.name}"`, given[1], { width: 0 }) };
   });
-  const values = new Float64Array(parts.reduce((sum, part) => sum + part.values.length, 0));
-  let next = 0;
-  for (const part of parts) { values.set(part.values, next); next += part.values.length; }
+  const values = joined("backward(of): the cotangents", parts.map((part) => part.values));
   return { tables: Uint32Array.from(parts.flatMap((part) => [part.handle, part.values.length])), values };
 }
 

@@ -24,24 +24,24 @@ export interface GraduatedOptions extends SolveOptions {
   /**
    * The robust cost in the end:
    *
-   * - `"tls"` (unless told): truncated least squares, Σ min(r², c̄²). Weights end at 0 and 1.
+   * - `"tls"` (the default): truncated least squares, Σ min(r², c̄²). Weights end at 0 and 1.
    * - `"gm"`: Geman and McClure's, Σ c̄²r² / (c̄² + r²).
    */
   cost?: "tls" | "gm";
-  /** What μ is multiplied with (`"tls"`) or divided by (`"gm"`) from round to round; 1.4 unless told. */
+  /** Factor by which μ is multiplied (`"tls"`) or divided (`"gm"`) from round to round. @defaultValue 1.4 */
   muStep?: number;
-  /** Weighted solves after the first one; 100 unless told. */
+  /** Greatest number of weighted solves after the first one. @defaultValue 100 */
   maxRounds?: number;
-  /** `"tls"` ends when the weighted cost changes by this part of itself from round to round; 1e-5 unless told. */
+  /** `"tls"` ends when the weighted cost changes by less than this part of itself from round to round. @defaultValue 1e-5 */
   roundTolerance?: number;
 }
 
 /** Why a graduated solve ended. */
 export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" | "max-rounds" | "stopped";
 
-/** What came of it. The variables are where the last solve left them; the terms' own weights are as they were. */
+/** Result of a graduated solve. The variables hold the last solve's values, and the terms have their original weights again. */
 export interface GraduatedReport {
-  /** Of the last solve, with its weights. */
+  /** Report of the last solve, with its weights. */
   readonly report: Report;
   /**
    * - `"all-inliers"`: no residual of the least-squares solution is beyond its threshold by so much that weights would tell it apart

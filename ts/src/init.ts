@@ -2,9 +2,10 @@
 import { loadAddon, openAddon, standsIn } from "./addon.js";
 import type { Device } from "./arrays.js";
 import { EngineOf, type Backend, type Engine, type Origin, type Precision } from "./engine.js";
-import { asError, LeastwiseError } from "./errors.js";
+import { asError, LeastwiseError, reading } from "./errors.js";
+import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
-import { checked, given, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { checked, oneOf, whole, type Checked, type Kind } from "./options.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threads.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
@@ -50,9 +51,20 @@ const limits: Kind<Checked<typeof LIMITS>> = (name, value, place) => checked(`in
 
 const tuning: Kind<ReturnType<typeof checkedTuning>> = (_, value) => checkedTuning(value as Tuning);
 
+/** A `GPUDevice`, or what wraps one with all that the engine asks of it. */
+const device: Kind<Device> = (name, value, place) => {
+  const of = value as { limits?: { maxBufferSize?: unknown } | null; features?: { has?: unknown } | null; queue?: { submit?: unknown } | null; createBuffer?: unknown; lost?: { then?: unknown } | null } | null;
+  const parts = reading(name, () => (typeof of === "object" && of !== null
+    ? [typeof of.limits?.maxBufferSize === "number", typeof of.features?.has === "function", typeof of.queue?.submit === "function", typeof of.createBuffer === "function", typeof of.lost?.then === "function"] : []), place);
+  if (parts.length === 0 || parts.includes(false)) {
+    throw new LeastwiseError("invalid-option", `init(options): ${name} must be a GPUDevice, as adapter.requestDevice() gives it, not ${describe(value)}`, place);
+  }
+  return value as Device;
+};
+
 /** @internal */
 export const INIT = {
-  backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device: given<Device>(), cudaDevice: whole(0),
+  backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: whole(0),
   wasm: wasmSource, tuning, limits,
 } as const;
 

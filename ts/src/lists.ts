@@ -41,11 +41,11 @@ export function logsumexp(items: readonly Num[]): Scalar {
   return ofScalars("logsumexp", Opcode.LogSumExp, items);
 }
 
-/** Whether all hold. */
+/** Conjunction: true if all hold. */
 export function and(...items: readonly Bool[]): Bool { return folded("and", Opcode.And, items); }
-/** Whether one or more hold. */
+/** Disjunction: true if at least one holds. */
 export function or(...items: readonly Bool[]): Bool { return folded("or", Opcode.Or, items); }
-/** Whether it does not hold. */
+/** Negation. */
 export function not(a: Bool): Bool { return logical("not", Opcode.Not, [a]); }
 
 function ofScalars(name: string, opcode: Opcode, items: readonly Num[]): Scalar {

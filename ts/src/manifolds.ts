@@ -106,7 +106,7 @@ export function subset<const N extends number>(n: N, constant: readonly number[]
   return new ManifoldOf(`subset(${n}, [${still.join(", ")}])`, n, n - still.length, [Part.Subset, n, still.length, ...still], (of, first) => vecAt(of, first, n));
 }
 
-/** What {@link manifold} is made of. */
+/** Definition of a {@link manifold}. */
 export interface Retraction<A extends number, T extends number> {
   /** Scalars of an instance: 1 to 1024. */
   readonly ambient: A;

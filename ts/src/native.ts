@@ -46,7 +46,7 @@ export interface NativeRefinement { readonly state: string; readonly code?: stri
 /** The first instance that was not finite at a trial point. */
 export interface NativeOffender { readonly iteration: number; readonly term: string; readonly instance: number }
 
-/** What nothing holds. */
+/** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
 export type NativeFreedom =
   | { readonly kind: "untouched"; readonly variable: string; readonly instances: number; readonly first: number }
   | { readonly kind: "translation"; readonly variable: string; readonly components: readonly number[] };
@@ -174,7 +174,7 @@ export interface NativeEngine {
   boundTable(problem: number, table: number, lower: Float64Array | undefined, upper: Float64Array | undefined): void;
   /** A task whose `done` carries the table's accepted values. */
   readTable(problem: number, table: number): number;
-  /** Whether a solve waits for kernels to be compiled, or it can't be told. */
+  /** True if a solve waits for kernels to be compiled, or if that is unknown. */
   awaitsKernels(task: number): boolean;
   /** The last values that the host knows; also where the device is gone. */
   knownTable(problem: number, table: number): Float64Array;
@@ -273,7 +273,7 @@ export interface NativeEngine {
   indexSizes(index: number): Uint32Array;
   indexBytes(index: number): number;
   setIndexSearching(index: number, place: string): void;
-  /** Whether searches may keep a byte of every number. */
+  /** True if searches may keep a byte for every component. */
   setIndexSketching(index: number, sketching: boolean): void;
   /** A task whose `done` carries hits. `filter` has a byte for each id. */
   searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, filter: Uint8Array | undefined): number;

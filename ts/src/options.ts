@@ -24,7 +24,7 @@ export type Checked<K extends Kinds> = { readonly [Name in keyof K]?: ReturnType
 
 const refuse = (message: string, place: Place, code: ErrorCode = "invalid-option"): never => { throw new LeastwiseError(code, message, place); };
 
-/** A number that is whole and from `least` to `most`: 32 bits, unless told. @internal */
+/** An integer from `least` to `most`, by default from 1 to 2³² − 1. @internal */
 export const whole = (least = 1, most = 0xffffffff): Kind<number> => (name, value, place) =>
   Number.isInteger(value) && (value as number) >= least && (value as number) <= most ? value as number
   : refuse(`${name}: ${shownValue(value)} is not an integer from ${least} to ${most}`, place);

@@ -21,7 +21,7 @@ import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
-/** What a residual function returns: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+/** Result of a residual function: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
 export type Residual = Output | readonly Output[];
 
 /** The share of a covariance that is done when there is an inverse. */
@@ -59,7 +59,7 @@ export interface Problem extends Disposable {
    * A limit on single unknowns is better a {@link Variables.bound}.
    */
   constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D>;
-  /** Solves to termination. Not converging is a report, never an error; the best accepted values stay. */
+  /** Solves to termination. A solve that does not converge is a report, never an error. The variables hold the best accepted iterate. */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;
@@ -84,7 +84,7 @@ export interface Problem extends Disposable {
    * @throws `rank-deficient` where residuals leave something free, naming it, unless `deficient` says otherwise; `invalid-option` where σ² is to be estimated and no residuals are left over for that
    */
   covariance(of: Variables<any>, which?: Indices | Mask, options?: CovarianceOptions & CovarianceSpace): Promise<F64>;
-  /** The covariance of all variables at the present values, to be asked for blocks, standard errors and correlations. */
+  /** The covariance of all variables at the present values: blocks, standard errors and correlations on request. */
   marginals(options?: CovarianceOptions): Promise<Marginals>;
   /**
    * Differentiates through the solve: of a function L of the solution x*, for which ∂L/∂x* is given, dL/dθ for everything that x*
@@ -138,6 +138,17 @@ export class ProblemOf implements Problem {
     const problem = this.#alive();
     checkName("a variable or constant", name);
     if (this.#tables.has(name)) throw new LeastwiseError("invalid-option", `"${name}": the problem already has a variable or constant of this name, and errors tell them apart by it`);
+    // Taken at once: reading the options may run functions of the caller's.
+    this.#tables.add(name);
+    try {
+      return this.#made<V, C>(problem, name, options, constant);
+    } catch (error) {
+      this.#tables.delete(name);
+      throw error;
+    }
+  }
+
+  #made<V, C extends boolean>(problem: number, name: string, options: unknown, constant: C): TableOf<V, C> {
     const { shape, values: all, count } = checked(`"${name}": options`, options, constant ? CONSTANTS : VARIABLES, { prefix: `"${name}": ` }) as Checked<typeof VARIABLES>;
     const form = formOfShape(`"${name}"`, shape);
     const { width } = form;
@@ -146,7 +157,6 @@ export class ProblemOf implements Problem {
       throw new LeastwiseError("data-length", `"${name}": values has ${values.length} values, but ${count * width} are needed (${count} instances of ${width})`);
     }
     const handle = this.tasks.call((native) => native.table(problem, name, Uint32Array.from(form.words), values, !constant));
-    this.#tables.add(name);
     return new TableOf<V, C>(this, this.tasks, this.#alive, handle, name, form, values.length / width, constant);
   }
 
@@ -175,13 +185,17 @@ export class ProblemOf implements Problem {
     if (name === "__proto__") throw new LeastwiseError("invalid-option", "a term can't be called \"__proto__\"", { term: name });
     if (this.#terms.has(name)) throw new LeastwiseError("invalid-option", `term "${name}": the problem already has a term of this name, and reports tell terms apart by it`, { term: name });
     const words = Words.take();
+    // Taken at once, since the trace runs the caller's functions.
+    this.#terms.add(name);
     try {
       const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind, this.tasks.largest);
       const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
       this.#traceMs += performance.now() - started;
-      this.#terms.add(name);
       const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
       return new Made<D>(term, this, this.tasks, this.#alive, handle, this.#forget);
+    } catch (error) {
+      this.#terms.delete(name);
+      throw error;
     } finally {
       Words.release(words);
     }
@@ -189,9 +203,8 @@ export class ProblemOf implements Problem {
 
   async solve(options: SolveOptions = {}): Promise<Report> {
     const known = this.#checked(options);
-    const laidOut = this.#layOut(known.signal);
-    if (laidOut) await laidOut;
-    const solver = this.#solver(known);
+    const laidOut = this.#layOut(known);
+    const solver = this.#solver(laidOut ? await laidOut : known);
     try {
       return await solver.solve();
     } finally {
@@ -199,10 +212,29 @@ export class ProblemOf implements Problem {
     }
   }
 
-  /** Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. Aborted, it goes on with the next call. */
-  #layOut(signal: AbortSignal | undefined): Promise<unknown> | undefined {
+  /**
+   * Lays a large problem out in time slices, a small one at once: then there is nothing to wait for. Resolves to what is left of the options;
+   * aborted or out of time it rejects, and goes on with the next call.
+   */
+  #layOut(options: CheckedSolve): Promise<CheckedSolve> | undefined {
     const task = this.tasks.call((native) => native.layOut(this.#alive()));
-    return typeof task === "number" ? this.tasks.run(task, { signal, onAbort: "reject" }) : undefined;
+    return typeof task === "number" ? this.#laidOut(task, options) : undefined;
+  }
+
+  async #laidOut(task: number, options: CheckedSolve): Promise<CheckedSolve> {
+    const { signal, native } = options, { timeLimitMs } = native, began = performance.now(), ends = new AbortController();
+    const abort = () => ends.abort(signal?.reason);
+    const late = () => ends.abort(new LeastwiseError("stopped", `timeLimitMs = ${timeLimitMs} ms were over before the problem was laid out: no step was made, and the next solve goes on from there`));
+    const timer = timeLimitMs ? setTimeout(late, timeLimitMs) : undefined;
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      await this.tasks.run(task, { signal: ends.signal, onAbort: "reject" });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+    return timeLimitMs ? { ...options, native: { ...native, timeLimitMs: Math.max(1, timeLimitMs - (performance.now() - began)) } } : options;
   }
 
   solver(options: SolveOptions = {}): Solver { return this.#solver(this.#checked(options)); }
@@ -214,9 +246,8 @@ export class ProblemOf implements Problem {
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
-    const laidOut = this.#layOut(known.signal);
-    if (laidOut) await laidOut;
-    const solver = this.#solver(known);
+    const laidOut = this.#layOut(known);
+    const solver = this.#solver(laidOut ? await laidOut : known);
     try {
       return await solveFrom(solver, { starts, onStart, signal: solve.signal }, this.#own);
     } finally {
@@ -276,7 +307,7 @@ export class ProblemOf implements Problem {
     return new GradientsOf(gradients, this, this.#own);
   }
 
-  /** Whether it lives on this engine. @internal */
+  /** True if it belongs to this engine. @internal */
   isOn(tasks: Tasks): boolean { return this.tasks === tasks && !this.#disposed; }
 
   /** Somebody outside has its buffer, so that it is freed by `dispose()` alone. @internal */

@@ -32,7 +32,7 @@ export interface Iteration {
 export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular" | "infeasible" | "unbounded";
 
 /**
- * What the device did during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,
+ * Work of the device during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,
  * `matrixBytesReadBack`) are not among the other readbacks.
  */
 export interface Counters extends NativeCounters {}
@@ -48,7 +48,7 @@ export interface Offender extends NativeOffender {}
 export type Freedom = NativeFreedom;
 
 /**
- * Whether a solve in f32 went on in mixed precision (docs/PRECISION.md):
+ * Continuation of a solve in f32 in mixed precision (docs/PRECISION.md), by its state:
  *
  * - `"not-needed"`: f32 is not what ended it, or it was not solved in f32
  * - `"done"`: it went on, and came to an end of its own
@@ -78,11 +78,11 @@ export interface ProductReport {
   readonly schedule: Schedule;
   /** Why it is this one. */
   readonly reason: string;
-  /** What tuning tables call the product. */
+  /** Name of the product in tuning tables. */
   readonly key: string;
 }
 
-/** What runs a program of a term on the CPU, where there is a choice. */
+/** Evaluator of a term's program on the CPU, where there is a choice. */
 export interface EvaluatorReport {
   /** The first of the terms that share it, and what it computes: `"arap: linearize"`. */
   readonly program: string;
@@ -95,7 +95,7 @@ export interface EvaluatorReport {
   readonly module: "ready" | "compiling" | "none";
   /** Why it is this one; of what can't be compiled, why not. */
   readonly reason: string;
-  /** What tuning tables call the program. */
+  /** Name of the program in tuning tables. */
   readonly key: string;
 }
 
@@ -125,29 +125,29 @@ export interface Report {
   readonly cost: number;
   readonly iterations: readonly Iteration[];
   readonly costByTerm: { readonly [name: string]: number };
-  /** Where there are constraints: how well they are met. They have no part in the costs above, but for those of iterations. */
+  /** Violation of the constraints, if there are any. They have no part in the costs above, but for those of iterations. */
   readonly feasibility?: Feasibility;
   /** How many components were outside of their bounds before a step, and were moved to the nearest point inside. */
   readonly movedIntoBounds: number;
   /** Steps that were rejected because the residual was not finite where they led, and where it was the first time. */
   readonly nonFinite: number;
   readonly firstNonFinite?: Offender;
-  /** What nothing holds. */
+  /** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
   readonly gauge: readonly Freedom[];
   readonly products: readonly ProductReport[];
-  /** What runs the terms' programs, where the engine is WebAssembly on the CPU; else empty. */
+  /** Evaluators of the terms' programs, if the engine is WebAssembly on the CPU; else empty. */
   readonly evaluators: readonly EvaluatorReport[];
   /** Tracing, differentiating and structure of the terms; compiling kernels; solving. */
   readonly time: { readonly traceMs: number; readonly compileMs: number; readonly solveMs: number };
   readonly backend: string;
   readonly precision: string;
-  /** Whether it went on in mixed precision where f32 stopped it, and why not. */
+  /** Continuation in mixed precision after f32 stopped the solve, or the reason against it. */
   readonly refinement: Refinement;
   readonly method: string;
   /** The linear solver, and why it is that one. */
   readonly linear: string;
   readonly linearReason: string;
-  /** What conjugate gradients were preconditioned by, and why it is that one; only where they solved. */
+  /** Preconditioner of conjugate gradients, and the reason for it; undefined if they did not solve. */
   readonly preconditioner?: string;
   readonly preconditionerReason?: string;
   /** How often a `"frozen-factor"` was made since the solver was. */

@@ -32,17 +32,17 @@ export class Scalar extends Expression<1> {
   neg(): Scalar { return new Scalar(this.owner, this.owner.write1(Opcode.Neg, this.value)); }
   /** this² */
   square(): Scalar { return new Scalar(this.owner, this.owner.write1(Opcode.Square, this.value)); }
-  /** Whether this > o. */
+  /** True where this > o. */
   gt(o: Num): Bool { return comparison("gt", Opcode.Lt, o, this); }
-  /** Whether this < o. */
+  /** True where this < o. */
   lt(o: Num): Bool { return comparison("lt", Opcode.Lt, this, o); }
-  /** Whether this ≥ o. */
+  /** True where this ≥ o. */
   ge(o: Num): Bool { return comparison("ge", Opcode.Le, o, this); }
-  /** Whether this ≤ o. */
+  /** True where this ≤ o. */
   le(o: Num): Bool { return comparison("le", Opcode.Le, this, o); }
-  /** Whether this = o, exactly: after rounding, which differs from precision to precision. */
+  /** True where this = o, exactly: after rounding, which differs from precision to precision. */
   eq(o: Num): Bool { return comparison("eq", Opcode.Eq, this, o); }
-  /** Whether this ≠ o; the opposite of {@link Scalar.eq}. */
+  /** True where this ≠ o; the opposite of {@link Scalar.eq}. */
   ne(o: Num): Bool { return comparison("ne", Opcode.Ne, this, o); }
 
   // What a vector has too, for elements whose size is known at run time only, and is 1.

@@ -11,7 +11,7 @@ import type { Trace } from "./trace.js";
 declare const tag: unique symbol;
 
 /**
- * What instances lie on, made by {@link sphere} and its like. A solver moves them by steps δ of `tangent` degrees of
+ * Manifold on which instances lie, made by {@link sphere} and its like. A solver moves them by steps δ of `tangent` degrees of
  * freedom, x ⊕ δ; `ambient` scalars are stored. `V` is what an instance is in a residual function.
  */
 export interface Manifold<V> {
@@ -23,10 +23,10 @@ export interface Manifold<V> {
   toString(): string;
 }
 
-/** What one instance is: its number of scalars (1 to 1024 in all), a manifold, or a record of shapes. */
+/** Shape of an instance: its number of scalars (1 to 1024 in all), a manifold, or a record of shapes. */
 export type Shape = number | Manifold<any> | { readonly [field: string]: Shape };
 
-/** What an instance of that shape is in a residual function: a scalar, a vector, a quaternion, a record of them. */
+/** Type of an instance of that shape in a residual function: a scalar, a vector, a quaternion, a record of them. */
 export type Element<S> = S extends Manifold<infer V> ? V : S extends number ? Value<S> : { readonly [K in keyof S]: Element<S[K]> };
 
 /** An instance within a trace: its value, of so many scalars. @internal */

@@ -25,9 +25,9 @@ export interface Dependency {
   readonly because: readonly string[];
 }
 
-/** What a sketch came to. */
+/** Result of a sketch's solve. */
 export interface SketchResult {
-  /** Whether all constraints are met to `tolerance`, in units of the sketch's. */
+  /** True if all constraints are met to `tolerance`, in the sketch's units. */
   readonly solved: boolean;
   /** The largest distance or angle (times a length) that is left of a constraint, and whose it is. */
   readonly residual: number;
@@ -55,7 +55,7 @@ interface PointOf extends SketchPoint { x: number; y: number; readonly index: nu
 interface LineOf extends SketchLine { readonly from: PointOf; readonly to: PointOf }
 interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number; readonly of: SketchOf }
 
-/** How a constraint is named; its kind and a number unless told. */
+/** Name of a constraint. Default: its kind and a number. */
 export interface Named { name?: string }
 
 /**

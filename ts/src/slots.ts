@@ -9,7 +9,7 @@ import type { Each } from "./sums.js";
 export interface Slot<V> { readonly slot: V }
 /** The slots of a term: a list, or names. */
 export type Slots = readonly Slot<unknown>[] | { readonly [name: string]: Slot<unknown> };
-/** What a residual function gets for its slots. */
+/** Arguments of a residual function for its slots. */
 export type Args<O> = { readonly [K in keyof O]: O[K] extends Slot<infer V> ? V : never };
 
 /** A slot with its way in: `undefined` is "column k of `over`, k being my position". @internal */

@@ -11,8 +11,8 @@ import type { Tasks } from "./tasks.js";
 /** How to solve. */
 export interface SolveOptions {
   /**
-   * - `"lm"` (unless told): Levenberg–Marquardt with Nielsen's damping.
-   * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its promise is halved, without another linear solve.
+   * - `"lm"` (the default): Levenberg–Marquardt with Nielsen's damping.
+   * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its predicted reduction is halved, without another linear solve.
    * - `"newton"`: for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005): as `"lm"`, but
    *   with next to no damping until a step fails.
    * - `"dogleg"`: a combination of steepest descent and the Gauss–Newton step within a trust region.
@@ -27,21 +27,21 @@ export interface SolveOptions {
    * - `"adam"`: Kingma & Ba 2015, without a search; {@link SolveOptions.learningRate} and {@link SolveOptions.decays}.
    */
   method?: "lm" | "gauss-newton" | "newton" | "dogleg" | "lbfgs" | "nonlinear-cg" | "gradient-descent" | "adam";
-  /** Pairs of steps and changes of the gradient that `"lbfgs"` keeps: a whole number from 1 to 20; 10 unless told. */
+  /** History of `"lbfgs"`: pairs of steps and changes of the gradient, an integer from 1 to 20. @defaultValue 10 */
   memory?: number;
-  /** η of `"adam"`, about the length of its steps in every component; 0.01 unless told. */
+  /** η of `"adam"`, about the length of its steps in every component. @defaultValue 0.01 */
   learningRate?: number;
-  /** β₁ and β₂ of `"adam"`, the part of the running means that a step keeps; 0.9 and 0.999 unless told. */
+  /** β₁ and β₂ of `"adam"`, the decay rates of its running means. @defaultValue [0.9, 0.999] */
   decays?: readonly [number, number];
   /**
-   * Where `"dogleg"` looks for its step: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, unless
-   * told), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
+   * Search space of `"dogleg"`: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, the
+   * default), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
    */
   dogleg?: "traditional" | "subspace";
   /**
-   * What solves (JᵀWJ + λD) s = −g in every step:
+   * Linear solver of (JᵀWJ + λD) s = −g in every step:
    *
-   * - `"auto"` (unless told): chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
+   * - `"auto"` (the default): chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
    * - `"dense"`: all unknowns at once, for up to some hundreds of them: a QR factorisation of √W J up to 64 unknowns without a
    *   robust loss, whose digits the condition of J decides and not its square; else a Cholesky factor of JᵀWJ.
    * - `"sparse-cholesky"`: a sparse Cholesky factor, ordered by approximate minimum degree; its structure is found once.
@@ -56,9 +56,9 @@ export interface SolveOptions {
    */
   linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
   /**
-   * What conjugate gradients are preconditioned by; naming one asks for the linear solver that it is for.
+   * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
-   * - `"auto"` (unless told): chosen from the problem's structure and size; `report.preconditionerReason` says why.
+   * - `"auto"` (the default): chosen from the problem's structure and size; `report.preconditionerReason` says why.
    * - `"block-jacobi"`, for `"pcg"` and `"assembled-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
    * - `"two-level"`, for `"pcg"`: the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner
    *   iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,
@@ -68,48 +68,48 @@ export interface SolveOptions {
    */
   preconditioner?: "auto" | "block-jacobi" | "two-level" | "frozen-factor";
   /**
-   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Unless told, those that
+   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Default: those that
    * leave the fewest unknowns.
    */
   eliminate?: readonly Variables<any>[];
   /**
-   * How many steps in a row may end above the lowest cost so far, as long as the model's promises since a reference point
-   * are kept; 0 unless told, 5 is usual. The best values are what remains at the end.
+   * How many steps in a row may end above the lowest cost so far, as long as the reductions predicted since a reference
+   * point are reached; 5 is usual. The variables hold the best iterate at the end. @defaultValue 0
    */
   nonmonotone?: number;
-  /** Iterations of `"pcg"` in one step at most; twice the number of unknowns unless told, but no less than 10 and no more than 500. */
+  /** Greatest number of iterations of `"pcg"` in one step. Default: twice the number of unknowns, but from 10 to 500. */
   maxInnerIterations?: number;
   /**
-   * η: `"pcg"` stops when what is left of the linear system is this part of it, in the preconditioner's norm. Between 0.001
-   * and 0.1 unless told, from step to step by how well the model did.
+   * η, the forcing term: `"pcg"` stops when the residual of the linear system is this part of the first, in the preconditioner's
+   * norm. Default: from 0.001 to 0.1, adapted from step to step to the quality of the model.
    */
   forcing?: number;
   /**
-   * Steps, accepted or not; 50 unless told, 2000 where the linear solver is `"dense"`: there a step costs next to nothing. Of
+   * Greatest number of steps, accepted or not. Default: 50; 2000 if the linear solver is `"dense"`, whose steps are cheap. For
    * methods without a linear system 1000 for `"lbfgs"` and `"nonlinear-cg"`, 10,000 for the other two.
    */
   maxIterations?: number;
-  /** Where there are constraints: how much of one may be left, in its own units; 1e-8 (f64) or 1e-5 (f32) unless told. */
+  /** Greatest violation of a constraint, in its own units. Default: 1e-8 (f64), 1e-5 (f32). */
   feasibilityTolerance?: number;
-  /** μ, the penalty that constraints begin with; 10 unless told. It grows where they are slow to be met. */
+  /** μ, the initial penalty of constraints. It grows where they are slow to be met. @defaultValue 10 */
   penalty?: number;
-  /** Minimisations at most, one for each choice of multipliers; 50 unless told. `maxIterations` counts for each of them. */
+  /** Greatest number of minimisations, one for each choice of multipliers. `maxIterations` limits each of them. @defaultValue 50 */
   maxOuterIterations?: number;
   /** Milliseconds of solving, after which a GPU has 10 s to answer before the solve rejects with `stopped`; where f32 goes on in mixed precision, of both, the compiling for the latter included. */
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it; 1e-6 unless told, about 1e-15 (f64, double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 2e-7 where there is none, three times in a row; `"adam"` does not look at it. */
+  /** Converged when an accepted step lowers the cost by less than this share of it. Default: 1e-6; about 1e-15 (f64, double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 2e-7 if there is none, three times in a row; `"adam"` does not look at it. */
   costTolerance?: number;
-  /** Converged when max |gᵢ| is at most this; 1e-10 unless told, 1e-20 where the linear solver is `"dense"`. */
+  /** Converged when max |gᵢ| is at most this. Default: 1e-10; 1e-20 if the linear solver is `"dense"`. */
   gradientTolerance?: number;
-  /** Converged when ‖s‖ is at most this share of ‖x‖; 1e-8 unless told, 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) where the linear solver is `"dense"`, 1e-12 or 1e-8 where there is none; `"adam"` does not look at it. */
+  /** Converged when ‖s‖ is at most this share of ‖x‖. Default: 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
-  /** Ends the solve after the current iteration; the report says `"stopped"`. Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
+  /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Called after every step; returning `"stop"` ends the solve. */
   onIteration?: (iteration: Iteration) => void | "stop";
 }
 
-/** What became of a solver's steps since it was made: see {@link Solver.advance}. */
+/** Counts of a solver's steps since it was made, by outcome: see {@link Solver.advance}. */
 export interface LiveSteps {
   /** Steps (of methods without a linear system: points tried) that were taken. */
   readonly accepted: number;
@@ -126,8 +126,8 @@ export interface Solver extends Disposable {
   /** One step, and its numbers. */
   step(): Promise<Iteration>;
   /**
-   * For frame loops. On a GPU: enqueues `iterations` steps (1 unless told) and returns; nothing is waited for. On the
-   * CPU: works until `budgetMs` (8 unless told) are over or the steps are done, and goes on from there the next time.
+   * For frame loops. On a GPU: enqueues `iterations` steps (default: 1) and returns without waiting. On the
+   * CPU: works until `budgetMs` (default: 8) are over or the steps are done, and goes on from there the next time.
    * While kernels are still being compiled it does nothing.
    *
    * Gives what became of the steps so far: on the CPU as of now, on a GPU as of some frames ago, and `undefined` until that
@@ -144,7 +144,7 @@ export interface Solver extends Disposable {
   report(): Promise<Report>;
   /**
    * A checkpoint: values, the solver's own state, and all of the problem that can be edited (data, weights, parameters of losses,
-   * what is fixed, bounded or disabled), as one file. It may be asked for within `onIteration`, too, while `solve()` goes on:
+   * what is fixed, bounded or disabled), as one file. It may be requested within `onIteration`, too, while `solve()` goes on:
    * then it is of that moment.
    */
   save(): Promise<Uint8Array>;
@@ -221,9 +221,10 @@ export class SolverOf implements Solver {
   }
 
   async step(): Promise<Iteration> {
+    const { signal, native: { timeLimitMs: limitMs } } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
-    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; } });
+    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; }, signal, limitMs });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
     this.options.onIteration?.(last);
     return last;

@@ -6,15 +6,15 @@ import type { Report } from "./report.js";
 import { SOLVE, type Solver, type SolveOptions } from "./solver.js";
 import type { TableOf, Variables } from "./table.js";
 
-/** Where a solve begins: values of some variables, flat, for all of their instances. All others begin where they are now. */
+/** Start of a solve: values of some variables, flat, for all of their instances. All others begin where they are now. */
 export type Start = readonly (readonly [of: Variables<any>, values: ArrayLike<number>])[];
 
-/** Starts that are drawn. */
+/** Random starts: their number, a function that samples one, and a seed. */
 export interface SampledStarts {
   count: number;
   /** Makes the k-th start; `random()` is uniform in [0, 1), from a generator of this start's own. */
   sample: (random: () => number, k: number) => Start;
-  /** A whole number; 0 unless told. The same one draws the same starts, whatever their number. */
+  /** Seed, an integer. The same seed draws the same starts, whatever their number. @defaultValue 0 */
   seed?: number;
 }
 
@@ -26,12 +26,12 @@ export interface MultiStartOptions extends SolveOptions {
   onStart?: (done: { index: number; report: Report | undefined; best: number }) => void | "stop";
 }
 
-/** What came of all starts. The variables are where the best one ended. */
+/** Result of all starts. The variables hold the values of the best one. */
 export interface MultiStartReport {
   /** The first start of the lowest cost, and its report. */
   readonly best: number;
   readonly report: Report;
-  /** What every start ended with; infinite where it could not begin, because a residual is not finite there. Starts that were not reached any more are missing. */
+  /** Final cost of every start; infinite if a residual is not finite at the start. Starts that were not reached are missing. */
   readonly costs: F64;
   readonly reports: readonly (Report | undefined)[];
 }
@@ -105,7 +105,7 @@ export async function solveFrom(solver: Solver, { starts, onStart, signal }: { [
   return { best, report: reports[best]!, costs: Float64Array.from(costs), reports };
 }
 
-/** Whether a report is the better of two: one whose constraints are met, else the one that leaves less of them, then the lesser cost. */
+/** True if a report is the better of two: constraints met first, then the smaller violation, then the lower cost. */
 function isBetter(report: Report, other: Report): boolean {
   const violation = ({ termination, feasibility }: Report): number => (termination === "infeasible" ? feasibility!.violation : 0);
   const [left, right] = [violation(report), violation(other)];

@@ -32,7 +32,7 @@ export class Each<V> {
 
 /** More of what the same entries have: their other slots, and columns of `perEntry`. */
 export type More = { readonly [name: string]: Each<unknown> };
-/** What the body of a {@link sumOver} gets for them. */
+/** Arguments of the body of a {@link sumOver}. */
 export type EntryOf<M> = { readonly [K in keyof M]: M[K] extends Each<infer V> ? V : never };
 
 /**

@@ -135,13 +135,14 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   write(values: ArrayLike<number> | RowsOfNumbers, options: { at?: Indices } = {}): void {
     const { at } = checked(`"${this.name}".write(values, options): options`, options, WRITE);
     const no = (k: number, value: number) => new LeastwiseError("index-out-of-range", `"${this.name}": at[${k}] is ${value}, which is no index`);
-    const instances = at === undefined ? undefined : indicesOf(`"${this.name}": at`, at, no, { must: "must be an array of instances" });
+    // A copy: reading the values may run functions of the caller's.
+    const instances = at === undefined ? undefined : indicesOf(`"${this.name}": at`, at, no, { must: "must be an array of instances" }).slice();
     const numbers = numbersOf(`"${this.name}": values`, values, { width: this.width });
     this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, numbers, instances));
   }
 
   fix(which?: Indices | Mask, components?: readonly number[]): void {
-    const at = this.instances("fix", which);
+    const at = this.instances("fix", which)?.slice();
     const call = `"${this.name}".fix(which, components): components`;
     const parts = components === undefined ? undefined
       : indicesOf(call, components, (k, value) => new LeastwiseError("shape", `${call}[${k}] is ${value}, which is no component`), { code: "shape", must: "is an array of 0, 1, 2, …" });

@@ -16,7 +16,7 @@ export interface Watch {
   signal?: AbortSignal | undefined;
   /** Milliseconds after which the task ends itself, if the GPU answers. */
   limitMs?: number | undefined;
-  /** Whether there is something to show for an aborted task (`"stop"`, unless told), or it rejects with the signal's reason. */
+  /** `"stop"` (the default): an aborted task resolves with what it has. `"reject"`: it rejects with the signal's reason. */
   onAbort?: "stop" | "reject";
 }
 
@@ -65,12 +65,17 @@ export class Tasks {
     this.waits.end(error);
   }
 
-  /** Whether the device is lost; the engine itself is there. */
+  /** True once the device is lost; the engine itself still works. */
   get isLost(): boolean { return this.#dead?.code === "device-lost"; }
 
   /** Asks an engine whose device is lost for what it knows; undefined where there is no such engine. */
   afterLoss<T>(work: (native: NativeEngine) => T): T | undefined {
-    return this.isLost ? work(this.native) : undefined;
+    if (!this.isLost) return undefined;
+    try {
+      return work(this.native);
+    } catch (thrown) {
+      throw asError(thrown, this.panic);
+    }
   }
 
   /** Ends the engine. One that failed is not called any more. */

@@ -15,9 +15,9 @@ import type { Tasks } from "./tasks.js";
  */
 export interface Term<D> extends Disposable {
   readonly name: string;
-  /** How many instances. */
+  /** Number of instances. */
   readonly count: number;
-  /** Whether it takes part in the cost. */
+  /** True if the term takes part in the cost. @defaultValue true */
   enabled: boolean;
   /**
    * Replaces data columns (with the same lengths), the weight, or the parameters of the loss, which must be of the kind
@@ -84,7 +84,7 @@ export interface HessianEvaluation {
   readonly hessian: F64;
 }
 
-/** What a term is made of. */
+/** Definition of a term. */
 export interface TermOptions<O, D> {
   /**
    * An index table, flat or in rows (`[[i, j], …]`), one for each instance; or a number of instances. Without it that number is, the first that there is: the rows of
@@ -100,10 +100,10 @@ export interface TermOptions<O, D> {
   loss?: Loss | undefined;
 }
 
-/** What an energy's term is made of: the same, but for a loss. */
+/** Definition of an energy: that of a term, without a loss. */
 export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss">;
 
-/** What a constraint's term is made of: the same, but for a loss, and with what it is compared with. */
+/** Definition of a constraint: that of a term, without a loss, with its relation to 0. */
 export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
   /** c = 0, c ≤ 0 or c ≥ 0, row by row. */
   to: "=0" | "<=0" | ">=0";
@@ -111,7 +111,7 @@ export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
 
 /**
  * A term that is a constraint. Its weight scales its penalty; 0 lifts it for an instance. Its cost is that of the penalty,
- * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c where c ≥ 0 is asked for).
+ * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c for c ≥ 0).
  */
 export interface Constraint<D> extends Term<D> {
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;

@@ -25,7 +25,7 @@ export interface Binding extends Disposable {
   dispose(): void;
 }
 
-/** What is used of three's `BufferAttribute`. */
+/** The members of three's `BufferAttribute` that are used. */
 export interface BindableAttribute { array: ArrayLike<number>; itemSize: number; needsUpdate: boolean }
 
 /**

@@ -15,7 +15,7 @@ import { entriesOf } from "./options.js";
 export type Schedule = "two-pass" | "recompute" | "owner-computes" | "owner-recomputes";
 
 /**
- * What runs a term's programs on the CPU, with the same bits either way:
+ * Evaluator of a term's programs on the CPU, with the same bits either way:
  * - `"interpreted"`: the block interpreter, which goes through a program step by step, 64 instances at a time.
  * - `"compiled"`: WebAssembly that is written of the program and that the browser (or Node) compiles in the background; the
  *   interpreter goes on until that is done.
@@ -27,7 +27,7 @@ const EVALUATORS: readonly string[] = ["interpreted", "compiled"] satisfies Eval
 const SCHEDULES: readonly string[] = ["two-pass", "recompute", "owner-computes", "owner-recomputes"] satisfies Schedule[];
 
 /**
- * What {@link Engine.tune} measured; plain JSON. Products that are not in it are computed in the schedule that moves the fewest
+ * Measurements of {@link Engine.tune}; plain JSON. Products that are not in it are computed in the schedule that moves the fewest
  * bytes. With the same table, the same problem is always computed in the same way, to the bit.
  */
 export interface Tuning {

@@ -8,14 +8,14 @@ import { pointsOf, type Points } from "./points.js";
 import { checked, flag, given, oneOf, REPORTING, whole, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
-/** What a search ran on: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
+/** Device of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
 export interface Searched {
   readonly searchedBy: "cpu" | "webgpu" | "cuda";
   /** Why it was the CPU, where the engine has another device; absent otherwise. */
   readonly reason?: string;
 }
 
-/** What the nearest vectors of queries are: k for each query, one query after the other, the nearest first. */
+/** Nearest vectors of queries: k for each query, one query after the other, the nearest first. */
 export interface Hits extends Searched {
   /** 4,294,967,295 where there are fewer than k. */
   readonly ids: Uint32Array;
@@ -27,7 +27,7 @@ export interface Hits extends Searched {
 export interface SearchOptions {
   /** Neighbours wanted of each query. */
   readonly k: number;
-  /** Clusters that are looked into, the nearest first; all up to 256 and an eighth of those beyond, unless told. */
+  /** Clusters to search, the nearest first. Default: all up to 256, and an eighth of those beyond. */
   readonly probes?: number;
   /** Which vectors may be found: one byte for each id, 0 for those that may not. */
   readonly filter?: Mask;
@@ -58,7 +58,7 @@ export interface IndexEvaluation extends Searched {
   readonly exactMsPerQuery: number;
 }
 
-/** What is known of an index. */
+/** Properties of an index. */
 export interface IndexInfo {
   readonly code: "none" | "int8" | "int4" | "pq" | "bits";
   readonly dim: number;
@@ -75,7 +75,7 @@ export interface IndexInfo {
   readonly bytes: number;
   /** Bytes of memory that its sketches take now ({@link VectorIndex.sketches}). */
   readonly sketchBytes: number;
-  /** What the code consists of. */
+  /** Description of the code. */
   readonly quantization?: { readonly [name: string]: unknown };
   /** How it was made: `method`, `clusters`, `bits` or `ratio` as asked, `seed`, and what its clustering came to; or which files it was read from. */
   readonly about: { readonly [name: string]: unknown };
@@ -99,7 +99,7 @@ export interface VectorIndex extends Disposable {
    */
   sketches: boolean;
   /**
-   * Where it is searched. `"auto"`, the default: batches of 16 queries and more on a GPU, everything else on the CPU, and on software adapters,
+   * Device that searches. `"auto"`, the default: batches of 16 queries and more on a GPU, everything else on the CPU, and on software adapters,
    * which take longer, all of it. `"cpu"`: on the CPU. `"device"`: on the engine's device whatever is possible there. {@link Hits.searchedBy}
    * says what it was, and {@link Hits.reason} why.
    */

@@ -26,7 +26,7 @@ interface RawDevice { readonly features: Iterable<string>; readonly limits: Reco
 export interface OpenDevice {
   readonly device: RawDevice;
   readonly info: object;
-  /** Whether we made it, and so destroy it. */
+  /** True if this package made the device, and so destroys it. */
   readonly ours: boolean;
   /** The name of an adapter that is software; undefined for a GPU. */
   readonly software: string | undefined;

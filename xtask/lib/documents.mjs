@@ -1,6 +1,6 @@
-// What documents say of the repository: every link leads somewhere, every file and folder that is named is there, and every
-// measurement is listed. Their programs are compiled and run by pkg_tests/types.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+// Lint of the documents: links and their anchors lead somewhere, named files and folders exist, every measurement is listed,
+// and first pages stay short. The documents' programs are compiled and run by pkg_tests/types.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { root, StepError } from "./run.mjs";
 
@@ -11,17 +11,60 @@ const OTHERS = /^(leastwise|target|dist|\.{1,2})\/|^node_modules/;
 
 const NOT_OURS = [".git", "node_modules", "target", "dist"];
 
+/** The most that a page may have. */
+const LIMITS = [
+  { document: "README.md", most: 70, unit: "lines", count: (text) => text.trimEnd().split("\n").length },
+  { document: "docs/ARCHITECTURE.md", most: 900, unit: "words", count: (text) => text.split(/\s+/).filter(Boolean).length },
+];
+
 /** Paths of all files of the repository. */
-function filesIn(folder) {
-  return readdirSync(join(root, folder), { withFileTypes: true }).filter(({ name }) => !NOT_OURS.includes(name)).flatMap((entry) => {
+function filesIn(at, folder) {
+  return readdirSync(join(at, folder), { withFileTypes: true }).filter(({ name }) => !NOT_OURS.includes(name)).flatMap((entry) => {
     const path = folder ? `${folder}/${entry.name}` : entry.name;
-    return entry.isDirectory() ? filesIn(path) : [path];
+    return entry.isDirectory() ? filesIn(at, path) : [path];
   });
 }
 
-/** Refuses documents that name what is not there. */
-export function checkDocuments() {
-  const files = filesIn("");
+/** Lines outside of fenced blocks, with their numbers from 1 on. */
+function* proseOf(text) {
+  let fence = false;
+  for (const [k, line] of text.split("\n").entries()) {
+    if (line.trimStart().startsWith("```")) fence = !fence;
+    else if (!fence) yield [k + 1, line];
+  }
+}
+
+/** Anchors of a document's headings, as GitHub makes them: lower case, words joined by hyphens, numbered where they repeat. */
+export function anchorsOf(text) {
+  const anchors = new Set();
+  for (const [, line] of proseOf(text)) {
+    const heading = line.match(/^#{1,6}\s+(.*?)\s*#*$/)?.[1];
+    if (heading === undefined) continue;
+    const plain = heading.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, "").replaceAll(" ", "-");
+    let anchor = plain;
+    for (let again = 1; anchors.has(anchor); again++) anchor = `${plain}-${again}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+/** What is wrong with the relative links of a document: `[line, link]`. */
+function wrongLinks(at, document, text, anchors) {
+  return [...proseOf(text)].flatMap(([number, line]) => {
+    // What is in code is no link; a link's words may be code.
+    const links = [...line.replace(/`[^`]*`/g, "code").matchAll(/\]\(([^)\s]+)[^)]*\)/g)].map(([, link]) => link).filter((link) => !/^[a-z]+:/.test(link));
+    return links.filter((link) => {
+      const [path, anchor] = link.split("#");
+      const target = path === "" ? document : normalize(join(dirname(document), path));
+      if (!existsSync(join(at, target))) return true;
+      return anchor !== undefined && !(target.endsWith(".md") && statSync(join(at, target)).isFile() && anchors(target).has(decodeURIComponent(anchor)));
+    }).map((link) => [number, link]);
+  });
+}
+
+/** Refuses documents with dead links, with names of what is not there, or beyond their length. */
+export function checkDocuments(at = root) {
+  const files = filesIn(at, "");
   const known = new Set(files.flatMap((file) => {
     const parts = file.split("/");
     // A file or folder is named by as much of its path as the sentence needs, and a module without its ending.
@@ -30,15 +73,26 @@ export function checkDocuments() {
       return first + length + 1 === parts.length ? [name, name.replace(/\.\w+$/, "")] : [name];
     }));
   }));
+  const read = (document) => readFileSync(join(at, document), "utf8");
+  const headings = new Map();
+  const anchors = (document) => {
+    if (!headings.has(document)) headings.set(document, anchorsOf(read(document)));
+    return headings.get(document);
+  };
   const documents = files.filter((file) => file.endsWith(".md"));
-  const wrong = documents.flatMap((document) => readFileSync(join(root, document), "utf8").split("\n").flatMap((line, at) => {
-    const links = [...line.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link]) => link).filter((link) => !/^[a-z]+:/.test(link) && !existsSync(join(root, normalize(join(dirname(document), link)))));
-    const names = [...line.matchAll(/`([\w.-]+(?:\/[\w.-]*)+|[\w-]+\.(?:rs|wgsl|mjs))`/g)].map(([, name]) => name.replace(/\/$/, "")).filter((name) => !OTHERS.test(name) && !known.has(name));
-    return [...links, ...names].map((name) => `${document}:${at + 1}: ${name}`);
-  }));
+  const wrong = documents.flatMap((document) => {
+    const text = read(document);
+    const names = text.split("\n").flatMap((line, k) => [...line.matchAll(/`([\w.-]+(?:\/[\w.-]*)+|[\w-]+\.(?:rs|wgsl|mjs))`/g)]
+      .map(([, name]) => name.replace(/\/$/, "")).filter((name) => !OTHERS.test(name) && !known.has(name)).map((name) => [k + 1, name]));
+    return [...wrongLinks(at, document, text, anchors), ...names].sort(([a], [b]) => a - b).map(([line, name]) => `${document}:${line}: ${name}`);
+  });
   if (wrong.length) throw new StepError(`Documents name what is not there:\n${wrong.join("\n")}`);
-  const index = readFileSync(join(root, RESULTS, "README.md"), "utf8");
-  const unlisted = readdirSync(join(root, RESULTS)).filter((name) => name !== "README.md" && !index.includes(`\`${name}\``));
+  for (const { document, most, unit, count } of LIMITS) {
+    const has = count(read(document));
+    if (has > most) throw new StepError(`${document} has ${has} ${unit}, and at most ${most} are allowed: move what is worth keeping to a page of docs/.`);
+  }
+  const index = read(join(RESULTS, "README.md"));
+  const unlisted = readdirSync(join(at, RESULTS)).filter((name) => name !== "README.md" && !index.includes(`\`${name}\``));
   if (unlisted.length) throw new StepError(`${RESULTS}/README.md does not list ${unlisted.join(", ")}.`);
   return `${documents.length} documents\n`;
 }

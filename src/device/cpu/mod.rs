@@ -66,7 +66,7 @@ pub struct CpuDevice {
     fresh: VecDeque<BufferId>,
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
-    counters: Counters,
+    counters: Box<Counters>,
 }
 
 impl CpuDevice {
@@ -78,7 +78,7 @@ impl CpuDevice {
             fresh: VecDeque::new(),
             kernels: Box::default(),
             evaluators: Box::default(),
-            counters: Counters::default(),
+            counters: Box::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl CpuDevice {
     }
 
     pub fn counters(&self) -> Counters {
-        self.counters
+        *self.counters
     }
 
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {

@@ -125,6 +125,15 @@ impl CudaDevice {
         Ok(if played? { Playing::Finished(std::mem::take(&mut play.read)) } else { Playing::Yielded })
     }
 
+    /// Plays the [prelude](Recording::into_prelude) of a recording of which nothing was played.
+    pub fn abandon(&mut self, play: &mut Play) {
+        if play.unbegun().is_some() {
+            let prelude = std::mem::take(&mut play.recording).into_prelude();
+            // Nobody waits for it. A context that is gone says so with its next use.
+            let _ = self.enqueue(&prelude);
+        }
+    }
+
     /// Enqueues the whole recording: a `Repeat` runs its body `max` times, and a `Read` is left out.
     pub fn enqueue(&mut self, recording: &Recording) -> Result<(), DeviceError> {
         self.bind()?;

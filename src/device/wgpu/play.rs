@@ -141,9 +141,43 @@ impl WgpuDevice {
         match &result {
             Ok(Playing::Finished(_)) => play.end(Ok(())),
             Ok(_) => {}
-            Err(error) => play.end(Err(error.clone())),
+            Err(error) => {
+                self.abandon(play);
+                play.end(Err(error.clone()));
+            }
         }
         result
+    }
+
+    /// Plays the [prelude](Recording::into_prelude) of a recording of which nothing was played, but for what is in buffers that memory was refused
+    /// for: those are made anew, of what the host knows.
+    pub fn abandon(&mut self, play: &mut Play) {
+        if play.params.is_some() {
+            return;
+        }
+        let mut prelude = std::mem::take(&mut play.recording).into_prelude();
+        prelude.commands.retain(|command| {
+            let mut named = Vec::new();
+            command.name_buffers(&mut named);
+            named.into_iter().all(|buffer| self.refusal(buffer).is_none())
+        });
+        if prelude.commands.is_empty() {
+            return;
+        }
+        let scopes = Scopes::open(&self.device);
+        // Nobody waits for it. What goes wrong with a buffer, its next use tells.
+        let _ = self.enqueue_all(&prelude);
+        self.settle(scopes);
+    }
+
+    /// Notes what scopes catch of a recording that nobody waits for.
+    fn settle(&self, scopes: Scopes) {
+        let health = Arc::downgrade(&self.health);
+        scopes.settle(move |caught| {
+            if let (Some(caught), Some(health)) = (caught, health.upgrade()) {
+                health.note_unowned(caught);
+            }
+        });
     }
 
     fn resume_piece(&mut self, play: &mut Play) -> Result<Playing, DeviceError> {
@@ -353,12 +387,7 @@ impl WgpuDevice {
         }
         let scopes = Scopes::open(&self.device);
         let enqueued = self.enqueue_all(recording);
-        let health = Arc::downgrade(&self.health);
-        scopes.settle(move |caught| {
-            if let (Some(caught), Some(health)) = (caught, health.upgrade()) {
-                health.note_unowned(caught);
-            }
-        });
+        self.settle(scopes);
         self.health.check().and(enqueued)
     }
 

@@ -9,9 +9,12 @@ use crate::error::Error;
 use crate::problem::Problem;
 use crate::work::Work;
 
+/// What solves systems, given back, its knobs as they are now, and the step that it found, if there is one.
+type Solved = (Box<Host>, Knobs, Result<Option<Step>, Unfinished>);
+
 /// A system that is being solved, and what the second recording begins with.
 pub(super) struct Solving {
-    work: Work<'static, (Box<Host>, Knobs, Result<Option<Step>, Unfinished>)>,
+    work: Work<'static, Solved>,
     commands: Vec<Command>,
     started_ms: f64,
 }

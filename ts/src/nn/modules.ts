@@ -12,7 +12,7 @@ import type { DType, Tensor } from "../tensor/tensor.js";
 /** A function with parameters. */
 export interface Module<D extends DType = "f32"> extends Disposable {
   forward(x: Tensor<D>): Tensor<D>;
-  /** What is trained, always in the same order. */
+  /** Trained parameters, always in the same order. */
   parameters(): readonly Tensor<D>[];
   /** Takes other parameters of the same shapes, and disposes the ones that it had. */
   update(parameters: readonly Tensor<D>[]): void;
@@ -27,21 +27,21 @@ export type Part<D extends DType = "f32"> = Module<D> | ((x: Tensor<D>) => Tenso
 export interface LayerOptions<D extends DType> {
   /** A whole number: the same seed gives the same parameters. */
   readonly seed: number;
-  /** `"he"` (He et al. 2015), unless told: normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer. */
+  /** Initial weights. `"he"` (He et al. 2015; the default): normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer. */
   readonly start?: "he" | "glorot";
-  /** Whether something is added to each output, 0 in the beginning; `true`, unless told. */
+  /** True to add a bias to each output, 0 at the start. @defaultValue true */
   readonly bias?: boolean;
   readonly dtype?: D;
 }
 
 export interface ConvOptions<D extends DType> extends LayerOptions<D>, ConvolutionOptions {}
 
-/** What is between layers. */
+/** Activation function between layers. */
 export type Activation = "relu" | "gelu" | "silu" | "tanh" | "sigmoid" | "softplus";
 
 export interface MlpOptions<D extends DType> {
   readonly seed: number;
-  /** `"relu"`, unless told. */
+  /** Activation between layers. @defaultValue "relu" */
   readonly activation?: Activation;
   readonly dtype?: D;
 }

@@ -5,7 +5,7 @@ import { checked, real, type Kind } from "../options.js";
 import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
 import { within } from "../tensor/scope.js";
 
-/** What an optimizer remembers: how many steps, and for each parameter what it averages. */
+/** State of an optimizer: the number of steps, and the moments of each parameter. */
 export interface OptimizerState<D extends DType = "f32"> {
   readonly steps: number;
   readonly moments: readonly (readonly Tensor<D>[])[];
@@ -33,11 +33,11 @@ export interface SgdOptions {
 }
 
 export interface AdamOptions {
-  /** 0.001, unless told. */
+  /** η, the learning rate. @defaultValue 0.001 */
   readonly learningRate?: LearningRate;
-  /** How much the means of gradients and of their squares keep: [0.9, 0.999], unless told. */
+  /** β₁ and β₂, the decay rates of the running means of gradients and of their squares, below 1. @defaultValue [0.9, 0.999] */
   readonly decays?: readonly [number, number];
-  /** What is added to the root of the mean square: 1e-8, unless told. */
+  /** ε, added to the root of the mean square. @defaultValue 1e-8 */
   readonly epsilon?: number;
 }
 
@@ -68,7 +68,7 @@ export function adam(options: AdamOptions = {}): Optimizer {
   return adaptive("adam(options)", options, 0);
 }
 
-/** {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01, unless told. */
+/** {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01 by default. */
 export function adamW(options: AdamOptions & { readonly weightDecay?: number } = {}): Optimizer {
   const { weightDecay = 0.01, ...rest } = checked("adamW(options): options", options, ADAMW, { prefix: "adamW(options): " });
   return adaptive("adamW(options)", rest as AdamOptions, weightDecay);

@@ -1,4 +1,4 @@
-/** What each kind of constraint asks for, as residuals that are lengths. */
+/** Residuals of each kind of constraint, as lengths. */
 import { atan2, cos, sin } from "../functions.js";
 import type { Scalar } from "../scalar.js";
 import type { Vec2 } from "../vector.js";
@@ -12,7 +12,7 @@ export interface Kind {
   /** How many points and radii it is about. */
   readonly points: number;
   readonly radii: number;
-  /** Whether it asks for a value, and whether that may be negative. */
+  /** True if the kind takes a value, and true if that value may be negative. */
   readonly asks: boolean;
   readonly signed: boolean;
   residual(points: readonly Vec2[], radii: readonly Scalar[], asked: Asked): Scalar | Vec2 | readonly (Scalar | Vec2)[];

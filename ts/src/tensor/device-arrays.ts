@@ -80,7 +80,7 @@ export interface Arrays {
   gelu<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
   matmul<D extends DType>(a: KeptArray<D>, b: KeptArray<NoInfer<D>>, out: KeptArray<NoInfer<D>>): void;
   transpose<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>): void;
-  /** Along an axis, the last one unless told. */
+  /** Softmax along an axis, by default the last one. */
   softmax<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, axis?: number): void;
   sum<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;
   mean<D extends DType>(a: KeptArray<D>, out: KeptArray<NoInfer<D>>, options?: ReduceOptions & { readonly axis?: number | readonly number[] }): void;

@@ -15,27 +15,27 @@ import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, t
 export type Pair = number | readonly [number, number];
 
 export interface AttentionOptions {
-  /** What scores are multiplied by: 1/√d, unless told. */
+  /** Factor of the scores. Default: 1/√d. */
   readonly scale?: number;
-  /** Whether query i sees keys 0 to i only. */
+  /** True if query i sees keys 0 to i only. @defaultValue false */
   readonly causal?: boolean;
 }
 
 export interface ConvolutionOptions {
-  /** How far windows are apart: 1, unless told. */
+  /** Distance between windows (stride). @defaultValue 1 */
   readonly step?: Pair;
-  /** Zeros around the images: none, unless told. */
+  /** Zeros around the images. @defaultValue 0 */
   readonly padding?: Pair;
-  /** How far a window's elements are apart: 1, unless told. */
+  /** Distance between a window's elements. @defaultValue 1 */
   readonly dilation?: Pair;
 }
 
 export interface PoolOptions {
   /** A window's height and width. */
   readonly size: Pair;
-  /** How far windows are apart: as far as they are large, unless told. */
+  /** Distance between windows (stride). Default: their size. */
   readonly step?: Pair;
-  /** What is around the images, which is smaller than everything: none, unless told. */
+  /** Padding around the images, smaller than every element. @defaultValue 0 */
   readonly padding?: Pair;
 }
 
@@ -44,13 +44,13 @@ const ATTENTION = { scale: real(-Infinity), causal: flag } as const;
 export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
 const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
 
-/** Tensors one after the other along an axis, the first unless told; their other sizes are equal. */
+/** Concatenation of tensors along an axis, by default the first; their other sizes are equal. */
 export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("concat(tensors)", tensors);
   return apply("concat", tensors as readonly Kept<D>[], [axisOf("concat(tensors, axis)", axis, tensors[0].rank)]);
 }
 
-/** Tensors of one shape along a new axis, the first unless told. */
+/** Stack of tensors of one shape along a new axis, by default the first. */
 export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("stack(tensors)", tensors);
   const { shape, rank } = tensors[0];

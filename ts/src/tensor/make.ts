@@ -16,7 +16,7 @@ import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type St
 export type Nested = readonly (number | Nested)[];
 
 export interface TensorOptions<D extends Storage> {
-  /** `"f32"`, unless told; `"f64"` on the CPU and on CUDA. */
+  /** Precision of the elements; `"f64"` on the CPU and on CUDA alone. @defaultValue "f32" */
   readonly dtype?: D;
 }
 
@@ -34,7 +34,7 @@ export type RandomOptions<D extends Storage> = TensorOptions<D> & { /** A whole 
 /** A step of the last evaluation: what ran where, and why there. */
 export interface TensorStep extends NativeTraced {}
 
-/** What evaluations came to. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one. */
+/** Statistics of evaluations. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one. */
 export interface TensorStatistics extends NativeTensorStatistics {}
 
 /** An engine's part for tensors. */
@@ -66,7 +66,7 @@ export interface TensorEngine {
    * holds where nothing was said. Give the model back to {@link tensors} to have the same routes, and the same bits, anywhere.
    */
   measureTensors(): Promise<TensorModel>;
-  /** What the last evaluation did, step by step. */
+  /** Steps of the last evaluation. */
   tensorTrace(): readonly TensorStep[];
   tensorStatistics(): TensorStatistics;
 }

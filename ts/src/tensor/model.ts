@@ -6,10 +6,10 @@ import type { NativeRates, NativeTensorModel } from "../native.js";
 import { entriesOf, meant } from "../options.js";
 import { VERSION } from "../version.js";
 
-/** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
+/** Rates of a device: microseconds of a launch; gigabytes moved a second; 10⁹ operations a second, elementwise and of products. */
 export interface TensorRates extends NativeRates {}
 
-/** What operations take on the engine's device and on the CPU beside it, and what bringing something over takes. */
+/** Rates of the engine's device and of the CPU beside it, and of transfers between them. */
 export interface TensorModel extends NativeTensorModel {
   readonly device: TensorRates;
   readonly cpu: TensorRates;

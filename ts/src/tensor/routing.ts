@@ -13,11 +13,11 @@ export interface TensorSettings {
   readonly routing?: "auto" | "device" | "cpu";
   /** The model: of {@link TensorEngine.measureTensors} or {@link TensorEngine.tensorRouting}, now or in an earlier run. Where nothing was said about `routing`, `"auto"` holds with it. */
   readonly model?: TensorModel;
-  /** How many times sooner the CPU has to be done with a kernel to get it: 1, unless told. Above 1 the device keeps what is nearly as soon done there. */
+  /** Speed-up that the CPU needs over the device to get a kernel. Above 1 the device keeps kernels that are nearly as fast there. @defaultValue 1 */
   readonly advantage?: number;
   /** Bytes of buffers at most that are kept for later. */
   readonly poolBytes?: number;
-  /** Whether elementwise operations are fused, as they are unless told. To compare. */
+  /** True to fuse elementwise operations; false to compare. @defaultValue true */
   readonly fused?: boolean;
   /**
    * Who multiplies matrices on CUDA. `"library"` (the default): cuBLASLt, where the machine has it. `"tf32"`: the same, and factors in f32 may be rounded to 10 bits (relative errors of about 1e-3),
@@ -30,9 +30,9 @@ export interface TensorSettings {
 export interface TensorRouting {
   readonly routing: "auto" | "device" | "cpu";
   readonly advantage: number;
-  /** What `"auto"` goes by; plain JSON. */
+  /** Model that `"auto"` uses; plain JSON. */
   readonly model: TensorModel | undefined;
-  /** Where the model is from: given, measured in this process, or kept by an earlier one. */
+  /** Origin of the model: given, measured in this process, or kept by an earlier one. */
   readonly source: "given" | "measured" | "kept" | "none";
   /** The same in words: how long measuring took and where the model is kept, or why there is none. */
   readonly reason: string;

@@ -27,7 +27,7 @@ export type Axes = number | readonly number[];
 
 /** How a reduction leaves its axes. */
 export interface ReduceOptions {
-  /** Whether axes that were reduced stay, with size 1. */
+  /** True to keep reduced axes, with size 1. @defaultValue false */
   readonly keepDims?: boolean;
 }
 

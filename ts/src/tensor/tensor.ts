@@ -213,18 +213,18 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   max(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("max", axis, options); }
   /** The smallest element. Equal ones share the gradient. */
   min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
-  /** Where the largest element along an axis is, the first one of equals, as a number; without an axis, its place among all. It has no gradient. */
+  /** Index of the largest element along an axis (the first of equals); without an axis, its index among all. It has no gradient. */
   argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> {
     const { keepDims = false } = checked("argmax(axis): options", options, REDUCE, { prefix: "argmax(axis): " });
     if (axis === undefined) return through("argmax()", this, [["reshape", [this.size]], ["argmax", [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
     const place = axisOf("argmax(axis)", axis, this.rank);
     return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
-  /** exp(x)/Σ exp(x) along an axis, the last one unless told; nothing overflows. */
+  /** exp(x)/Σ exp(x) along an axis, by default the last one; nothing overflows. */
   softmax(axis = -1): Tensor<D> { return apply("softmax", [this], [axisOf("softmax(axis)", axis, this.rank)]); }
   /** The logarithm of {@link softmax}. */
   logSoftmax(axis = -1): Tensor<D> { return apply("logSoftmax", [this], [axisOf("logSoftmax(axis)", axis, this.rank)]); }
-  /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). ε is 1e-5 unless told. */
+  /** (x − mean)/√(variance + ε) along the last axis, times `scale`, plus `shift` (Ba, Kiros & Hinton 2016). Default: ε = 1e-5. */
   layerNorm(options: { readonly scale?: Kept<D>; readonly shift?: Kept<D>; readonly epsilon?: number } = {}): Tensor<D> {
     const { scale, shift, epsilon = 1e-5 } = checked("layerNorm(options): options", options, NORM, { prefix: "layerNorm(options): " }) as typeof options;
     if (this.rank === 0) throw new LeastwiseError("shape", "layerNorm(): a single number has no axis to be normalised along");
@@ -264,7 +264,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
     return (await this.read())[0]!;
   }
-  /** Where the elements are on the GPU, once they were computed (`await lw.evaluate(t)`); undefined before, on CUDA and on the CPU. Don't write there. */
+  /** Place of the elements on the GPU, once they were computed (`await lw.evaluate(t)`); undefined before, on CUDA and on the CPU. Don't write there. */
   get buffer(): DeviceView | undefined {
     this.mustLive("buffer");
     return this.context.tasks.call((native) => native.tensorView(this.id)) as DeviceView | undefined;

@@ -3,7 +3,7 @@ import type { F32, U8 } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { fromHalf } from "./half.js";
 
-/** What a number is stored as; NumPy's names. */
+/** Stored type of a number, by NumPy's name. */
 export type ElementType = "float16" | "float32" | "float64" | "int8" | "uint8" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "uint64";
 
 /** The numbers of a file as they are stored: `float16` as words. */

@@ -10,13 +10,13 @@ export interface Layout {
   /** Rows; undefined where only the end of the file tells. */
   readonly count: number | undefined;
   readonly littleEndian: boolean;
-  /** Where the first row begins. */
+  /** Offset of the first row, in bytes. */
   readonly offset: number;
   /** Bytes of a row, its prefix among them. */
   readonly stride: number;
   /** Bytes before the numbers of each row: 4 where the row's length stands there. */
   readonly prefix: 0 | 4;
-  /** Whether columns follow each other instead of rows. */
+  /** True if the file is stored column by column. */
   readonly byColumns: boolean;
 }
 

@@ -109,7 +109,7 @@ const shown = (token: string) => JSON.stringify(token.slice(0, 40));
 export type NpyArray = Half | Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array;
 
 /**
- * A `.npy` file of an array with the given shape, row by row: `encodeNpy(ids, [queries, 10])`; one dimension unless told. A plain
+ * A `.npy` file of an array with the given shape, row by row: `encodeNpy(ids, [queries, 10])`; by default one dimension. A plain
  * `Uint16Array` is of integers, one in {@link half} of numbers in half precision.
  */
 export function encodeNpy(array: NpyArray, shape: readonly number[] = [array.length]): U8 {

@@ -7,15 +7,15 @@ import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorF
 import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
 import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.js";
 
-/** What a file is; `.npy` files say it themselves. */
+/** Format of a file; `.npy` files describe themselves. */
 export type OpenOptions =
   | { readonly format?: Exclude<VectorFormat, "raw"> }
-  | { readonly format: "raw"; readonly type: ElementType; readonly dim: number; /** Bytes before the first row; 0 unless told. */ readonly offset?: number };
+  | { readonly format: "raw"; readonly type: ElementType; readonly dim: number; /** Bytes before the first row. @defaultValue 0 */ readonly offset?: number };
 
 /** Vectors that come in order, once. */
 export interface VectorStream {
   readonly format: VectorFormat;
-  /** What a component is stored as. */
+  /** Stored type of a component. */
   readonly type: ElementType;
   /** Components of a vector. */
   readonly dim: number;
@@ -28,7 +28,7 @@ export interface VectorStream {
 /** Vectors that can be read anywhere, as often as wanted; nothing of them is kept. */
 export interface Vectors extends VectorStream {
   readonly count: number;
-  /** `count` vectors from vector `first` on as f32, one after the other; all that follow unless told how many. */
+  /** `count` vectors from vector `first` on as f32, one after the other. Default: all from the first vector on. */
   rows(first?: number, count?: number): Promise<F32>;
   /** The same numbers as they are stored. */
   elements(first?: number, count?: number): Promise<Elements>;

@@ -1,4 +1,4 @@
-/** Where bytes come from: memory, anything with random access, or a stream. */
+/** Sources of bytes: memory, anything with random access, or a stream. */
 import { LeastwiseError } from "../errors.js";
 
 /**
