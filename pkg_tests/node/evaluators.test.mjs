@@ -188,7 +188,7 @@ test("hostile tables of evaluators are refused, with what is wrong", async (t) =
   refuses(set({ "*": "fast" }), "invalid-option", `tuning table: evaluators["*"] is "fast", which is not one of ${names}`);
   refuses(set({ "*": "two-pass" }), "invalid-option", `tuning table: evaluators["*"] is "two-pass", which is not one of ${names}`);
   refuses(set({ x: "compiled" }), "invalid-option", 'tuning table: no program can be called "x"; it must be one that tune() made');
-  await rejects(init({ backend: "cpu", tuning: { products: {}, evaluators: { "*": 7 } } }), "invalid-option", `tuning table: evaluators["*"] is a number, which is not one of ${names}`);
+  await rejects(init({ backend: "cpu", tuning: { products: {}, evaluators: { "*": 7 } } }), "invalid-option", `tuning table: evaluators["*"] is 7, which is not one of ${names}`);
   lw.setTuning({ products: { "*": "two-pass" }, evaluators: { "*": "interpreted" } });
   assert.deepEqual(lw.tuning, { products: { "*": "two-pass" }, evaluators: { "*": "interpreted" } });
 });
