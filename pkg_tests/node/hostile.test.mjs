@@ -452,3 +452,15 @@ test("what throws in the midst of the engine ends it with one error, said to eve
   device.destroy();
   assert.ok(gpu);
 });
+
+test("what a device refuses is told as that, with its words: a tape is what was traced", { skip: ADDON }, async () => {
+  const { device, gpu } = await deviceThatReads(() => "fn main() { this is no shader; }");
+  const own = await init({ device, precision: "f32" });
+  const made = own.problem();
+  const y = made.variables("y", { shape: 1, values: [1, 2] });
+  made.residuals("r", { of: [y] }, ([a]) => a.sub(3));
+  await rejects(made.solve(), "device-error", /^kernel `.+` was refused by the device's compiler: /);
+  own.dispose();
+  device.destroy();
+  assert.ok(gpu);
+});
