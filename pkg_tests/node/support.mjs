@@ -21,7 +21,8 @@ export const wanted = (options) => (ADDON && options.backend === "cpu" ? { ...op
 
 /** Engines on GPUs that a test of this file is done with. Compiling kernels is what takes longest there. */
 const idle = new Map();
-after(() => { for (const engines of idle.values()) for (const lw of engines) lw.dispose(); });
+// Processes of their own share this file, and node's test runner would print to where their results go.
+if (process.argv[1]?.endsWith(".test.mjs")) after(() => { for (const engines of idle.values()) for (const lw of engines) lw.dispose(); });
 
 /**
  * An engine for one test. Those on GPUs are handed on to the file's next test that wants the same, unless the test is about a `fresh` one: of
