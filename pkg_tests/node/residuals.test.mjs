@@ -243,6 +243,8 @@ test("shared tables and index tables: a column for a table of one instance, or n
   assert.deepEqual(await found({ over: table, of: [x, s], data: { y } }), [20, 200], "column 1 is that of s");
   assert.deepEqual(await found({ over: table, of: [x, s], data: { y: new Float64Array(4) } }), [20, 2, 200, 2], "s has no column");
   assert.deepEqual(await found({ over: table, of: [x, s.at(1)] }), [20, 200], "said so");
+  assert.deepEqual(await found({ over: [[1, 0], [2, 0]], of: [x, s] }), [20, 200], "two columns a row");
+  assert.deepEqual(await found({ over: [[1], [0], [2], [0]], of: [x, s] }), [20, 2, 200, 2], "one column a row");
   assert.deepEqual(await found({ over: [1, 2, 2], of: [x, s] }), [20, 200, 200], "no multiple of 2");
   assert.deepEqual(await found({ over: [1, 2, 2, 1], of: [x, s] }), [20, 200, 200, 20], "no zeros for it");
   assert.deepEqual(await found({ over: [0, 1, 0, 2], of: [s, x] }), [20, 200], "in front of others, it has a column");

@@ -115,7 +115,7 @@ function columnsOf(name: string, { values: table, stride }: Taken, slots: readon
   const columns = fitting[0] ?? possible[0]!;
   if (fitting.length > 1 && table.length > 0) {
     const position = optional.find((position) => position >= columns)!;
-    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` has ${table.length} indices, which may be ${fitting.map((columns) => `${table.length / columns} instances of ${columns}`).join(" or ")}, as slot ${position} ("${slots[positions.indexOf(position)]!.table.name}") is a table of one instance, which needs no column: say .at(${position}) if \`over\` has one for it, or give data or weights of one value an instance`, { term: name, slot: position });
+    throw new LeastwiseError("invalid-option", `term "${name}": \`over\` has ${table.length} indices, which may be ${fitting.map((columns) => `${table.length / columns} instances of ${columns}`).join(" or ")}, as slot ${position} ("${slots[positions.indexOf(position)]!.table.name}") is a table of one instance, which needs no column: say .at(${position}) if \`over\` has one for it, or give \`over\` as rows ([[0, 1], …]), which say how many columns there are`, { term: name, slot: position });
   }
   if (!divides(columns)) {
     throw new LeastwiseError("data-length", `term "${name}": \`over\` has ${table.length} indices, which is not a multiple of its ${columns} columns (the highest column that a slot takes is ${columns - 1})`, { term: name });
