@@ -416,7 +416,8 @@ impl CudaDevice {
     /// Where `len` elements begin in a buffer of this kind.
     fn place(&self, buffer: BufferId, offset: u32, len: u64, kind: Kind) -> Result<sys::CUdeviceptr, DeviceError> {
         let storage = self.storage(buffer)?;
-        if storage.kind != kind {
+        // Here all kinds of reals are of one precision; they differ where a device has double-floats.
+        if (storage.kind == Kind::Index) != (kind == Kind::Index) {
             return Err(DeviceError::Invalid("a buffer holds the other kind of elements".into()));
         }
         if u64::from(offset) + len > u64::from(storage.len) {
