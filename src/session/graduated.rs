@@ -151,7 +151,7 @@ impl Session {
                 return Err(error);
             }
         };
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None }));
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, awaits_live: false }));
         let solver = self.solvers.len() as u32 - 1;
         let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };

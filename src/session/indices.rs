@@ -162,7 +162,7 @@ impl Session {
         &mut self,
         index: u32,
         turn: u32,
-        points: &mut Vec<f32>,
+        points: &mut [f32],
         making: &mut Option<Box<Compress>>,
         deadline: f64,
     ) -> Result<Progress, Error> {

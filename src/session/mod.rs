@@ -76,6 +76,8 @@ struct SolverEntry {
     compiled: Option<(u64, u64)>,
     /// Structure that the kernels of edits were compiled for.
     edits_of: Option<u64>,
+    /// True from a report on until the kernels of live steps are compiled: whoever waits for a report before a frame loop loses no frame.
+    awaits_live: bool,
 }
 
 /// A device beside the session's own, and what is compiled for it.
@@ -405,7 +407,7 @@ impl Session {
         let settings = options.settings()?;
         let (entry, device, registry) = self.idle(problem)?;
         let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
-        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None }));
+        self.solvers.push(Some(SolverEntry { problem, solver, live: None, compiled: None, edits_of: None, awaits_live: false }));
         Ok(self.solvers.len() as u32 - 1)
     }
 

@@ -252,7 +252,7 @@ impl Session {
         if *mode == SolveMode::Step && *stepped {
             return Ok(Progress::Stepped);
         }
-        let Some(Some(SolverEntry { solver: method, edits_of, .. })) = self.solvers.get_mut(*solver as usize) else {
+        let Some(Some(SolverEntry { solver: method, edits_of, awaits_live, .. })) = self.solvers.get_mut(*solver as usize) else {
             return Err(Error::Disposed("solver"));
         };
         let Some(Some(Entry { problem: unknowns, .. })) = self.problems.get_mut(*problem as usize) else {
@@ -260,6 +260,13 @@ impl Session {
         };
         loop {
             if let Some(current) = play {
+                if *awaits_live {
+                    if let Some(signal) = self.device.compile(&method.live_kernels(unknowns)?)? {
+                        compiling.get_or_insert_with(now_ms);
+                        return Ok(Progress::Waiting(signal));
+                    }
+                    *awaits_live = false;
+                }
                 if let Some(signal) = self.device.compile_for(current)? {
                     compiling.get_or_insert_with(now_ms);
                     return Ok(Progress::Waiting(signal));

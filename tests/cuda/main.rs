@@ -19,7 +19,9 @@ use fuzz::run::{Campaign, Stop};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::cuda::CudaDevice;
-use leastwise::device::{Command, Device, DeviceError, KernelSource, Kind, Limits, Precision, Recording, Slice};
+use leastwise::device::{
+    Command, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Precision, Recording, Slice, binding,
+};
 use leastwise::kernel::Fixed;
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};

@@ -48,9 +48,11 @@ struct Data {
     nearest: Vec<u32>,
 }
 
+/// A kind of rows: its name, and one of them.
+type Rows = (&'static str, fn(&mut Random) -> Vec<f32>);
+
 fn all() -> Vec<Data> {
-    let kinds: [(&str, fn(&mut Random) -> Vec<f32>); 4] =
-        [("sparse", sparse), ("topics", topics), ("lognormal", lognormal), ("student", student)];
+    let kinds: [Rows; 4] = [("sparse", sparse), ("topics", topics), ("lognormal", lognormal), ("student", student)];
     kinds
         .into_iter()
         .map(|(name, row)| {
