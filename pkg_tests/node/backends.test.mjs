@@ -239,7 +239,7 @@ test("a WebGPU device of one's own: it is used, every buffer on it is destroyed,
     return buffer;
   };
   const lw = await init({ device });
-  assert.deepEqual([lw.backend, lw.reason, lw.device === device], ["webgpu", "a device was given", true]);
+  assert.deepEqual([lw.backend, lw.reason.split(";")[0], lw.device === device], ["webgpu", "a device was given", true]);
   const { problem, x } = arap(lw, mesh);
   await problem.solve({ maxIterations: 2 });
   const { buffer } = x.buffer;
