@@ -42,6 +42,11 @@ export async function open(t, options, { fresh = false } = {}) {
   for (const name of ["problem", "compress", "openIndex"]) {
     lw[name] = (...args) => noted(made, Object.getPrototypeOf(lw)[name].apply(lw, args));
   }
+  // What holds for an engine as a whole would hold for the next test as well.
+  let isSet = false;
+  for (const name of ["tensors", "tune", "setTuning", "measureTensors"]) {
+    lw[name] = (...args) => { isSet = true; return Object.getPrototypeOf(lw)[name].apply(lw, args); };
+  }
   t.after(() => {
     let left;
     try {
@@ -51,7 +56,7 @@ export async function open(t, options, { fresh = false } = {}) {
     } catch {
       // Disposed, lost or busy, as some tests leave it.
     }
-    if (!left || left.tensors > 0) return lw.dispose();
+    if (!left || isSet || left.tensors > 0) return lw.dispose();
     assert.equal(left.live, 0, "buffers are left");
     idle.set(key, [...(idle.get(key) ?? []), lw]);
   });
