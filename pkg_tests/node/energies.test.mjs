@@ -81,6 +81,7 @@ for (const backend of BACKENDS) {
     x.write([-1.2, 1]);
     const solver = problem.solver({ linear: "pcg" });
     t.after(() => solver.dispose());
+    await solver.report();                                            // waits for what live steps need
     for (let frame = 0; frame < 100; frame++) solver.advance({ iterations: 1 });
     const live = await solver.report();
     assert.ok(live.cost < 1e-2, `${live.cost}`);

@@ -40,7 +40,7 @@ impl Session {
         self.prepare(solver)?;
         let entry = self.solvers[solver as usize].as_mut().ok_or(Error::Disposed("solver"))?;
         let owner = self.problems[problem as usize].as_mut().ok_or(Error::Disposed("problem"))?;
-        entry.awaits_live = self.device.is_queue() && entry.compiled.is_none() && entry.solver.is_matrix_free();
+        entry.awaits_live = self.device.is_queue() && entry.compiled.is_none();
         let recording = entry.solver.report_now(&mut owner.problem)?;
         let play = self.device.start(recording);
         self.start_task(problem, Task::playing(problem, solver, SolveMode::Solve, play))

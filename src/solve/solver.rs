@@ -379,11 +379,6 @@ impl Solver {
         Ok(Recording { commands })
     }
 
-    /// True if no linear system is solved on the host.
-    pub fn is_matrix_free(&self) -> bool {
-        self.host.is_none()
-    }
-
     /// The kernels that a step names after an edit, besides its own, in a recording that is compiled and never played.
     pub fn edit_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
         let mut commands = vec![self.work.scalars(Fixed::Wake)];

@@ -21,6 +21,10 @@ async function setUp({ backend = "webgpu", own = false, before = false, webgl = 
   const mesh = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial());
   mesh.frustumCulled = false;
   const scene = new THREE.Scene().add(mesh);
+  // A report waits for what live steps need; without it the first frames would do nothing.
+  const first = problem.solver();
+  await first.report();
+  first.dispose();
   const camera = new THREE.OrthographicCamera(-2, 2, 2, -2, -1, 1);
   return {
     lw, problem, x, renderer, attribute, geometry,
