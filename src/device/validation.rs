@@ -162,9 +162,14 @@ impl<I: Inventory> Checks<'_, I> {
     fn dispatch(&self, dispatch: &Dispatch) -> Result<(), DeviceError> {
         let Some(kernel) = self.on.interface(dispatch.kernel) else { return refuse("a kernel of another device") };
         let name = &kernel.name;
-        if dispatch.grid(&self.limits).is_err() {
-            let (count, most) = (dispatch.count, self.limits.max_items());
-            return refuse(format!("kernel `{name}` over {count} items, {most} fit into one dispatch"));
+        match dispatch.grid(&self.limits) {
+            Ok(Some(_)) => {}
+            // Over no items nothing is bound.
+            Ok(None) => return Ok(()),
+            Err(_) => {
+                let (count, most) = (dispatch.count, self.limits.max_items());
+                return refuse(format!("kernel `{name}` over {count} items, {most} fit into one dispatch"));
+            }
         }
         for (slot, access) in kernel.access.iter().enumerate().skip(1).filter(|(_, access)| **access != Access::Unused) {
             let Some(slice) = &dispatch.bindings[slot] else {
