@@ -55,7 +55,7 @@ export async function reads(lw: Engine, as: "f32" | "f64") {
   const values = await x.read(), f32 = await x.read({ as: "f32" }), f64 = await x.read({ as: "f64" }), either = await x.read({ as }), single = await x.read(new Float32Array(3));
   is<Same<typeof values, Values>>(); is<Same<typeof either, Values>>();
   is<Same<typeof f32, F32>>(); is<Same<typeof f64, F64>>(); const kept: ArrayLike<number> & Float32Array = single;
-  // What arrays are used for goes without knowing which one it is.
+  // Uses of an array that need not know its type.
   const [first] = values, total: number = values.reduce((sum, value) => sum + value, 0), largest: number = values.reduce((most, value) => Math.max(most, value));
   const list: number[] = values.reduce<number[]>((list, value) => [...list, value], []), twice = values.map((value) => 2 * value), ok: boolean = values.every(Number.isFinite);
   const upload: ArrayBufferView = values, copy = Float32Array.from(values), part = values.slice(1).subarray(1), spread: number[] = [...values, ...twice];
@@ -331,7 +331,7 @@ export function sumsOverRows(lw: Engine, ring: { offsets: Uint32Array; indices: 
 
 export async function rowsAndNames(lw: Engine, mesh: { positions: number[][]; cells: [number, number, number][] }): Promise<void> {
   const problem = lw.problem();
-  // What JSON and meshes on npm have.
+  // Nested rows, as JSON and meshes on npm have them.
   const x = problem.variables("x", { shape: 3, values: mesh.positions });
   problem.residuals("edge", { over: edges(mesh.cells), of: [x, x], data: { rest: column(mesh.positions, 3) } }, ([a, b], { rest }) => { is<Same<typeof rest, Vec3>>(); return a.sub(b).sub(rest); });
   problem.residuals("corner", { over: mesh.cells, of: [x, x, x] }, ([a, b]) => a.sub(b));

@@ -16,7 +16,7 @@
 use super::FileError;
 use std::borrow::Cow;
 
-/// What such a file holds: how it begins, the versions that are read, the last of which is written, and what messages call it.
+/// A kind of file: its first bytes, the versions that are read, of which the last is written, and its name in messages.
 #[derive(Debug)]
 pub struct Format {
     pub magic: [u8; 8],

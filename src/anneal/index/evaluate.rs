@@ -63,7 +63,7 @@ pub struct Evaluating<P> {
     revision: u64,
     /// By id, whether it is in the index.
     present: Vec<u8>,
-    /// What search found of the queries, and queries of this pass that were searched for.
+    /// Hits of the search so far, and the number of queries of this pass that were searched for.
     ids: Vec<u32>,
     searched: usize,
     /// Queries that were timed one by one, and queries that were compared.
@@ -202,7 +202,7 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
     pub fn done(&self) -> f64 {
         let count = self.present.len().max(1);
         let queries = self.queries.as_ref().len() as f64 * count as f64 / self.points.as_ref().len().max(1) as f64;
-        // What is repeated takes little.
+        // Repetitions are short.
         let of_points = match self.comparing.ended {
             0 => self.compared as f64 + self.nearest.len() as f64 * self.passed as f64 / count as f64,
             _ => queries,

@@ -415,7 +415,7 @@ impl Task for Turn<'_> {
     }
 }
 
-/// What points are compared with: centroids, turned and by coordinates. Points are in units of `1/scale`.
+/// Centroids that points are compared with, turned and by coordinates. Points are in units of `1/scale`.
 #[derive(Clone, Copy)]
 struct Assigning<'a> {
     coder: &'a Coder,

@@ -29,7 +29,7 @@ impl Play {
         Self { recording, next: 0, played: 0, read: Vec::new() }
     }
 
-    /// What is played, while nothing of it has been.
+    /// The recording, while nothing of it has been played.
     pub fn unbegun(&self) -> Option<&Recording> {
         (self.next == 0 && self.played == 0).then_some(&self.recording)
     }

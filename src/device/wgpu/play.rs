@@ -31,7 +31,7 @@ impl Play {
         Self { recording, params: None, command: 0, block: 0, repeat: None, reading: None, ended: None }
     }
 
-    /// What is played, while nothing of it has been.
+    /// The recording, while nothing of it has been played.
     pub fn unbegun(&self) -> Option<&Recording> {
         self.params.is_none().then_some(&self.recording)
     }
