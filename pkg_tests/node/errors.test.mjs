@@ -286,7 +286,8 @@ test("options that cannot be", async (t) => {
   await rejects(init({ backend: "metal" }), "invalid-option", 'backend: "metal" is not one of "auto", "webgpu", "cuda", "cpu"');
   await rejects(init({ backend: "cpu", precision: "f16" }), "invalid-option", 'precision: "f16" is not one of "f32", "f64", "f32x2", "mixed"');
   await rejects(init({ backend: "webgpu", precision: "f64" }), "invalid-option", 'WebGPU has no f64: use precision "f32x2", or backend "cuda" or "cpu"');
-  await rejects(init({ backend: "cpu", device: {} }), "invalid-option", 'a device was given, but backend "cpu" uses none');
+  const device = { limits: { maxBufferSize: 1 }, features: new Set(), queue: { submit() {} }, createBuffer() {}, lost: new Promise(() => {}) };
+  await rejects(init({ backend: "cpu", device }), "invalid-option", 'a device was given, but backend "cpu" uses none');
   await stillSolves(it);
 });
 

@@ -397,8 +397,7 @@ impl Session {
 
     /// Drops a task that will not be resumed. What it was in the midst of is finished on the CPU and left out on a GPU.
     pub fn cancel(&mut self, task: u32) {
-        let running = self.tasks.get_mut(&task).filter(|task| !matches!(task, Task::Read { .. }));
-        if let Some(play @ Play::Cpu(_)) = running.and_then(Task::reading_or_solving) {
+        if let Some(play @ Play::Cpu(_)) = self.tasks.get_mut(&task).and_then(Task::reading_or_solving) {
             // Errors end a task anyway.
             let _ = self.device.resume(play, f64::INFINITY);
         }
