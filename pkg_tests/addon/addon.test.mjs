@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { init } from "leastwise";
 import { probe } from "leastwise-cuda";
-import { arap, arapMesh, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
+import { arap, arapMesh, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
 const mesh = arapMesh(icosphere(2));
@@ -66,7 +66,7 @@ test("where CUDA can be used: a GPU that is not there is an error that counts th
 }));
 
 test("options that CUDA has or has not", async (t) => {
-  await rejects(init({ backend: "cuda", device: {} }), "invalid-option", 'a device was given, but backend "cuda" uses none');
+  await rejects(init({ backend: "cuda", device: deviceOfNothing() }), "invalid-option", 'a device was given, but backend "cuda" uses none');
   for (const cudaDevice of [-1, 0.5, "0"]) await rejects(init({ backend: "cuda", cudaDevice }), "invalid-option", `cudaDevice: ${cudaDevice} is not the index of a GPU`);
   const lw = await open(t, { backend: "cuda" });
   assert.deepEqual([lw.precision, lw.device, arap(lw, mesh).x.buffer], ["f64", undefined, undefined]);

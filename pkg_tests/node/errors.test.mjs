@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, init, LeastwiseError, select, sin, sum, vec, vector } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
-import { ADDON, arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
 
 const line = () => ({ shape: 3, values: [0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0] });
 
@@ -286,8 +286,7 @@ test("options that cannot be", async (t) => {
   await rejects(init({ backend: "metal" }), "invalid-option", 'backend: "metal" is not one of "auto", "webgpu", "cuda", "cpu"');
   await rejects(init({ backend: "cpu", precision: "f16" }), "invalid-option", 'precision: "f16" is not one of "f32", "f64", "f32x2", "mixed"');
   await rejects(init({ backend: "webgpu", precision: "f64" }), "invalid-option", 'WebGPU has no f64: use precision "f32x2", or backend "cuda" or "cpu"');
-  const device = { limits: { maxBufferSize: 1 }, features: new Set(), queue: { submit() {} }, createBuffer() {}, lost: new Promise(() => {}) };
-  await rejects(init({ backend: "cpu", device }), "invalid-option", 'a device was given, but backend "cpu" uses none');
+  await rejects(init({ backend: "cpu", device: deviceOfNothing() }), "invalid-option", 'a device was given, but backend "cpu" uses none');
   await stillSolves(it);
 });
 

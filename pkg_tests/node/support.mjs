@@ -19,6 +19,9 @@ export const BACKENDS = ADDON ? ["cuda"] : ["cpu", "webgpu"];
 /** What a test's engine is made with in this run. */
 export const wanted = (options) => (ADDON && options.backend === "cpu" ? { ...options, backend: "cuda" } : options);
 
+/** What has all that a GPUDevice is known by, for calls that refuse one. */
+export const deviceOfNothing = () => ({ limits: { maxBufferSize: 1 }, features: new Set(), queue: { submit() {} }, createBuffer() {}, lost: new Promise(() => {}) });
+
 /** Engines on GPUs that a test of this file is done with. Compiling kernels is what takes longest there. */
 const idle = new Map();
 // Processes of their own share this file, and node's test runner would print to where their results go.
