@@ -40,13 +40,17 @@ test("a thousand of each that are disposed leave no byte in the module, and noth
     covariances: async () => (await problem.marginals({ variance: 1, deficient: "pseudo-inverse" })).dispose(),
     indices: async () => (await lw.openIndex(file)).dispose(),
   };
+  const state = async () => ({ ...lw.memory(), module: await moduleBytes() });
   for (const [what, round] of Object.entries(rounds)) {
-    // The module has found its size after as many.
-    for (let k = 0; k < 1000; k++) await round();
-    const before = { ...lw.memory(), module: await moduleBytes() };
-    for (let k = 0; k < 1000; k++) await round();
-    const after = { ...lw.memory(), module: await moduleBytes() };
-    assert.deepEqual(after, before, what);
+    const thousand = async () => { for (let k = 0; k < 1000; k++) await round(); };
+    // The module may still be finding its size: what leaks 66 bytes a round takes another page with every thousand.
+    let before, after;
+    for (let batch = 0; batch < 5 && (!before || before.module !== after.module); batch++) {
+      before = await state();
+      await thousand();
+      after = await state();
+    }
+    assert.deepEqual(after, { ...before, peak: after.peak }, what);
   }
 });
 
