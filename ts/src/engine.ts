@@ -18,7 +18,7 @@ import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routi
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } from "./tensor/tensor.js";
-import type { Threads } from "./threads.js";
+import type { Threads } from "./threaded.js";
 import { LARGEST_F32 } from "./trace.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";

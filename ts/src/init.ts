@@ -7,7 +7,7 @@ import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
 import { checked, oneOf, whole, type Checked, type Kind } from "./options.js";
 import { wasmSource, type WasmSource } from "./source.js";
-import type { Threads } from "./threads.js";
+import type { Threads } from "./threaded.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
 import { loadWasm, type Locate } from "./wasm.js";
 import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";

@@ -1,8 +1,9 @@
 /** `leastwise/threads` in Node, Bun and Deno: the same, and the modules are read from the disk. */
 import { wasmBeside } from "./node-files.js";
-import { initThreadsFrom, preloadThreadsFrom, type ThreadedEngine, type ThreadsOptions, type ThreadsPreloadOptions } from "./threads.js";
+import { initThreadsFrom, preloadThreadsFrom, type ThreadedEngine, type ThreadsOptions, type ThreadsPreloadOptions } from "./threaded.js";
 
-export * from "./threads.js";
+export * from "./index.js";
+export type * from "./threaded.js";
 
 const plain = () => wasmBeside("leastwise"), threaded = () => wasmBeside("threaded");
 
