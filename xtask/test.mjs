@@ -26,7 +26,7 @@ const cargo = (say, args, env) => passThrough(`cargo ${args[0]}`, "cargo", args,
 
 async function rustTests(say) {
   await cargo(say, ["test", "--workspace", "--features", "cuda", "--no-run"]);
-  times.push(...timesOfCargo(await cargo(say, ["test", "--workspace", "--features", "cuda"], testEnvironment())));
+  times.push(...timesOfCargo(await cargo(say, ["test", "--workspace", "--features", "cuda", "--no-fail-fast"], testEnvironment())));
 }
 
 /** rustc's own warnings of the build where only Debian's compiler, which comes without clippy, knows the target. */
