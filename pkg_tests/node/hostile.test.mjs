@@ -514,6 +514,11 @@ test("what is no GPUDevice is refused before anything is asked of it", async () 
   await works();
 });
 
+test("operands that can't be looked at are refused in words", () => {
+  refuses(() => problem.residuals("revoked operand", { of: [x] }, ([p]) => p.add(revoked({}))), "shape", /add/, { term: "revoked operand" });
+  refuses(() => problem.residuals("revoked factor", { of: [x] }, ([p]) => p.x.mul(revoked({}))), "shape", /mul/, { term: "revoked factor" });
+});
+
 test("a solver's signal and time limit hold for its steps", async () => {
   const aborted = problem.solver({ signal: AbortSignal.abort() });
   await rejects(aborted.step(), "no-step", /aborted/);

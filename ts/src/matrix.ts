@@ -1,5 +1,5 @@
 /** Square matrices of two and three rows. */
-import { LeastwiseError } from "./errors.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { Expression, refuse, traceOf, write } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 import { component, isNum, Scalar, type Num } from "./scalar.js";
@@ -71,7 +71,7 @@ export class Mat3 extends Mat<3> {
   /** @internal */ like(value: number): Mat3 { return new Mat3(this.owner, value); }
 }
 
-function isMat<N extends 2 | 3>(operand: unknown, size: N): operand is MatOf<N> { return operand instanceof Mat && operand.size === size; }
+function isMat<N extends 2 | 3>(operand: unknown, size: N): operand is MatOf<N> { return isA(operand, Mat) && operand.size === size; }
 
 function entrywise<N extends 2 | 3>(name: string, opcode: Opcode, a: Mat<N>, b: MatOf<N>): MatOf<N> {
   if (!isMat(b, a.size)) refuse(name, [a, b], "two matrices of one size");

@@ -1,4 +1,5 @@
 /** Quaternions x, y, z, w, as in three.js: rotations, where they are of unit length. */
+import { isA } from "./errors.js";
 import { Expression, refuse, traceOf, write } from "./instruction.js";
 import { Mat3 } from "./matrix.js";
 import { Opcode } from "./opcodes.js";
@@ -18,7 +19,7 @@ export class Quat extends Expression<"quat"> {
   xyzw(): Vec4 { return vecOf(this.owner, this.value, 4); }
   /** this · o: the rotation o, then this one. */
   mul(o: Quat): Quat {
-    if (!(o instanceof Quat)) refuse("mul", [this, o], "two quaternions");
+    if (!isA(o, Quat)) refuse("mul", [this, o], "two quaternions");
     return this.like(write(this.owner, Opcode.QuatMul, [this, o]));
   }
   /** (−x, −y, −z, w): the inverse of a unit quaternion. */
@@ -70,7 +71,7 @@ export function quatExp(v: Vec3): Quat { return ofVector("quatExp", Opcode.QuatE
  * one becomes the largest). For other matrices see {@link closestRotation}.
  */
 export function fromMatrix(m: Mat3): Quat {
-  if (!(m instanceof Mat3)) refuse("fromMatrix", [m], "a Mat3");
+  if (!isA(m, Mat3)) refuse("fromMatrix", [m], "a Mat3");
   return new Quat(m.owner, write(m.owner, Opcode.QuatFromMatrix, [m]));
 }
 

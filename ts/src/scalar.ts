@@ -1,4 +1,5 @@
 /** Scalars, and the truth values that comparing them gives. */
+import { isA } from "./errors.js";
 import { Expression, refuse, traceOf, valueOf, write } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 
@@ -59,7 +60,7 @@ export class Scalar extends Expression<1> {
 
 /** @internal */
 export function isNum(operand: unknown): operand is Num {
-  return typeof operand === "number" || operand instanceof Scalar;
+  return typeof operand === "number" || isA(operand, Scalar);
 }
 
 /** Refuses a list that has nothing in it, or anything but numbers and scalars: names its first and the one that is odd. @internal */
@@ -88,7 +89,7 @@ export function component(of: Expression<unknown>, i: number): Scalar {
 
 /** @internal */
 export function logical(name: string, opcode: Opcode, operands: readonly Bool[]): Bool {
-  if (!operands.every((operand) => operand instanceof Bool)) refuse(name, operands, "conditions, such as a.lt(b)");
+  if (!operands.every((operand) => isA(operand, Bool))) refuse(name, operands, "conditions, such as a.lt(b)");
   const trace = traceOf(name, operands);
   return new Bool(trace, write(trace, opcode, operands));
 }

@@ -1,5 +1,5 @@
 /** Vectors of any size; those of 2, 3 and 4 have named components. */
-import { LeastwiseError } from "./errors.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { Expression, refuse, traceOf, write } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 import { checkNums, component, isNum, Scalar, type Num } from "./scalar.js";
@@ -94,7 +94,7 @@ function scaled<N extends number>(name: string, opcode: Opcode, a: Vec<N>, b: Nu
 
 /** @internal */
 export function isVec(operand: unknown, length?: number): operand is Vec<number> {
-  return operand instanceof Vec && (length === undefined || operand.length === length);
+  return isA(operand, Vec) && (length === undefined || operand.length === length);
 }
 
 /** A vector of `length` scalars. @internal */
