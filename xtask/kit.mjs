@@ -1,4 +1,4 @@
-// `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which needs
+// `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which
 // needs neither Rust nor Node. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -14,7 +14,7 @@ const kit = join(root, "target/cuda-kit");
 
 /** The tests of the CUDA device as a program, in the profile of all tests. */
 async function testProgram(staged) {
-  const built = await run("cargo test (the CUDA device)", "cargo", ["test", "--no-run", "--features", "cuda", "--test", "cuda", "--message-format", "json"]);
+  const built = await run("cargo test (the CUDA device)", "cargo", ["test", "--no-run", "--workspace", "--features", "cuda", "--test", "cuda", "--message-format", "json"]);
   const messages = built.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
   const { executable } = messages.findLast(({ target, executable }) => executable && target.name === "cuda");
   copyFileSync(executable, join(staged, "cuda-tests"));
