@@ -21,7 +21,7 @@ const LEAST_POINTS: usize = 3;
 /// Shifts, in units of the scale.
 const SHIFTS: [f64; 3] = [0.5, -1.0, 4.0];
 
-/// What roundings may make of equal values, relative to their size; and of values that cancel, relative to a row's largest.
+/// Differences that roundings may make between equal values, relative to their size; and between values that cancel, relative to a row's largest.
 const ROUNDING: f64 = 1.5e-11;
 const CANCELLATION: f64 = 1e-14;
 

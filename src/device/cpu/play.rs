@@ -17,7 +17,7 @@ pub struct Play {
     rounds: u32,
     /// Next workgroup of the current dispatch.
     group: u32,
-    /// Whether it was counted.
+    /// True once it was counted as a submission.
     begun: bool,
     read: Vec<f64>,
 }

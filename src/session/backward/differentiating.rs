@@ -36,7 +36,7 @@ enum Phase {
     Mixed,
 }
 
-/// What comes next.
+/// The next thing to do.
 pub(super) enum Next {
     Play(Recording),
     /// [`Differentiating::work`]
@@ -46,7 +46,7 @@ pub(super) enum Next {
 
 /// Work on the host.
 enum Pending {
-    /// What a window's instances brought is to be added.
+    /// Results of a window's instances are to be added.
     Hessians(Window, Vec<f64>),
     Mixed(Window, Vec<f64>),
     /// All Hessians are there.
@@ -156,7 +156,7 @@ impl Differentiating {
         self.mirror.dispose(device);
     }
 
-    /// What comes next.
+    /// The next thing to do.
     pub fn next(&mut self, device: &mut Device, registry: &mut Registry) -> Result<Next, Error> {
         if self.pending.is_some() {
             return Ok(Next::Work);
