@@ -26,6 +26,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         }
         state[CHANGE] = change;
         state[LINEARIZED] = keeps;
+        state[ANCHORED] = 1.0 - keeps;
         state[TURNING] = 0.0;
     }
 }

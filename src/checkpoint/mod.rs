@@ -14,7 +14,7 @@ use crate::anneal::file::FileError;
 use crate::anneal::file::container::Format;
 
 /// To be counted up when a section changes, or an element of the solver's state.
-pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 2, version: 2, name: "a checkpoint of a solve" };
+pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 3, version: 3, name: "a checkpoint of a solve" };
 
 /// The sections of a file.
 pub mod section {
@@ -29,6 +29,7 @@ pub mod section {
     /// The device's scalars; and vectors, of which those that the next step does not read are not there.
     pub const STATE: u32 = 5;
     pub const PEAK: u32 = 6;
+    /// The point before the last accepted step; of a line search the one where r and J are.
     pub const PREVIOUS: u32 = 7;
     pub const BEST: u32 = 8;
     pub const SCALE: u32 = 9;
@@ -42,9 +43,8 @@ pub mod section {
     pub const HISTORY: u32 = 16;
     pub const GRAM: u32 = 17;
     pub const FREE: u32 = 18;
-    pub const TRIAL: u32 = 19;
     /// The values that the solve began with, where it goes on and they were not edited.
-    pub const START: u32 = 20;
+    pub const START: u32 = 19;
 }
 
 /// What is no checkpoint, for a reason.

@@ -88,7 +88,7 @@ pub struct Solver {
     descent: Option<Descent>,
     /// Whether such a method knows nothing of the point.
     sets_out: bool,
-    /// After being restored: r and J are to be made again, at the point if that is 1, else at the trial point.
+    /// After being restored: r and J are to be made again at the trial point, and whether they then are those of the point.
     stale: Option<f64>,
     /// How often systems came back for hosts before it, and how many elements.
     returned: (u64, u64),

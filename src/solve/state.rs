@@ -82,6 +82,7 @@ numbered! {
     DECAY_1 = 73, "… β₁ᵗ …";
     DECAY_2 = 74, "… and β₂ᵗ.";
     INNER_EPSILON = 75, "What the arithmetic of preconditioners resolves of 1.";
+    ANCHORED = 76, "1 when r and J were made at the trial point of a line search.";
 }
 
 /// Elements of the state buffer.

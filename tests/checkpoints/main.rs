@@ -1,6 +1,7 @@
 //! Checkpoints: a solve that was saved, and goes on in another engine, makes the same steps to the bit.
 
 use crate::support;
+mod barriers;
 mod hostile;
 mod resumed;
 

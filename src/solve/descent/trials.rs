@@ -22,7 +22,6 @@ impl Descent {
         self.reach(work, problem, (point, trial), commands);
         self.differentiate(work, problem, trial, commands);
         self.decide(work, problem, commands);
-        work.commit(problem, point, work.previous, state::ACCEPTED, commands);
         work.commit(problem, trial, point, state::ACCEPTED, commands);
         self.turn(work, problem, commands);
         Ok(())
@@ -41,9 +40,10 @@ impl Descent {
         commands.push(work.reduce(Fixed::Changed, &[sums, work.partial_distance, takes_all]));
     }
 
-    /// r and J at the trial point, unless it is not finite, its cost and its gradient.
+    /// r and J at the trial point, unless it is not finite, its cost and its gradient. Where r and J are is kept: checkpoints have it.
     fn differentiate(&self, work: &Workspace, problem: &Problem, trial: Slice, commands: &mut Vec<Command>) {
         problem.enabled_batches().for_each(|batch| work.linearize(batch, trial, commands));
+        work.commit(problem, trial, work.previous, state::ANCHORED, commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.energy, trial, commands);
         commands.push(work.reduce(Fixed::Cost, &[sums, work.partial_distance, state::TRIAL_COST]));
         work.gather_gradient(problem, trial, work.q, commands);

@@ -264,7 +264,6 @@ impl Solver {
             parts.push(part(section::HISTORY, history, Over::All));
             parts.push(part(section::GRAM, gram, Over::All));
             parts.extend(work.free().filter(|_| work.bounds().is_some()).map(|free| part(section::FREE, free, Over::Unknowns)));
-            parts.push(part(section::TRIAL, problem.arenas()?.1, Over::Scalars { moving: true }));
             return Ok(parts);
         }
         parts.push(part(section::PEAK, work.peak, Over::Unknowns));
@@ -292,16 +291,19 @@ impl Solver {
         to.flag(self.has_moved);
         to.flag(self.fresh_state);
         to.flag(self.revision != problem.revision || problem.linearized_by != Some(self.id));
-        to.u32(self.iterations.len() as u32);
-        self.iterations.iter().for_each(|iteration| write_iteration(&mut to, iteration));
-        to.u32(self.first_iteration);
-        to.option(self.initial_cost, Writer::f64);
+        // What was told of is over: the next call begins anew.
+        let told = self.concluded;
+        let iterations = if told { &[] } else { &self.iterations[..] };
+        to.u32(iterations.len() as u32);
+        iterations.iter().for_each(|iteration| write_iteration(&mut to, iteration));
+        to.u32(if told { 0 } else { self.first_iteration });
+        to.option(self.initial_cost.filter(|_| !told), Writer::f64);
         self.moved.into_iter().for_each(|moved| to.u32(moved));
         to.option(self.arrival.as_ref(), write_iteration);
         to.option(self.retreat.as_ref(), write_iteration);
         to.u32(self.retreats);
-        to.u32(self.offenders.count);
-        to.option(self.offenders.first.as_ref(), |to, offender| {
+        to.u32(if told { 0 } else { self.offenders.count });
+        to.option(self.offenders.first.as_ref().filter(|_| !told), |to, offender| {
             to.u32(offender.iteration);
             to.text(&offender.term);
             to.u32(offender.instance);
@@ -330,6 +332,9 @@ impl Solver {
         let mut from = Reader::new(find(sections, section::HOST)?);
         let known = Known::read(&mut from)?;
         from.end()?;
+        if known.retreats > self.settings.method.max_rejections() {
+            return Err(malformed("it went back more often than its method does").into());
+        }
         let again = known.running.as_ref().is_some_and(|running| running.again);
         let unknowns: u32 = problem.moving().map(Table::unknowns).sum();
         if known.running.iter().filter_map(|running| running.scale.as_ref()).any(|scale| scale.len() != unknowns as usize) {
@@ -370,6 +375,11 @@ impl Solver {
                     self.stale = self.descent.is_some().then_some(linearized);
                     uploads.extend(part.uploads(&first));
                     kept.extend(part.uploads(values));
+                }
+                section::PREVIOUS if self.descent.is_some() => {
+                    // There r and J are to be made again.
+                    let trial = Part::new(problem, part.section, problem.arenas()?.1, Over::Scalars { moving: true });
+                    uploads.extend([&part, &trial].into_iter().flat_map(|part| part.uploads(values)));
                 }
                 section::PEAK | section::PREVIOUS | section::BEST | section::DIRECTION.. => uploads.extend(part.uploads(values)),
                 _ => kept.extend(part.uploads(values)),
@@ -454,9 +464,9 @@ impl Known {
         };
         let in_order = (0..).zip(&known.iterations).all(|(place, iteration)| iteration.index == place);
         let tried = known.running.as_ref().map_or([0; 2], |running| [running.tried, running.tests.count()]);
-        // No more of anything than there were steps.
-        let counts = [known.first_iteration, known.retreats, known.non_finite].into_iter().chain(tried);
-        if !in_order || counts.max() > Some(count) {
+        // No more than there were steps; of trials of line searches there may be more.
+        let most = tried.into_iter().fold(known.first_iteration, u32::max);
+        if !in_order || most > count {
             return Err(malformed("its iterations make no sense"));
         }
         Ok(known)

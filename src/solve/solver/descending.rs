@@ -34,9 +34,8 @@ impl Solver {
         if std::mem::take(&mut self.sets_out) {
             descent.set_out(&self.work, problem, &mut commands)?;
         } else if let Some(linearized) = stale {
-            let (point, trial) = problem.arenas()?;
-            let at = if linearized == 0.0 { trial } else { point };
-            problem.enabled_batches().for_each(|batch| self.work.linearize(batch, at, &mut commands));
+            let (_, trial) = problem.arenas()?;
+            problem.enabled_batches().for_each(|batch| self.work.linearize(batch, trial, &mut commands));
             let known = Command::UploadReals { buffer: self.work.state.buffer, offset: state::LINEARIZED, data: vec![linearized] };
             commands.push(known);
         }

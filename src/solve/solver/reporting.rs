@@ -60,6 +60,7 @@ impl Solver {
             // Between two trials, r and J are those of the last one; now they become those of the point.
             let known = Command::UploadReals { buffer: self.work.state.buffer, offset: state::CHANGE_KNOWN, data: vec![0.0] };
             commands.push(known);
+            commands.push(Command::Copy { from: point, to: self.work.previous });
         }
         problem.enabled_batches().for_each(|batch| self.work.linearize(batch, point, &mut commands));
         self.costs = self.work.sum_by_term(problem, point, &mut commands);

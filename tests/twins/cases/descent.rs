@@ -51,7 +51,12 @@ pub fn changed(size: usize, random: &mut Random) -> Vec<Case> {
         if !keeps {
             case.expect_state(&[(CHANGE_KNOWN, change)]);
         }
-        case.expect_state(&[(CHANGE, change), (LINEARIZED, f64::from(u8::from(keeps)).into()), (TURNING, 0.0.into())]);
+        case.expect_state(&[
+            (CHANGE, change),
+            (LINEARIZED, f64::from(u8::from(keeps)).into()),
+            (ANCHORED, f64::from(u8::from(!keeps)).into()),
+            (TURNING, 0.0.into()),
+        ]);
         case
     };
     vec![

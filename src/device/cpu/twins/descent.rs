@@ -37,6 +37,7 @@ pub fn changed<R: Real>(work: &Work, mut bindings: Bindings<R>) {
     }
     state[CHANGE as usize] = change;
     state[LINEARIZED as usize] = if keeps { R::ONE } else { R::ZERO };
+    state[ANCHORED as usize] = if keeps { R::ZERO } else { R::ONE };
     state[TURNING as usize] = R::ZERO;
 }
 
