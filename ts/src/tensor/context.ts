@@ -26,8 +26,9 @@ export class TensorContext {
 
   /** An operation's one result. */
   apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: Storage): Made {
-    const odd = numbers.find((number) => typeof number !== "number");
-    if (odd !== undefined) throw new LeastwiseError("invalid-option", `${name}(): ${shownValue(odd)} is not a number`);
+    // The odd one may be undefined itself.
+    const odd = numbers.findIndex((number) => typeof number !== "number");
+    if (odd >= 0) throw new LeastwiseError("invalid-option", `${name}(): ${shownValue(numbers[odd])} is not a number`);
     const packed = this.tasks.call((native) =>
       native.tensorOp(name, inputs.length ? Uint32Array.from(inputs) : NOTHING, numbers.length ? Float64Array.from(numbers) : NO_NUMBERS, dtype === "f64"));
     return unpacked(packed)[0]!;

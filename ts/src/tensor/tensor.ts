@@ -139,7 +139,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return apply("matmul", [this, o]);
   }
   /** Axis k of the result is axis `order[k]`; without an order the last two change places. */
-  transpose(...order: readonly number[]): Tensor<D> { return apply("transpose", [this], order); }
+  transpose(...order: readonly number[]): Tensor<D> { return apply("transpose", [this], order.map((axis) => axisOf("transpose(order)", axis, this.rank))); }
   /** The last two axes change places. */
   get T(): Tensor<D> { return apply("transpose", [this]); }
   /** Another shape of as many elements, row by row; one size may be −1, which is what is left for it. */
