@@ -1,4 +1,5 @@
 // Actions of a lane's own solver: steps, live steps, checkpoints, and going on from one on another engine.
+import { isDeepStrictEqual } from "node:util";
 import { outcome, SOLVE_CODES, withTables } from "./calls.mjs";
 import { build } from "./models.mjs";
 import { sameBits, valuesOf } from "./verify.mjs";
@@ -80,7 +81,8 @@ export class SolverActions {
     if (!values) return;
     const definition = structuredClone({ ...state.definition, tables: values });
     const lw = session.engines[engine]?.over === false ? session.engines[engine].lw : undefined;
-    if (!lw || lw.precision !== lane.engine.lw.precision) return;
+    // The same bits are those of the same tuning table.
+    if (!lw || lw.precision !== lane.engine.lw.precision || !isDeepStrictEqual(lw.tuning, lane.engine.lw.tuning)) return;
     const other = { ...lane, engine: session.engines[engine] };
     const made = await session.act(other, "make it again", () => build(lw, definition), { codes: ["limits", "out-of-memory"] });
     if (!made) return;
