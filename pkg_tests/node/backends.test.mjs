@@ -103,7 +103,7 @@ const SOFTWARE = [
   [{ info: {}, isFallbackAdapter: true }, "a fallback adapter"],
 ];
 
-test("a software adapter: \"auto\" goes to the CPU and says why, for anything else it will do", async (t) => {
+test("a software adapter of WebGPU: \"auto\" goes to the CPU and says why, for anything else it will do", async (t) => {
   for (const [adapter, name] of SOFTWARE) {
     const asked = { features: new Set(), limits: {}, ...adapter, requestDevice: async () => { throw new Error("it was asked for a device"); } };
     await withGpu({ requestAdapter: async () => asked }, async () => {

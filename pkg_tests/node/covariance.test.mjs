@@ -209,10 +209,12 @@ for (const backend of BACKENDS) {
     await rejects(marginals.covariance(x), "disposed", "this covariance was disposed: it can't be used any more");
     x.write([1, -1, 3, 4]);
     await rejects(problem.covariance(x), "non-finite", /not finite/, { term: "held", instance: 0 });
-    // It may be refused before the solve is: whoever waits must be there already.
-    const running = assert.rejects(problem.covariance(x, undefined, { variance: 1 }));
-    await rejects(problem.solve(), "busy", /already being solved or read/);
-    await running;
+    x.write([3, 4, 5, 6]);
+    // Between two iterations a solve is under way on every engine, however fast.
+    const refused = [];
+    await problem.solve({ onIteration: () => { refused.push(rejects(problem.covariance(x, undefined, { variance: 1 }), "busy", /already being solved or read/)); } });
+    assert.ok(refused.length > 0);
+    await Promise.all(refused);
     problem.dispose();
     await rejects(problem.marginals(), "disposed", /this problem was disposed/);
   });
@@ -266,12 +268,11 @@ test("covariances and gradients tell how much is done, and end where they are as
   for (const [name, work] of Object.entries(works)) {
     const shares = [];
     await work({ onProgress: (done, total) => shares.push(done / total) });
-    assert.ok(shares.length >= 3 && shares.at(-1) === 1 && shares.every((share) => share >= 0 && share <= 1), `${name}: ${shares}`);
-    // Told once, and then no more.
-    const controller = new AbortController(), reason = new Error("enough");
-    let told = 0;
-    await assert.rejects(work({ signal: controller.signal, onProgress: () => { told++; controller.abort(reason); } }), (error) => error === reason, name);
-    assert.equal(told, 1, name);
+    assert.ok(shares.at(-1) === 1 && shares.every((share, k) => share >= (shares[k - 1] ?? 0) && share <= 1), `${name}: ${shares}`);
+    // Told once, and then no more; the addon may have been faster than its first word of progress, which then is that of the end.
+    const controller = new AbortController(), reason = new Error("enough"), told = [];
+    const ended = await work({ signal: controller.signal, onProgress: (done, total) => { told.push(done / total); controller.abort(reason); } }).then(() => "done", (error) => error);
+    assert.deepEqual([told.length, ended], [1, ADDON && told[0] === 1 ? "done" : reason], name);
     await assert.rejects(work({ signal: AbortSignal.abort(reason) }), (error) => error === reason, name);
     await rejects(work({ signal: 1 }), "invalid-option", "signal must be an AbortSignal, not a number");
     await work();

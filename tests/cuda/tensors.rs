@@ -19,6 +19,7 @@ mod products;
 
 use super::support;
 use bench::{Bench, compare};
+use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{Device, Limits, Precision};
 
@@ -33,4 +34,13 @@ fn benches() -> Vec<Bench> {
         Bench::on("cuda f32", device(Precision::F32, None)),
         Bench::on("cuda f32, small", device(Precision::F32, Some(Limits::SMALL))),
     ]
+}
+
+/// A device with the CPU beside it.
+fn beside_the_cpu() -> Bench {
+    let device = CudaDevice::open(0, Precision::F32).unwrap_or_else(|error| panic!("{error}"));
+    Bench {
+        cpu: Some(Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()))),
+        ..Bench::on("cuda", Device::Cuda(Box::new(device)))
+    }
 }

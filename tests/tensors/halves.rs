@@ -2,7 +2,7 @@
 
 use super::bench::DIVIDED;
 use super::support::{Random, fresh_seed};
-use super::{Bench, benches, compare};
+use super::{Bench, benches, beside_the_cpu, compare};
 use half::f16;
 use leastwise::device::Precision;
 use leastwise::kernel::fused::Fold;
@@ -297,7 +297,7 @@ fn gradients_go_through_casts_as_if_they_were_not_there() {
 #[test]
 fn halves_are_brought_from_place_to_place() {
     for (mode, model) in [(Mode::Device, None), (Mode::Cpu, None), (Mode::Auto, Some(DIVIDED))] {
-        let mut bench = Bench::gpu(leastwise::device::Limits::WEBGPU);
+        let mut bench = beside_the_cpu();
         bench.tensors.router.set(mode, model);
         let mut numbers = Random::new(5);
         let (x, w) = (bench.random(&mut numbers, &[41, 31]), random(&mut bench, &mut numbers, &[31, 21]));

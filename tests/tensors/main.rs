@@ -22,3 +22,8 @@ fn benches() -> Vec<Bench> {
     let own = CpuDevice::default_limits();
     vec![Bench::cpu(Precision::F64, own), Bench::cpu(Precision::F32, Limits::SMALL), Bench::gpu(Limits::WEBGPU), Bench::gpu(Limits::SMALL)]
 }
+
+/// A device with the CPU beside it.
+fn beside_the_cpu() -> Bench {
+    Bench::gpu(Limits::WEBGPU)
+}
