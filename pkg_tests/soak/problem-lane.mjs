@@ -87,7 +87,9 @@ async function solve(session, lane, state, action) {
     const report = await made.problem.solve(given);
     found = { report: essence(report) };
     session.count(`ended: ${report.termination}`);
-    const wrong = nonsense(report, { method: given.method, isLimited: report.feasibility !== undefined || given.nonmonotone > 0, precision: lane.engine.lw.precision });
+    // Of what was edited in the midst the cost that it began with says nothing.
+    const mayClimb = report.feasibility !== undefined || given.nonmonotone > 0 || edits.length > 0 || rival !== undefined;
+    const wrong = nonsense(report, { method: given.method, mayClimb, precision: lane.engine.lw.precision });
     if (wrong) session.fail("nonsense", name, wrong);
   }, { codes: SOLVE_CODES, reason, onThrow: (error) => { found = { refused: `${error.code}: ${error.message}` }; } });
   if (rival) await session.act(lane, `${name}, by its rival`, () => made.problem.solve(given), { codes: SOLVE_CODES, reason });

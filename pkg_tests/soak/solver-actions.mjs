@@ -91,14 +91,20 @@ export class SolverActions {
       const solver = await session.act(other, "another solver", () => made.problem.solver(withTables(made, options)), { codes: SOLVE_CODES });
       if (!solver) return;
       let restored = false;
-      await session.act(other, label, () => { solver.restore(file); restored = true; });
+      // Where a term was disabled since, "auto" may have chosen otherwise for all of them.
+      const isOther = (options.linear ?? "auto") === "auto" && definition.disabled.length > 0;
+      await session.act(other, label, () => { solver.restore(file); restored = true; }, { codes: isOther ? ["checkpoint-mismatch"] : [] });
       if (!restored) return;
       session.count("hops");
       for (let k = 0; k < steps; k++) {
-        const both = await Promise.all([
+        // The end of one engine is none of the other: both are over before anything is disposed.
+        const settled = await Promise.allSettled([
           this.act("step beside another engine's", () => outcome(() => this.#solver.step())),
           session.act(other, label, () => outcome(() => solver.step())),
         ]);
+        const over = settled.find(({ status }) => status === "rejected");
+        if (over) throw over.reason;
+        const both = settled.map(({ value }) => value);
         if (both.includes(undefined)) return;
         const [here, there] = both.map(({ value, refused }) => (value ? withoutClock(value) : { refused }));
         const differs = sameBits(here, there) ?? sameBits(await valuesOf(state.made), await valuesOf(made));

@@ -35,14 +35,14 @@ export async function valuesOf({ model, tables }) {
 const TERMINATIONS = ["converged", "max-iterations", "time-limit", "stopped", "no-progress", "precision", "singular", "infeasible", "unbounded"];
 
 /** What no report may say, whatever was solved. */
-export function nonsense(report, { method, isLimited, precision }) {
+export function nonsense(report, { method, mayClimb, precision }) {
   const { termination, converged, cost, initialCost, costByTerm, iterations } = report;
   if (!TERMINATIONS.includes(termination)) return `termination: "${termination}"`;
   if (converged !== (termination === "converged")) return `converged: ${converged}, but termination: "${termination}"`;
   if (!Number.isFinite(cost) || !Number.isFinite(initialCost)) return `costs ${initialCost} → ${cost} (${termination})`;
   if (iterations.some((it) => !Number.isFinite(it.cost))) return "an iteration's cost is not finite";
   // Multipliers' steps may climb, and Adam's do.
-  if (method !== "adam" && !isLimited && cost > initialCost) return `the cost rose: ${initialCost} → ${cost} (${termination})`;
+  if (method !== "adam" && !mayClimb && cost > initialCost) return `the cost rose: ${initialCost} → ${cost} (${termination})`;
   const sum = Object.values(costByTerm).reduce((total, each) => total + each, 0);
   const size = Object.values(costByTerm).reduce((total, each) => total + Math.abs(each), 0);
   if (Math.abs(sum - cost) > (precision === "f64" ? 1e-9 : 1e-3) * (size + 1e-6)) return `costByTerm adds up to ${sum}, not ${cost}`;

@@ -110,3 +110,37 @@ fn steps_after_a_report_are_numbered_as_those_of_the_solver_that_was_saved() {
         }
     }
 }
+
+/// Limits are in the file: those that were set since it was made go, and those that it has come.
+#[test]
+fn limits_of_the_file_replace_those_of_the_problem() {
+    for method in ["lbfgs", "gradient-descent", "lm"] {
+        let options = Options { method: Some(method.into()), ..Options::default() };
+        let mut session = cpu(Precision::F64);
+        for limited in [false, true] {
+            let (problem, x) = barrier(&mut session, 2);
+            let limit = |session: &mut Session, problem, x| session.bound_table(problem, x, Some(Reals::F64(&[-0.5])), None).unwrap();
+            if limited {
+                limit(&mut session, problem, x);
+            }
+            let solver = session.solver(problem, &options).unwrap();
+            for _ in 0..3 {
+                step(&mut session, solver);
+            }
+            let file = save(&mut session, solver);
+            let expected: Vec<_> = (0..4).map(|_| bits(&step(&mut session, solver))).collect();
+            let ended = read(&mut session, problem, x);
+            let (other, y) = barrier(&mut session, 2);
+            let restored = session.solver(other, &options).unwrap();
+            step(&mut session, restored);
+            if !limited {
+                limit(&mut session, other, y);
+                step(&mut session, restored);
+            }
+            session.restore(restored, &file).unwrap_or_else(|error| panic!("{method}, {limited}: {error}"));
+            let found: Vec<_> = (0..4).map(|_| bits(&step(&mut session, restored))).collect();
+            assert_eq!(found, expected, "{method}, {limited}");
+            assert_eq!(read(&mut session, other, y), ended, "{method}, {limited}");
+        }
+    }
+}

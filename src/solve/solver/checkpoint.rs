@@ -4,10 +4,11 @@
 //! step of a solve that goes on, J and g still hold, and the solution that methods keep: then the next step begins with
 //! differentiating, at the same point and to the same bits, and with uploading the rest ([`Kept`]).
 
+mod known;
+
 use super::super::descent::{Rates, Rule};
-use super::super::offender::Offender;
 use super::super::termination::Tests;
-use super::super::{Dogleg, Iteration, Method, Termination, state};
+use super::super::{Dogleg, Method, state};
 use super::start::Start;
 use super::{Phase, Solver};
 use crate::anneal::file::FileError;
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::problem::{Problem, Table};
 use crate::solve::linear::Preconditioner;
 use crate::solve::linear::host::Knobs;
+use known::{Extent, Known, write_iteration};
 use std::borrow::Cow;
 
 /// Of which part of each table a section has values.
@@ -97,34 +99,6 @@ pub(super) struct Kept {
     /// D as a linear solver on the host has it.
     pub scale: Option<Vec<f64>>,
     pub knobs: Knobs,
-}
-
-/// What the host knows of a solve.
-pub struct Known {
-    knobs: Knobs,
-    has_moved: bool,
-    fresh_state: bool,
-    edited: bool,
-    iterations: Vec<Iteration>,
-    first_iteration: u32,
-    initial_cost: Option<f64>,
-    moved: [u32; 2],
-    arrival: Option<Iteration>,
-    retreat: Option<Iteration>,
-    retreats: u32,
-    non_finite: u32,
-    offender: Option<Offender>,
-    running: Option<Running>,
-}
-
-/// Of a solve that goes on after the step.
-struct Running {
-    tests: Tests,
-    tried: u32,
-    elapsed_ms: f64,
-    again: bool,
-    scale: Option<Vec<f64>>,
-    ending: Option<(Termination, String)>,
 }
 
 /// A solver as a file has it, checked.
@@ -247,7 +221,7 @@ impl Solver {
     }
 
     /// The parts of buffers that the next step reads: after a rejected one of a solve that goes on, the kept solution, too.
-    fn parts(&self, problem: &Problem, fresh: bool, again: bool, begun: bool) -> Result<Vec<Part>, Error> {
+    fn parts(&self, problem: &Problem, Extent { fresh, again, begun, bounded }: Extent) -> Result<Vec<Part>, Error> {
         let work = &self.work;
         let part = |section: u32, slice: Slice, over: Over| Part::new(problem, section, slice, over);
         let mut parts = vec![part(section::VALUES, work.point, Over::Scalars { moving: false })];
@@ -263,7 +237,8 @@ impl Solver {
             parts.push(part(section::GRADIENT, work.gradient, Over::Unknowns));
             parts.push(part(section::HISTORY, history, Over::All));
             parts.push(part(section::GRAM, gram, Over::All));
-            parts.extend(work.free().filter(|_| work.bounds().is_some()).map(|free| part(section::FREE, free, Over::Unknowns)));
+            // Before the limits of a file are there, nobody may move from them, and there is nowhere to write this to.
+            parts.extend(bounded.then(|| part(section::FREE, work.free().unwrap_or(work.z), Over::Unknowns)));
             return Ok(parts);
         }
         parts.push(part(section::PEAK, work.peak, Over::Unknowns));
@@ -281,6 +256,11 @@ impl Solver {
             parts.extend(kept.map(|(section, slice)| part(section, slice, Over::Unknowns)));
         }
         Ok(parts)
+    }
+
+    /// Whether the active set of a search is kept.
+    fn has_limits(&self) -> bool {
+        self.work.bounds().is_some()
     }
 
     /// What the host knows, as a section, and what is to be read of the device. `running`: in the midst of a solve.
@@ -323,7 +303,7 @@ impl Solver {
         });
         Ok((
             Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) },
-            self.parts(problem, self.fresh_state, again, self.has_start(problem))?,
+            self.parts(problem, Extent { fresh: self.fresh_state, again, begun: self.has_start(problem), bounded: self.has_limits() })?,
         ))
     }
 
@@ -335,13 +315,11 @@ impl Solver {
         if known.retreats > self.settings.method.max_rejections() {
             return Err(malformed("it went back more often than its method does").into());
         }
-        let again = known.running.as_ref().is_some_and(|running| running.again);
         let unknowns: u32 = problem.moving().map(Table::unknowns).sum();
         if known.running.iter().filter_map(|running| running.scale.as_ref()).any(|scale| scale.len() != unknowns as usize) {
             return Err(malformed("its damping is of another number of unknowns").into());
         }
-        let begun = sections.iter().any(|section| section.kind == section::START);
-        let mut parts = self.parts(problem, known.fresh_state, again, begun)?;
+        let mut parts = self.parts(problem, known.extent(|kind| sections.iter().any(|section| section.kind == kind)))?;
         let values = parts.remove(0).values(self.precision, sections)?;
         let device = parts.into_iter().map(|part| Ok((part.section, part.values(self.precision, sections)?)));
         let device: Vec<(u32, Vec<f64>)> = device.collect::<Result<_, FileError>>()?;
@@ -361,8 +339,8 @@ impl Solver {
         let Saved { known, device } = saved;
         let again = known.running.as_ref().is_some_and(|running| running.again);
         // Buffers may have been made anew since the file was read.
-        let begun = device.iter().any(|(section, _)| *section == section::START);
-        let parts = self.parts(problem, known.fresh_state, again, begun)?;
+        let extent = known.extent(|kind| device.iter().any(|(section, _)| *section == kind));
+        let parts = self.parts(problem, Extent { bounded: extent.bounded && self.has_limits(), ..extent })?;
         let values = |section: u32| device.iter().find(|(known, _)| *known == section).map(|(_, values)| &values[..]);
         let (mut uploads, mut kept) = (Vec::new(), Vec::new());
         for part in &parts[1..] {
@@ -390,7 +368,7 @@ impl Solver {
         (self.has_moved, self.fresh_state) = (has_moved, fresh_state);
         self.revision = if edited { u64::MAX } else { problem.revision };
         problem.linearized_by = Some(self.id);
-        self.start = Start { revision: begun.then_some(problem.revision), ..Start::default() };
+        self.start = Start { revision: extent.begun.then_some(problem.revision), ..Start::default() };
         (self.iterations, self.first_iteration, self.initial_cost) = (known.iterations, known.first_iteration, known.initial_cost);
         self.moved = known.moved;
         (self.fresh, self.concluded) = (false, false);
@@ -411,81 +389,5 @@ impl Solver {
             }
         }
         Ok(uploads)
-    }
-}
-
-fn write_iteration(to: &mut Writer, iteration: &Iteration) {
-    let Iteration { index, cost, cost_change, gradient_norm, step_norm, damping, radius, length, gain_ratio, .. } = *iteration;
-    to.u32(index);
-    [cost, cost_change, gradient_norm, step_norm, damping, gain_ratio, iteration.ms].into_iter().for_each(|value| to.f64(value));
-    [radius, length].into_iter().for_each(|value| to.option(value, Writer::f64));
-    to.u32(iteration.inner_iterations);
-    to.flag(iteration.accepted);
-}
-
-fn read_iteration(from: &mut Reader) -> Result<Iteration, FileError> {
-    Ok(Iteration {
-        index: from.u32()?,
-        cost: from.f64()?,
-        cost_change: from.f64()?,
-        gradient_norm: from.f64()?,
-        step_norm: from.f64()?,
-        damping: from.f64()?,
-        gain_ratio: from.f64()?,
-        ms: from.f64()?,
-        radius: from.option(Reader::f64)?,
-        length: from.option(Reader::f64)?,
-        inner_iterations: from.u32()?,
-        accepted: from.flag()?,
-    })
-}
-
-impl Known {
-    fn read(from: &mut Reader) -> Result<Self, FileError> {
-        let knobs = Knobs { damping: from.f64()?, floor: from.f64()?, forcing: from.f64()? };
-        let [has_moved, fresh_state, edited] = [from.flag()?, from.flag()?, from.flag()?];
-        let count = from.u32()?;
-        let iterations = from.list(count, read_iteration)?;
-        let known = Self {
-            knobs,
-            has_moved,
-            fresh_state,
-            edited,
-            iterations,
-            first_iteration: from.u32()?,
-            initial_cost: from.option(Reader::f64)?,
-            moved: [from.u32()?, from.u32()?],
-            arrival: from.option(read_iteration)?,
-            retreat: from.option(read_iteration)?,
-            retreats: from.u32()?,
-            non_finite: from.u32()?,
-            offender: from.option(|from| Ok(Offender { iteration: from.u32()?, term: from.text()?, instance: from.u32()? }))?,
-            running: from.option(Running::read)?,
-        };
-        let in_order = (0..).zip(&known.iterations).all(|(place, iteration)| iteration.index == place);
-        let tried = known.running.as_ref().map_or([0; 2], |running| [running.tried, running.tests.count()]);
-        // No more than there were steps; of trials of line searches there may be more.
-        let most = tried.into_iter().fold(known.first_iteration, u32::max);
-        if !in_order || most > count {
-            return Err(malformed("its iterations make no sense"));
-        }
-        Ok(known)
-    }
-}
-
-impl Running {
-    fn read(from: &mut Reader) -> Result<Self, FileError> {
-        Ok(Self {
-            tests: Tests::read(from)?,
-            tried: from.u32()?,
-            elapsed_ms: from.f64()?,
-            again: from.flag()?,
-            scale: from.option(Reader::numbers)?,
-            ending: from.option(|from| {
-                let number = from.u32()?;
-                let known = Termination::ALL.into_iter().find(|known| *known as u32 == number);
-                Ok((known.ok_or_else(|| malformed("it ends for no reason that is known"))?, from.text()?))
-            })?,
-        })
     }
 }
