@@ -106,7 +106,7 @@ fn registrations_with_mostly_outliers_are_found() {
         for (surrogate, wrong) in
             [(Surrogate::TruncatedLeastSquares, 0.5), (Surrogate::TruncatedLeastSquares, 0.8), (Surrogate::GemanMcClure, 0.6)]
         {
-            for seed in 1..4 {
+            for &seed in repeated(&[1, 2, 3], if name == "webgpu" { 1 } else { 3 }) {
                 let scan = Scan::new(seed, 150, wrong);
                 let what = format!("{name}, {surrogate:?}, {wrong} wrong, seed {seed}");
                 let (problem, tables, _) = scan.make(&mut session, Weight::Shared(1.0), None);

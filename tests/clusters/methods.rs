@@ -2,6 +2,7 @@
 
 use crate::clusters::published::rows;
 use crate::clusters::support::{Gaussian, cluster, cpu, gpu};
+use crate::support::repeated;
 use leastwise::Error;
 use leastwise::anneal::cluster::{Clustering, Mean, Method, Next, Options, Outcome, Start, Termination};
 use leastwise::device::Limits;
@@ -123,7 +124,7 @@ fn neither_threads_nor_time_slices_change_a_bit() {
 #[test]
 fn webgpu_comes_to_the_same_energies() {
     let mut random = Gaussian::new("webgpu");
-    for limits in [Limits::WEBGPU, Limits::SMALL] {
+    for &limits in repeated(&[Limits::SMALL, Limits::WEBGPU], 1) {
         let mut gpu = gpu(limits);
         for (dim, count, clusters) in [(3, 700, 9), (40, 500, 11)] {
             let points = random.mixture(clusters as usize, dim, count, 0.05);

@@ -74,7 +74,9 @@ fn is_definite(a: &[f64], n: usize, shift: f64) -> bool {
 fn hessians_of_terms_are_those_of_their_energy() {
     let weights = [1.0, 2.0, 0.5, 3.0, 0.0];
     for (name, bound, mut session) in sessions() {
-        for sample in samples() {
+        // Where kernels are compiled for a software adapter, every third stands for its neighbours.
+        let every = if is_full() || !name.starts_with("webgpu") { 1 } else { 3 };
+        for sample in samples().into_iter().step_by(every) {
             let (plain, n) = (Plain::new(&sample), sample.unknowns());
             let (problem, term) = term(&mut session, &sample, &weights);
             let exact = hessians(&mut session, problem, term, HessianForm::Exact);

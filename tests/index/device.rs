@@ -3,7 +3,7 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test index device`
 
 use super::data::{Random, kmeans, mixture};
-use super::support::{SharedDevice, shared_device};
+use super::support::{SharedDevice, repeated, shared_device};
 use super::{indexes, of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
@@ -121,7 +121,7 @@ fn every_code_is_searched_on_every_device() {
     let seed = super::data::fresh();
     let (dim, points, queries) = (37, mixture(1500, 37, 5, seed), mixture(150, 37, 5, seed + 1));
     let filter: Vec<u8> = (0..1500).map(|id| u8::from(id % 3 != 1)).collect();
-    for limits in [Limits::WEBGPU, Limits::SMALL] {
+    for &limits in repeated(&[Limits::SMALL, Limits::WEBGPU], 1) {
         for mut device in [gpu(limits), twins(limits).into()] {
             for index in indexes(&points, dim, 13) {
                 for (k, probes, filter) in [

@@ -21,6 +21,11 @@ pub fn is_full() -> bool {
     std::env::var_os("LEASTWISE_FULL").is_some()
 }
 
+/// What a claim is repeated for: all of it in `npm run test:full`, the first few in `npm test`.
+pub fn repeated<T>(all: &[T], few: usize) -> &[T] {
+    if is_full() { all } else { &all[..few.min(all.len())] }
+}
+
 /// Writes a tape as the façade does.
 #[derive(Default)]
 pub struct Tape {

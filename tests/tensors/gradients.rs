@@ -1,10 +1,19 @@
 //! Gradients against central differences of the other evaluator, and evaluated on every device.
 
-use super::support::{Random, fresh_seed};
+use super::support::{Random, fresh_seed, is_full};
 use super::{Bench, benches, compare, reference};
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 use std::collections::HashMap;
+
+/// Devices. Limits change how operations are cut, which their own tests hold: in `npm test` every kind of device is here once.
+fn each_kind() -> Vec<Bench> {
+    let mut all = benches();
+    if !is_full() {
+        all.dedup_by_key(|bench| bench.name);
+    }
+    all
+}
 
 /// Checks ∂loss/∂x of every element of every parameter against central differences, and the devices' gradients against the other
 /// evaluator's.
@@ -41,7 +50,7 @@ fn check(bench: &mut Bench, what: &str, parameters: &[Node], loss: impl FnOnce(&
 #[test]
 fn of_elementwise_operations() {
     let seed = fresh_seed();
-    for mut bench in benches() {
+    for mut bench in each_kind() {
         let mut random = Random::new(seed);
         for name in [
             "neg", "exp", "exp2", "expm1", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "softplus", "relu", "gelu", "silu", "square",
@@ -74,7 +83,7 @@ fn of_elementwise_operations() {
 #[test]
 fn of_movements_and_reductions() {
     let seed = fresh_seed();
-    for mut bench in benches() {
+    for mut bench in each_kind() {
         let mut random = Random::new(seed);
         let x = bench.random(&mut random, &[4, 6, 3]);
         check(&mut bench, &format!("seed {seed}, movements"), &[x], |graph, x| {
@@ -117,7 +126,7 @@ fn of_movements_and_reductions() {
 #[test]
 fn of_products_and_convolutions() {
     let seed = fresh_seed();
-    for mut bench in benches() {
+    for mut bench in each_kind() {
         let mut random = Random::new(seed);
         for (left, right) in
             [(&[3u32, 4][..], &[4u32, 5][..]), (&[2, 1, 3, 4], &[3, 4, 2]), (&[5, 3, 2], &[2, 4]), (&[4], &[4]), (&[2, 3, 4], &[1, 4, 2])]
@@ -145,7 +154,7 @@ fn of_products_and_convolutions() {
 #[test]
 fn of_attention_embedding_and_cross_entropy() {
     let seed = fresh_seed();
-    for mut bench in benches() {
+    for mut bench in each_kind() {
         let mut random = Random::new(seed);
         for causal in [false, true] {
             let [q, k, v] = [[2, 5, 3], [2, 6, 3], [2, 6, 4]].map(|shape| bench.random(&mut random, &shape));
