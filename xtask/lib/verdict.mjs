@@ -24,7 +24,8 @@ export const runScript = ({ files, pattern, packed }) => `#!/usr/bin/env bash
 # The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
 # they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, preconditioners, armadillo,
 # bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA), soak
-# (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, 10 unless told, from LEASTWISE_SOAK_SEED on).
+# (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, 10 unless told, from LEASTWISE_SOAK_SEED on, in
+# LEASTWISE_SOAK_PROCESSES processes beside each other).
 # Logs go to $OUT, or to ./logs, with kit.txt, the verdict in one line: append it to ${VERDICTS}.
 set -uo pipefail
 cd "$(dirname "\${BASH_SOURCE[0]}")"
@@ -79,8 +80,10 @@ part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64
 minutes="\${LEASTWISE_SOAK_MINUTES:-10}"
 # Failures are made smaller after that.
 limit=$(( minutes * 60 + 900 ))
+soaks='for k in $(seq 0 $(( $1 - 1 ))); do ./node pkg_tests/soak/driver.mjs --backend $2 --minutes $3 --seed $(( $4 + 1000000 * k )) --out "$5" & pids+=($!); done
+  for pid in \${pids[@]}; do wait $pid || failed=1; done; exit $failed'
 for backend in cuda webgpu; do
-  part soak-$backend ./node pkg_tests/soak/driver.mjs --backend $backend --minutes "$minutes" --seed "\${LEASTWISE_SOAK_SEED:-1}" --out "$logs"
+  part soak-$backend env failed=0 bash -c "$soaks" soak "\${LEASTWISE_SOAK_PROCESSES:-1}" $backend "$minutes" "\${LEASTWISE_SOAK_SEED:-1}" "$logs"
 done
 gpu="$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -1)"
 parts=""
