@@ -129,7 +129,7 @@ fn generated_kernels_are_the_golden_ones_and_valid() {
     }
 }
 
-/// What DESIGN.md promises of constant and antisymmetric entries.
+/// Entries of J that are constant are in the kernel, and one of two that differ in sign alone is stored.
 #[test]
 fn constant_entries_are_not_stored_and_opposite_ones_once() {
     let count = |programs: &[(&str, Program)], which: &str| {
