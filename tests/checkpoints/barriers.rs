@@ -90,23 +90,25 @@ fn a_search_that_met_what_is_not_defined_goes_on_to_the_bit() {
     }
 }
 
-/// What a report told of is over: the next step is the first of its call.
+/// What a report told of is over: the next step is the first of its call. Before the first step there is a report, too.
 #[test]
-fn steps_after_a_report_are_numbered_as_those_of_the_solver_that_was_saved() {
-    for method in ["lm", "lbfgs"] {
-        let mut session = cpu(Precision::F64);
-        let options = Options { method: Some(method.into()), max_iterations: Some(5.0), ..Options::default() };
-        let (problem, _) = barrier(&mut session, 1);
-        let solver = session.solver(problem, &options).unwrap();
-        let task = session.solve(solver, SolveMode::Solve).unwrap();
-        assert!(matches!(finish(&mut session, task, |_| {}), Progress::Report(_)));
-        let file = save(&mut session, solver);
-        let (other, _) = barrier(&mut session, 1);
-        let restored = session.solver(other, &options).unwrap();
-        session.restore(restored, &file).unwrap();
-        for k in 0..3 {
-            let [here, there] = [solver, restored].map(|solver| step(&mut session, solver));
-            assert_eq!((here.index, bits(&here)), (k, bits(&there)), "{method}: {here:?} and {there:?}");
+fn steps_after_a_report_are_those_of_the_solver_that_was_saved() {
+    for method in ["lm", "gauss-newton", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"] {
+        for solves in [true, false] {
+            let mut session = cpu(Precision::F64);
+            let options = Options { method: Some(method.into()), max_iterations: Some(5.0), ..Options::default() };
+            let (problem, _) = barrier(&mut session, 1);
+            let solver = session.solver(problem, &options).unwrap();
+            let task = if solves { session.solve(solver, SolveMode::Solve) } else { session.report(solver) }.unwrap();
+            assert!(matches!(finish(&mut session, task, |_| {}), Progress::Report(_)));
+            let file = save(&mut session, solver);
+            let (other, _) = barrier(&mut session, 1);
+            let restored = session.solver(other, &options).unwrap();
+            session.restore(restored, &file).unwrap();
+            for k in 0..3 {
+                let [here, there] = [solver, restored].map(|solver| step(&mut session, solver));
+                assert_eq!((here.index, bits(&here)), (k, bits(&there)), "{method}, {solves}: {here:?} and {there:?}");
+            }
         }
     }
 }

@@ -270,6 +270,7 @@ impl Solver {
         [damping, floor, forcing].into_iter().for_each(|knob| to.f64(knob));
         to.flag(self.has_moved);
         to.flag(self.fresh_state);
+        to.flag(self.sets_out);
         to.flag(self.revision != problem.revision || problem.linearized_by != Some(self.id));
         // What was told of is over: the next call begins anew.
         let told = self.concluded;
@@ -375,7 +376,7 @@ impl Solver {
         (self.arrival, self.retreat, self.retreats) = (known.arrival, known.retreat, known.retreats);
         (self.offenders.count, self.offenders.first) = (known.non_finite, known.offender);
         self.recordings = [None, None, None];
-        self.sets_out = edited || !fresh_state;
+        self.sets_out = known.sets_out || edited || !fresh_state;
         self.phase = Phase::Ready;
         (self.stop, self.hurried, self.again, self.kept, self.resuming) = (None, false, false, None, false);
         (self.tests, self.tried, self.started_ms, self.ending) = (Tests::default(), 0, None, None);

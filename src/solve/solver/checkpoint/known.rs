@@ -26,6 +26,7 @@ pub(super) struct Known {
     pub knobs: Knobs,
     pub has_moved: bool,
     pub fresh_state: bool,
+    pub sets_out: bool,
     pub edited: bool,
     pub iterations: Vec<Iteration>,
     pub first_iteration: u32,
@@ -84,13 +85,14 @@ impl Known {
 
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
         let knobs = Knobs { damping: from.f64()?, floor: from.f64()?, forcing: from.f64()? };
-        let [has_moved, fresh_state, edited] = [from.flag()?, from.flag()?, from.flag()?];
+        let [has_moved, fresh_state, sets_out, edited] = [from.flag()?, from.flag()?, from.flag()?, from.flag()?];
         let count = from.u32()?;
         let iterations = from.list(count, read_iteration)?;
         let known = Self {
             knobs,
             has_moved,
             fresh_state,
+            sets_out,
             edited,
             iterations,
             first_iteration: from.u32()?,
