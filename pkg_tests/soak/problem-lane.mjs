@@ -26,6 +26,8 @@ export async function problemLane(session, lane) {
     else if (action.do === "graduated") await graduated(session, lane, state, action);
     else if (action.do === "remake problem") {
       const pending = action.during ? session.act(lane, "solve that its problem's end ends", () => state.made.problem.solve(withTables(state.made, action.options)), { codes: SOLVE_CODES, gone: () => true }) : undefined;
+      // Where its engine ends meanwhile, whoever awaits it below hears of it.
+      pending?.catch(() => {});
       await turns(action.turns ?? 0);
       await session.act(lane, "dispose problem", () => state.made.problem.dispose());
       await pending;
@@ -92,6 +94,7 @@ async function solve(session, lane, state, action) {
     const wrong = nonsense(report, { method: given.method, mayClimb, precision: lane.engine.lw.precision });
     if (wrong) session.fail("nonsense", name, wrong);
   }, { codes: SOLVE_CODES, reason, onThrow: (error) => { found = { refused: `${error.code}: ${error.message}` }; } });
+  running.catch(() => {});
   if (rival) await session.act(lane, `${name}, by its rival`, () => made.problem.solve(given), { codes: SOLVE_CODES, reason });
   for (const { turns: after, ...change } of edits) {
     await turns(after);
