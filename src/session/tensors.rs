@@ -5,6 +5,7 @@
 
 use super::Session;
 use super::task::{Progress, Task};
+use crate::anneal::memory;
 use crate::device::cpu::CpuDevice;
 use crate::device::{Device, Play, Playing, Precision, Slice};
 use crate::error::Error;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// The bit of tensors in f64.
 const DOUBLE: u32 = 1 << 31;
+
+/// Elements that one evaluation brings back, each as an f64: in WebAssembly half of the largest array there can be.
+const MOST_READ: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 32 };
 
 /// Tensors of one precision.
 pub(super) struct World {
@@ -146,9 +150,13 @@ impl Session {
     pub fn tensor(&mut self, values: Reals, shape: &[u32], double: bool) -> Result<Vec<u32>, Error> {
         Self::counted(values.len(), shape)?;
         let data = match values {
-            Reals::F32(values) if double => Data::Doubles(values.iter().map(|&value| value.into()).collect()),
-            Reals::F32(values) => Data::Singles(Arc::new(values.to_vec())),
-            Reals::F64(values) => Data::Doubles(values.to_vec()),
+            Reals::F32(values) if double => {
+                let mut doubles = memory::room(values.len(), "the tensor's elements")?;
+                doubles.extend(values.iter().map(|&value| f64::from(value)));
+                Data::Doubles(doubles)
+            }
+            Reals::F32(values) => Data::Singles(Arc::new(memory::copy(values, "the tensor's elements")?)),
+            Reals::F64(values) => Data::Doubles(memory::copy(values, "the tensor's elements")?),
         };
         let graph = &mut self.tensors(double)?.graph;
         let node = graph.stored(data, shape.to_vec());
@@ -251,10 +259,19 @@ impl Session {
         let all: Vec<u32> = outputs.iter().chain(read).copied().collect();
         let (double, nodes) = Self::nodes(&all, false)?;
         let tensors = self.tensors(double)?;
-        for &node in &nodes {
-            tensors.graph.get(node).ok_or(Error::Disposed("tensor"))?;
-            tensors.graph.hold(node);
+        let graph = &mut tensors.graph;
+        if nodes.iter().any(|&node| graph.get(node).is_none()) {
+            return Err(Error::Disposed("tensor"));
         }
+        let elements: u64 = nodes[outputs.len()..].iter().map(|&node| u64::from(graph.size(node))).sum();
+        if elements > MOST_READ {
+            return Err(Error::Limits(format!(
+                "{elements} elements are read at once, and {MOST_READ} are possible here: read parts, tensor.slice([from, to])"
+            )));
+        }
+        nodes.iter().for_each(|&node| {
+            graph.hold(node);
+        });
         let (outputs, read) = nodes.split_at(outputs.len());
         let (outputs, read) = (outputs.to_vec(), read.to_vec());
         Ok(self.add_task(Task::Tensors(Box::new(TensorTask::new(double, outputs, read)))))

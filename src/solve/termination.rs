@@ -36,6 +36,8 @@ pub struct Tests {
     falls: u32,
     /// What the first accepted step gained.
     first_fall: Option<f64>,
+    /// The largest max |gᵢ| so far.
+    steepest: f64,
 }
 
 /// What every end of an unbounded energy says.
@@ -43,6 +45,8 @@ const UNBOUNDED: &str = "bound the variables, or add what holds them";
 
 /// Such steps after which a cost far below the first one is taken to have no lower bound.
 const FALLS: u32 = 3;
+/// The part of the largest gradient that is none of a minimum's.
+const STEEP: f64 = 0.1;
 
 /// A λ at which a step still is nearly that of Gauss and Newton.
 pub(super) const SLIGHT_DAMPING: f64 = 1e-2;
@@ -65,17 +69,37 @@ impl Tests {
     /// ‖x‖, which no energy with a minimum does there. `point_norm` is that before the step.
     pub fn unbounded(&mut self, step: &Iteration, initial_cost: f64, point_norm: f64, epsilon: f64) -> Option<(Termination, String)> {
         let size = -step.cost;
+        self.steepest = self.steepest.max(step.gradient_norm);
         if step.accepted {
             self.first_fall.get_or_insert(step.cost_change.abs());
             let doubles = -step.cost_change >= 0.5 * size && step.step_norm >= point_norm;
             self.falls = if size > 0.0 && doubles { self.falls + 1 } else { 0 };
         }
         let overflows = if epsilon < 1e-10 { size >= 1e154 } else { size >= 1e19 };
-        let is_far = size >= initial_cost.abs().max(self.first_fall.unwrap_or(0.0)).max(1.0) / epsilon;
-        if !(overflows || is_far && self.falls >= FALLS) {
-            return None;
-        }
-        Some((Termination::Unbounded, format!("the energy falls without end: it is {:.3e} now; {UNBOUNDED}", step.cost)))
+        let falls = overflows || self.is_far(step.cost, initial_cost, epsilon) && self.falls >= FALLS;
+        falls.then(|| Self::falling(step.cost))
+    }
+
+    /// Whether the cost is negative, and 1/ε times all that it was known to be of.
+    fn is_far(&self, cost: f64, initial_cost: f64, epsilon: f64) -> bool {
+        -cost >= initial_cost.abs().max(self.first_fall.unwrap_or(0.0)).max(1.0) / epsilon
+    }
+
+    fn falling(cost: f64) -> (Termination, String) {
+        (Termination::Unbounded, format!("the energy falls without end: it is {cost:.3e} now; {UNBOUNDED}"))
+    }
+
+    /// The ending of a solve, which is another where only the size of its cost hides how it falls: so far down
+    /// the gradient at a minimum would be small beside what it was on the way.
+    pub fn unless_falling(
+        &self,
+        step: &Iteration,
+        initial_cost: f64,
+        epsilon: f64,
+        ending: Option<(Termination, String)>,
+    ) -> Option<(Termination, String)> {
+        let is_steep = step.gradient_norm >= STEEP * self.steepest;
+        if ending.is_some() && is_steep && self.is_far(step.cost, initial_cost, epsilon) { Some(Self::falling(step.cost)) } else { ending }
     }
 
     /// The same of a length whose square overflows soon.
@@ -92,6 +116,7 @@ impl Tests {
         to.u32(self.still);
         to.u32(self.falls);
         to.option(self.first_fall, Writer::f64);
+        to.f64(self.steepest);
     }
 
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
@@ -102,12 +127,18 @@ impl Tests {
             still: from.u32()?,
             falls: from.u32()?,
             first_fall: from.option(Reader::f64)?,
+            steepest: from.f64()?,
         })
     }
 
     /// Tests for termination after a step: those of Ceres on accepted steps, and on rejected ones whether the precision,
     /// not the model, refused them.
     pub fn judge(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
+        let ending = self.ending(method, tolerances, step, scale);
+        self.unless_falling(step, scale.initial_cost, scale.epsilon, ending)
+    }
+
+    fn ending(&mut self, method: Method, tolerances: &Tolerances, step: &Iteration, scale: &Scale) -> Option<(Termination, String)> {
         let &Scale { model, point_norm, initial_cost, epsilon, is_cut } = scale;
         // Energies may be negative: it is their size that counts.
         let (cost, initial_cost) = (step.cost.abs(), initial_cost.abs());
@@ -119,7 +150,7 @@ impl Tests {
         }
         let is_slight = step.damping <= SLIGHT_DAMPING;
         if step.accepted {
-            *self = Self { falls: self.falls, first_fall: self.first_fall, ..Self::default() };
+            *self = Self { falls: self.falls, first_fall: self.first_fall, steepest: self.steepest, ..Self::default() };
         } else {
             self.rejections += 1;
             // Residuals are differences of what is measured and what is modelled, whose roundings are those of the latter.

@@ -130,6 +130,26 @@ fn what_falls_without_end_is_told() {
                 session.free_problem(problem);
             }
         }
+        // What has curvature nowhere for long, and what overflows all at once. In f32 the former repeats itself.
+        let waves = |writer: &mut Writer, x| {
+            let sine = writer.op(Sin, &[x]);
+            writer.linear(&[(1.0, x), (-0.5, sine)], 0.0)
+        };
+        let cliff = |writer: &mut Writer, x| {
+            let power = writer.op(Exp, &[x]);
+            writer.linear(&[(-1.0, power)], 0.0)
+        };
+        let energies: [(&str, Write); 2] = [("x − ½ sin x", &waves), ("−eˣ", &cliff)];
+        for (energy, write) in energies.into_iter().filter(|_| exactness < 1e-6) {
+            for method in ["lm", "newton", "dogleg"] {
+                let (problem, _) = one(&mut session, 1.0, write);
+                let options = Options { method: Some(method.into()), max_iterations: Some(1000.0), ..Options::default() };
+                let report = solve(&mut session, problem, &options);
+                let told = (report.termination, report.converged);
+                assert_eq!(told, (Termination::Unbounded, false), "{name}, {energy} by {method}: {} at {:e}", report.reason, report.cost);
+                session.free_problem(problem);
+            }
+        }
         // Large numbers alone say nothing.
         let scale = if exactness < 1e-6 { 1e40 } else { 1e12 };
         let (problem, _) = one(&mut session, 0.0, |writer, x| {

@@ -2,6 +2,7 @@
 
 use super::super::assembly::{Assembly, structure};
 use super::super::linear::matrix::BlockMatrix;
+use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
 use super::super::{Needs, Workspace, state};
 use crate::device::{Command, Device, Kind, Recording, Slice};
@@ -143,7 +144,9 @@ impl Linearising {
             Source::Rows(rows) => {
                 let brought = rows.assembled(is_masked, readback);
                 let free = brought.free.map(|free| rows.pattern.compact(free));
-                let triangle = rows.triangle(readback, free.as_deref(), pace).await?;
+                // Rows are for few unknowns.
+                let empty = Triangle::new(rows.pattern.scalars as usize).expect("room for a small matrix");
+                let triangle = rows.triangle(readback, free.as_deref(), empty, pace).await?;
                 let pattern = Arc::new(rows.pattern.clone());
                 (pattern, free, Derivatives::Triangle(triangle.columns()))
             }

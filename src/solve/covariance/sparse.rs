@@ -50,6 +50,7 @@ impl From<Unsolved> for Refused {
         match unsolved {
             Unsolved::Singular => Self::Singular,
             Unsolved::Stopped => Self::Stopped,
+            Unsolved::OutOfMemory(_) => Self::TooLarge,
         }
     }
 }

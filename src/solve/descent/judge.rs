@@ -30,6 +30,11 @@ const STILL: u32 = 3;
 
 /// Tests for termination after a trial that was taken, or a search that failed.
 pub fn judge(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Arrival, tests: &mut Tests) -> Option<(Termination, String)> {
+    let ending = ending(rule, tolerances, step, arrival, tests);
+    tests.unless_falling(step, arrival.initial_cost, arrival.epsilon, ending)
+}
+
+fn ending(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Arrival, tests: &mut Tests) -> Option<(Termination, String)> {
     let converged = |reason: String| Some((Termination::Converged, reason));
     let cost = step.cost.abs();
     if !arrival.gradient_norm.is_finite() {

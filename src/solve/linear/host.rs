@@ -60,6 +60,16 @@ pub enum Unfinished {
     Refused(Error),
 }
 
+impl From<Unsolved> for Unfinished {
+    fn from(unsolved: Unsolved) -> Self {
+        match unsolved {
+            Unsolved::Stopped => Self::Stopped,
+            Unsolved::OutOfMemory(lack) => Self::Refused(lack.into()),
+            Unsolved::Singular => Self::Refused(Error::Disposed("linear system")),
+        }
+    }
+}
+
 impl From<Stopped> for Unfinished {
     fn from(_: Stopped) -> Self {
         Self::Stopped
@@ -226,7 +236,7 @@ impl Host {
     }
 
     /// Takes the rest of it. `is_masked`: some unknowns may not move.
-    pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Stopped> {
+    pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Unsolved> {
         self.known = None;
         let pattern = self.pattern();
         let Assembled { gradient, scale, peak, free, diagonal, lower, .. } = match &self.source {
@@ -239,7 +249,10 @@ impl Host {
         let free = free.map(|free| pattern.compact(free));
         let (scale, peak) = (pattern.compact(scale), pattern.compact(peak));
         let system = match &self.source {
-            Source::Rows(rows) => Linearised::Triangle(rows.triangle(readback, free.as_deref(), pace).await?),
+            Source::Rows(rows) => {
+                let empty = Triangle::new(pattern.scalars as usize)?;
+                Linearised::Triangle(rows.triangle(readback, free.as_deref(), empty, pace).await?)
+            }
             Source::Matrix(assembly, _) => {
                 let mut matrix = BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
                 if let Some(free) = &free {
@@ -279,7 +292,7 @@ impl Host {
         loop {
             match self.step(*knobs, pace).await {
                 Ok(step) => return Ok(Some(step)),
-                Err(Unsolved::Stopped) => return Err(Unfinished::Stopped),
+                Err(unsolved @ (Unsolved::Stopped | Unsolved::OutOfMemory(_))) => return Err(unsolved.into()),
                 Err(Unsolved::Singular) if may_raise && knobs.damping < MOST_DAMPING => {
                     knobs.damping = (10.0 * knobs.damping).max(1e-15);
                 }

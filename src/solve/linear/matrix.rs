@@ -1,5 +1,6 @@
 //! JᵀWJ on the host, in f64, block by block.
 
+use crate::anneal::memory::{self, OutOfMemory};
 use crate::problem::{BlockRows, Pattern, PatternPart};
 use crate::work::{Pace, Stopped, UNIT};
 use std::ops::Range;
@@ -24,12 +25,20 @@ pub struct System<'a> {
 }
 
 /// Why a system has no solution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Unsolved {
     /// The matrix has no factor: it is not positive definite in f64.
     Singular,
     /// The work was told to end.
     Stopped,
+    /// There is no room for it besides what else is there by now.
+    OutOfMemory(OutOfMemory),
+}
+
+impl From<OutOfMemory> for Unsolved {
+    fn from(lack: OutOfMemory) -> Self {
+        Self::OutOfMemory(lack)
+    }
 }
 
 impl From<Stopped> for Unsolved {
@@ -153,10 +162,10 @@ impl BlockMatrix {
     }
 
     /// The whole matrix plus `damping` on its diagonal, column by column; the lower triangle is filled.
-    pub async fn dense(&self, damping: &[f64], pace: &Pace) -> Result<Vec<f64>, Stopped> {
+    pub async fn dense(&self, damping: &[f64], pace: &Pace) -> Result<Vec<f64>, Unsolved> {
         let n = self.pattern.scalars as usize;
         // Fresh pages cost as much as operations do.
-        let mut dense = Vec::with_capacity(n * n);
+        let mut dense = memory::room(n * n, "the matrix of linear \"dense\"")?;
         while dense.len() < n * n {
             let filled = (n * n).min(dense.len() + UNIT / 2);
             dense.resize(filled, 0.0);

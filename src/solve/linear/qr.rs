@@ -5,6 +5,8 @@
 //! once a linearisation; a step for one λ then is the factorisation of [R; √(λD)], with column pivoting
 //! (Golub & Van Loan, *Matrix Computations*, 4th ed., section 5.4.2), which tells the rank.
 
+use crate::anneal::memory::{self, OutOfMemory};
+
 /// Rows that are folded in at a time: they and the triangle stay in the cache.
 const ROWS: usize = 128;
 
@@ -19,8 +21,9 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    pub fn new(n: usize) -> Self {
-        Self { n, values: vec![0.0; (n + ROWS) * (n + 1)], waiting: 0 }
+    /// One without rows.
+    pub fn new(n: usize) -> Result<Self, OutOfMemory> {
+        Ok(Self { n, values: memory::zeros((n + ROWS) * (n + 1), "the matrix of linear \"dense\"")?, waiting: 0 })
     }
 
     /// Adds a row of the matrix, and its element of the right-hand side; gives the operations that this took.

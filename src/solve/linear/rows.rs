@@ -118,10 +118,9 @@ impl Rows {
         }
     }
 
-    /// √W J as a triangle, and −√W r, which is only a right-hand side where no loss bends W. What may not move has a column of
+    /// An empty triangle becomes that of √W J, and −√W r, which is only a right-hand side where no loss bends W. What may not move has a column of
     /// zeros.
-    pub async fn triangle(&self, readback: &[f64], free: Option<&[f64]>, pace: &Pace) -> Result<Triangle, Stopped> {
-        let mut triangle = Triangle::new(self.pattern.scalars as usize);
+    pub async fn triangle(&self, readback: &[f64], free: Option<&[f64]>, mut triangle: Triangle, pace: &Pace) -> Result<Triangle, Stopped> {
         for rows in &self.chunks {
             rows.push(readback, free, &mut triangle, pace).await?;
         }
