@@ -67,10 +67,19 @@ pub(super) struct Kept {
     pub place: Place,
     /// If it lies on the device.
     pub resident: Option<Resident>,
-    /// How its model is to be made of the first vectors, where there were none.
+    /// How its model is to be made of the first vectors, where there were none; and those, while they are few.
     blank: Option<CompressOptions>,
+    first: Vec<f32>,
     /// The turns of those that add to it, in the order in which they were asked to.
     adding: VecDeque<u32>,
+}
+
+impl Kept {
+    /// The model stays from now on.
+    fn settle(&mut self) {
+        self.blank = None;
+        self.first = Vec::new();
+    }
 }
 
 /// Indices of a session, and files that are being read.
@@ -81,6 +90,9 @@ pub(super) struct Indices {
     /// The number of the next index, reader or turn.
     next: u32,
 }
+
+/// Vectors of which a model is made to last. One of fewer, whose levels reach hardly beyond them, is made anew with those that follow.
+const ENOUGH: usize = 256;
 
 impl Indices {
     pub(super) fn kept(&mut self, index: u32) -> Result<&mut Kept, Error> {
@@ -169,19 +181,34 @@ impl Session {
         deadline: f64,
     ) -> Result<Progress, Error> {
         let kept = self.indices.kept(index)?;
-        let Some(options) = kept.blank.clone().filter(|_| kept.adding.front() == Some(&turn)) else { return Ok(Progress::Yielded) };
+        let Some(mut options) = kept.blank.clone().filter(|_| kept.adding.front() == Some(&turn)) else { return Ok(Progress::Yielded) };
         let making = match making {
             Some(making) => making,
-            None => making.insert(Box::new(self.compressing(std::mem::take(points), &options)?)),
+            None => {
+                let mut all = memory::room(kept.first.len() + points.len(), "the vectors")?;
+                all.extend_from_slice(&kept.first);
+                all.extend_from_slice(points);
+                let count = all.len() / kept.index.dim();
+                if count < ENOUGH {
+                    // So few have no room for more clusters, nor a file that is next to nothing beside its header.
+                    options.clusters = options.clusters.map(|clusters| clusters.min(count as u32));
+                    options.ratio = None;
+                }
+                making.insert(Box::new(self.compressing(all, &options)?))
+            }
         };
         let made = match self.resume_compress(making, deadline - now_ms())? {
             Progress::Answer(Answer::Index(made)) => self.indices.kept.remove(&made).ok_or(Error::Disposed("index"))?.index,
             other => return Ok(other),
         };
         let kept = self.indices.kept(index)?;
+        let before = kept.index.next_id() as usize;
         kept.index.replace_with(made);
-        kept.blank = None;
-        Ok(Progress::Answer(Answer::Ids(kept.index.ids().to_vec())))
+        kept.first.append(points);
+        if kept.index.count() >= ENOUGH {
+            kept.settle();
+        }
+        Ok(Progress::Answer(Answer::Ids(kept.index.ids()[before..].to_vec())))
     }
 
     /// Frees what a task that is over, was dropped or failed has on the device, and lets those go on that wait for it.
@@ -202,7 +229,9 @@ impl Session {
     pub(super) fn add_index(&mut self, index: Index) -> u32 {
         let number = self.indices.number();
         let blank = CompressOptions::of_blank(&index);
-        self.indices.kept.insert(number, Kept { index, place: Place::default(), resident: None, blank, adding: VecDeque::new() });
+        self.indices
+            .kept
+            .insert(number, Kept { index, place: Place::default(), resident: None, blank, first: Vec::new(), adding: VecDeque::new() });
         number
     }
 
@@ -297,7 +326,12 @@ impl Session {
 
     /// How many of them were in it.
     pub fn remove_from_index(&mut self, index: u32, ids: &[u32]) -> Result<usize, Error> {
-        Ok(self.indices.get_mut(index)?.remove(ids))
+        let kept = self.indices.kept(index)?;
+        let removed = kept.index.remove(ids);
+        if removed > 0 {
+            kept.settle();
+        }
+        Ok(removed)
     }
 
     /// Vectors as their codes have them.

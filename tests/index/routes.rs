@@ -321,6 +321,31 @@ fn add(session: &mut Session, index: u32, points: &[f32]) -> Vec<u32> {
     }
 }
 
+/// However few came first, the model becomes that of all of them together.
+#[test]
+fn an_index_of_nothing_takes_vectors_one_by_one() {
+    let points = mixture(300, 64, 4, 33);
+    for code in ["none", "int8", "int4", "pq", "bits"] {
+        let mut session = cpu();
+        let blank = compressed(&mut session, Vec::new(), code).expect("an index");
+        for (number, point) in points.chunks(64).take(256).enumerate() {
+            assert_eq!(add(&mut session, blank, point), [number as u32], "{code}");
+        }
+        let made = compressed(&mut session, points[..256 * 64].to_vec(), code).expect("an index");
+        // From there on both have the same model.
+        for index in [blank, made] {
+            assert_eq!(add(&mut session, index, &points[256 * 64..]).len(), 44, "{code}");
+        }
+        let found = [blank, made].map(|index| search(&mut session, index, &points, 5));
+        assert_eq!(found[0], found[1], "{code}");
+        // What was removed is not there again with the next.
+        let young = compressed(&mut session, Vec::new(), code).expect("an index");
+        add(&mut session, young, &points[..10 * 64]);
+        assert_eq!(session.remove_from_index(young, &[3]).expect("an index"), 1);
+        assert_eq!(add(&mut session, young, &points[64..128]), [10], "{code}");
+    }
+}
+
 #[test]
 fn an_index_of_nothing_is_made_of_the_first_vectors() {
     let (points, more) = (mixture(500, 64, 4, 31), mixture(30, 64, 4, 32));
