@@ -15,6 +15,7 @@ mod batch;
 mod checkpoint;
 mod chunk;
 mod constraints;
+mod draft;
 mod gauge;
 mod incidence;
 mod layout;
@@ -65,7 +66,6 @@ use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
 use crate::kernel::Guards;
 use crate::solve::state;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use term::Values;
@@ -114,6 +114,10 @@ pub struct Problem {
     batches: Vec<Batch>,
     /// Whether the batches are not those of the terms any more.
     stale: bool,
+    /// Those that are being made.
+    laying: Option<Box<layout::Laying>>,
+    /// The most operations that laying out has spent between two looks at the clock.
+    pub largest_unit: usize,
     arena: Option<Arena>,
     constraints: Option<Constraints>,
     /// Elements of the arena and of a vector over all unknowns so far.
@@ -213,16 +217,11 @@ impl Problem {
     }
 
     /// The table of a batch's slot, and which of its instances those of the batch name.
-    pub fn slot_of(&self, batch: &Batch, slot: u32) -> (u32, Cow<'_, [u32]>) {
+    pub fn slot_of<'b>(&self, batch: &'b Batch, slot: u32) -> (u32, &'b [u32]) {
         let column = batch.signature().slots[slot as usize].arena.column as usize;
-        let part = |member: &Member| {
-            &self.terms[member.term as usize].as_ref().expect("a batch is made of terms that are there").parts[member.part as usize]
-        };
-        let table = part(&batch.members[0]).tables[slot as usize];
-        match &batch.members[..] {
-            [only] => (table, Cow::Borrowed(&part(only).contents.indices[column][..])),
-            several => (table, several.iter().flat_map(|member| &part(member).contents.indices[column]).copied().collect()),
-        }
+        let Member { term, part, .. } = batch.members[0];
+        let term = self.terms[term as usize].as_ref().expect("a batch is made of terms that are there");
+        (term.parts[part as usize].tables[slot as usize], &batch.indices[column])
     }
 
     /// The programs of a batch's pairs, each of `most` columns at most, and their kernels.
@@ -526,6 +525,7 @@ impl Problem {
     /// Destroys everything the problem has on the device.
     pub fn dispose(&mut self, device: &mut Device) {
         self.terms.clear();
+        self.laying = None;
         for batch in self.batches.drain(..) {
             batch.free(device, &mut self.uploads);
         }

@@ -8,7 +8,6 @@
 //! Everything here is sorted by counting, in time linear in instances, pairs of slots and variables.
 
 use super::Table;
-use std::borrow::Cow;
 
 /// A table that is solved for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +113,7 @@ pub enum Target {
 pub struct PatternBatch<'a> {
     pub batch: u32,
     /// For every slot that moves, its number in the pattern of the table, and which variable each instance names.
-    pub slots: Vec<Option<(u32, Cow<'a, [u32]>)>>,
+    pub slots: Vec<Option<(u32, &'a [u32])>>,
     /// The slots of every pair.
     pub pairs: Vec<(u32, u32)>,
     /// First instance and count of every chunk.
@@ -124,7 +123,7 @@ pub struct PatternBatch<'a> {
 impl PatternBatch<'_> {
     /// Tables and variables of the pairs' slots, with the pairs' numbers.
     fn pairs(&self) -> impl Iterator<Item = (u32, [(u32, &[u32]); 2])> {
-        let slot = |number: u32| self.slots[number as usize].as_ref().map(|(table, variables)| (*table, &variables[..]));
+        let slot = |number: u32| self.slots[number as usize];
         (0..).zip(&self.pairs).filter_map(move |(number, &(a, b))| Some((number, [slot(a)?, slot(b)?])))
     }
 }

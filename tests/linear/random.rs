@@ -3,7 +3,6 @@
 use crate::support::Random;
 use leastwise::problem::{BlockList, Pattern, PatternBatch, Target, pair_bits};
 use leastwise::solve::linear::matrix::BlockMatrix;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is between two tables.
@@ -53,7 +52,7 @@ pub fn sample(tables: &[(u32, u32)], batches: &[(&[u32], u32, u32)], random: &mu
         .zip(&samples)
         .map(|(batch, sample)| PatternBatch {
             batch,
-            slots: sample.slots.iter().map(|(table, variables)| Some((*table, Cow::Borrowed(&variables[..])))).collect(),
+            slots: sample.slots.iter().map(|(table, variables)| Some((*table, &variables[..]))).collect(),
             pairs: sample.pairs.clone(),
             chunks: sample.chunks.clone(),
         })

@@ -10,7 +10,6 @@ use super::{Choice, Linear, Preconditioner, Wanted};
 use crate::device::{BufferId, Device, Profile};
 use crate::error::Error;
 use crate::problem::{Batch, Pattern, Problem, Registry};
-use std::borrow::Cow;
 
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -233,12 +232,12 @@ fn too_full(problem: &Problem, on_gpu: bool) -> Option<String> {
     let mut is_linked = vec![false; tables.len()];
     for batch in problem.enabled_batches() {
         let moving = (0..).zip(&batch.signature().slots).filter(|(_, slot)| slot.vector.is_some());
-        let slots: Vec<(u32, Cow<[u32]>)> = moving.map(|(slot, _)| problem.slot_of(batch, slot)).collect();
+        let slots: Vec<(u32, &[u32])> = moving.map(|(slot, _)| problem.slot_of(batch, slot)).collect();
         let Some(((table, own), others)) = slots.split_first() else { continue };
         for (other, variables) in others {
             let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].tangent));
             let size = a.1 * b.1;
-            for (&i, &j) in own.iter().zip(&variables[..]) {
+            for (&i, &j) in own.iter().zip(*variables) {
                 let (i, j) = (a.0 + i, b.0 + j);
                 if i != j {
                     is_linked[*table as usize] |= table == other;

@@ -5,7 +5,6 @@ use super::hierarchy::Lower;
 use super::space::Space;
 use crate::kernel::Pair;
 use crate::problem::{Batch, Problem, Table, pair_bits};
-use std::borrow::Cow;
 
 /// Variables of a patch.
 pub const VARIABLES: u32 = 64;
@@ -26,7 +25,7 @@ pub struct Patches {
 }
 
 /// A batch's slots that move: the slot, its table and its variables.
-type Slots<'a> = Vec<(u32, u32, Cow<'a, [u32]>)>;
+type Slots<'a> = Vec<(u32, u32, &'a [u32])>;
 
 fn slots<'a>(problem: &'a Problem, batch: &'a Batch) -> Slots<'a> {
     let moving = (0..).zip(&batch.signature().slots).filter(|(_, slot)| slot.vector.is_some());
