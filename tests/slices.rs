@@ -4,8 +4,9 @@ use crate::support::*;
 use leastwise::device::{Device, Limits, Precision, cpu::CpuDevice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};
-use leastwise::session::{Progress, Session, SolveMode};
+use leastwise::session::{BackwardOptions, Progress, Session, SolveMode};
 use leastwise::solve::Options;
+use leastwise::solve::covariance::CovarianceOptions;
 use leastwise::work::UNIT;
 
 /// Scalars of the problems here.
@@ -140,4 +141,203 @@ fn no_unit_of_a_layout_is_long() {
     assert!(calls >= 4, "{calls} calls");
     assert!(problem.largest_unit < 3 * UNIT / 2, "{} operations", problem.largest_unit);
     problem.dispose(&mut device);
+}
+
+/// A chain that is laid out, and a solver of it.
+fn solver(session: &mut Session, options: &Options) -> (u32, u32, u32) {
+    let (problem, x, _) = chain(session);
+    let task = session.lay_out(problem).unwrap().expect("a task");
+    finish(session, task, |_| {});
+    let buffers = session.counters().buffers_created;
+    let solver = session.solver(problem, options).unwrap();
+    assert_eq!(session.counters().buffers_created, buffers, "a solver takes nothing before its first task");
+    (problem, x, solver)
+}
+
+fn options(linear: Option<&str>, preconditioner: Option<&str>, method: &str) -> Options {
+    let [linear, preconditioner] = [linear, preconditioner].map(|name| name.map(str::to_string));
+    Options { linear, preconditioner, method: Some(method.into()), max_iterations: Some(1.0), ..Options::default() }
+}
+
+#[test]
+fn solvers_are_set_up_in_slices() {
+    let ways = [
+        (options(None, None, "lm"), 8),
+        (options(Some("sparse-cholesky"), None, "lm"), 8),
+        (options(Some("assembled-pcg"), None, "dogleg"), 8),
+        (options(Some("pcg"), Some("two-level"), "lm"), 12),
+        (options(Some("pcg"), Some("block-jacobi"), "newton"), 1),
+        (options(None, None, "lbfgs"), 1),
+    ];
+    for (options, least) in ways {
+        let mut session = cpu(Precision::F64);
+        let (problem, x, solver) = self::solver(&mut session, &options);
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let (buffers, mut slices) = (session.counters().buffers_created, 0);
+        // Buffers are made at the end of the set-up, all at once.
+        while session.counters().buffers_created == buffers {
+            assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+            slices += 1;
+        }
+        assert!(slices >= least, "{options:?}: {slices} slices");
+        while !matches!(session.resume(task, 0.0).unwrap(), Progress::Report(_)) {}
+        let found = read(&mut session, problem, x);
+
+        let mut whole = cpu(Precision::F64);
+        let (problem, x, solver) = self::solver(&mut whole, &options);
+        let task = whole.solve(solver, SolveMode::Solve).unwrap();
+        finish(&mut whole, task, |_| {});
+        assert_eq!(found, read(&mut whole, problem, x), "{options:?}");
+    }
+}
+
+#[test]
+fn a_set_up_that_is_stopped_makes_no_step_and_can_begin_again() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x, solver) = self::solver(&mut session, &options(Some("sparse-cholesky"), None, "lm"));
+    let live = session.counters().bytes_live;
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    for _ in 0..4 {
+        assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+    }
+    session.stop(task, "aborted");
+    let stopped = session.resume(task, 0.0).map(|_| ()).unwrap_err();
+    assert_eq!(stopped.code(), "stopped");
+    assert!(stopped.to_string().starts_with("aborted before the problem was laid out"), "{stopped}");
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+    session.cancel(task);
+    assert_eq!(session.counters().bytes_live, live);
+    // Terms that come meanwhile are the next set-up's.
+    links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
+        session.term(problem, spec).unwrap();
+    });
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    finish(&mut session, task, |_| {});
+    let found = read(&mut session, problem, x);
+    session.free_problem(problem);
+    assert_eq!(session.counters().bytes_live, 0);
+
+    let mut whole = cpu(Precision::F64);
+    let (problem, x, _) = chain(&mut whole);
+    links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
+        whole.term(problem, spec).unwrap();
+    });
+    let solver = whole.solver(problem, &options(Some("sparse-cholesky"), None, "lm")).unwrap();
+    let task = whole.solve(solver, SolveMode::Step).unwrap();
+    finish(&mut whole, task, |_| {});
+    assert_eq!(found, read(&mut whole, problem, x));
+}
+
+#[test]
+fn frames_go_on_while_a_solver_is_set_up() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x, solver) = self::solver(&mut session, &options(None, None, "lm"));
+    let mut frames = 0;
+    while session.advance(solver, 1, 0.0).unwrap().is_none() {
+        frames += 1;
+        assert!(frames < 1000);
+    }
+    assert!(frames >= 8, "{frames} frames");
+    let before = read(&mut session, problem, x);
+    session.advance(solver, 1, 1e6).unwrap();
+    assert_ne!(before, read(&mut session, problem, x));
+}
+
+/// Finishes a task with a budget of nothing; gives the number of slices as well.
+fn sliced(session: &mut Session, task: u32) -> (Progress, usize) {
+    let mut slices = 1;
+    loop {
+        match session.resume(task, 0.0).unwrap() {
+            Progress::Yielded | Progress::Partly { .. } => slices += 1,
+            done => return (done, slices),
+        }
+    }
+}
+
+/// A covariance's blocks, or the gradient of a sum.
+fn question(session: &mut Session, problem: u32, x: u32, name: &str) -> u32 {
+    match name {
+        "covariance" => session.covariance(problem, CovarianceOptions { variance: Some(1.0), ..CovarianceOptions::default() }).unwrap(),
+        _ => session.backward(problem, &[x, COUNT], &varied(COUNT, 23), false, BackwardOptions::default()).unwrap(),
+    }
+}
+
+fn answer(session: &mut Session, x: u32, progress: Progress) -> Vec<f64> {
+    match progress {
+        Progress::Covariance(found) => {
+            let task = session.covariance_blocks(found.handle, &[x, 5, x, COUNT - 1], None, "covariance", false).unwrap();
+            let Progress::Values(values) = finish_partly(session, task) else { panic!("no blocks") };
+            values
+        }
+        Progress::Gradients(found) => found.values,
+        _ => panic!("no answer"),
+    }
+}
+
+fn finish_partly(session: &mut Session, task: u32) -> Progress {
+    loop {
+        match session.resume(task, f64::INFINITY).unwrap() {
+            Progress::Yielded | Progress::Partly { .. } => {}
+            done => return done,
+        }
+    }
+}
+
+/// A chain of which one end is held, so that all of it is known.
+fn held_chain(session: &mut Session) -> (u32, u32) {
+    let (problem, x, _) = chain(session);
+    session.fix_table(problem, x, Some(&[0]), None).unwrap();
+    (problem, x)
+}
+
+#[test]
+fn what_is_asked_of_a_large_problem_is_laid_out_and_mirrored_in_slices() {
+    for name in ["covariance", "backward"] {
+        let mut session = cpu(Precision::F64);
+        let (problem, x) = held_chain(&mut session);
+        let task = question(&mut session, problem, x, name);
+        let (found, slices) = sliced(&mut session, task);
+        assert!(slices > 40, "{name}: {slices} slices");
+        let found = answer(&mut session, x, found);
+
+        let mut whole = cpu(Precision::F64);
+        let (problem, x) = held_chain(&mut whole);
+        let task = question(&mut whole, problem, x, name);
+        let known = finish_partly(&mut whole, task);
+        assert_eq!(found, answer(&mut whole, x, known), "{name}");
+        assert!(found.len() > 1 && found.iter().all(|value| value.is_finite()));
+    }
+}
+
+#[test]
+fn what_is_given_up_on_its_way_leaves_nothing_behind() {
+    let mut session = cpu(Precision::F64);
+    for name in ["covariance", "backward"] {
+        for slices in [3, 8, 15, 24, 35] {
+            let (problem, x) = held_chain(&mut session);
+            let task = question(&mut session, problem, x, name);
+            for _ in 0..slices {
+                session.resume(task, 0.0).unwrap();
+            }
+            session.cancel(task);
+            let task = session.term_costs(problem, 0).unwrap();
+            let Progress::Values(costs) = finish_partly(&mut session, task) else { panic!("no costs") };
+            assert_eq!(costs.len() as u32, COUNT - 1);
+            session.free_problem(problem);
+            assert_eq!(session.counters().bytes_live, 0, "{name} after {slices} slices");
+        }
+    }
+}
+
+#[test]
+fn values_are_read_before_terms_are_laid_out() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x, _) = chain(&mut session);
+    let tasks = [0; 2].map(|_| session.read_table(problem, x).unwrap());
+    for task in tasks {
+        let Progress::Values(values) = finish_partly(&mut session, task) else { panic!("no values") };
+        assert_eq!(values, varied(COUNT, 7));
+    }
+    assert!(session.lay_out(problem).unwrap().is_some());
 }

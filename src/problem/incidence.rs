@@ -156,7 +156,7 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
 }
 
 /// Numbers below `all`, in runs of [`RUN`].
-pub(super) fn runs(all: usize) -> impl Iterator<Item = Range<usize>> {
+pub fn runs(all: usize) -> impl Iterator<Item = Range<usize>> {
     (0..all).step_by(RUN).map(move |start| start..(start + RUN).min(all))
 }
 

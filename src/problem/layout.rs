@@ -22,14 +22,25 @@ impl Problem {
         self.lay_out_until(device, registry, f64::INFINITY).map(|_| ())
     }
 
-    /// The same until a deadline, in units of few instances; true when all is done. A batch is there when it is whole.
-    pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
+    /// Makes the arenas alone, or makes them longer: enough to read values.
+    pub fn lay_out_values(&mut self, device: &mut Device) -> Result<(), Error> {
         self.drop_refused(device);
         self.lay_out_sums(device)?;
-        self.lay_out_tables(device)?;
+        self.lay_out_tables(device)
+    }
+
+    /// Makes arenas and batches until a deadline, in units of few instances; true when all is done. A batch is there when it is whole.
+    pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
+        self.lay_out_values(device)?;
         self.lay_out_constraints(device)?;
         self.lay_out_trials(device, registry)?;
         self.lay_out_terms(device, registry, deadline_ms)
+    }
+
+    /// Instances of all terms.
+    pub fn instances(&self) -> u64 {
+        let parts = self.terms.iter().flatten().flat_map(|term| &term.parts);
+        parts.map(|part| u64::from(part.count)).sum()
     }
 
     /// Instances that have no place in a batch yet.

@@ -19,6 +19,7 @@ mod draft;
 mod gauge;
 mod incidence;
 mod layout;
+mod links;
 mod loss;
 mod mirror;
 mod multipliers;
@@ -43,7 +44,8 @@ pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use gauge::Freedom;
-pub use incidence::Incidence;
+pub use incidence::{Incidence, runs};
+pub use links::{LinkedBatch, LinkedTable, Links};
 pub use loss::Loss;
 pub use multipliers::{Constraint, Relation};
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
@@ -339,9 +341,7 @@ impl Problem {
 
     /// Gives the arena's buffer to the outside: from now on it stays where it is.
     pub fn share(&mut self, device: &mut Device) -> Result<BufferId, Error> {
-        self.drop_refused(device);
-        self.lay_out_sums(device)?;
-        self.lay_out_tables(device)?;
+        self.lay_out_values(device)?;
         let arena = self.arena.as_mut().ok_or(Error::EmptyProblem("variables"))?;
         arena.shared = true;
         Ok(arena.point)

@@ -29,6 +29,11 @@ impl Site {
     pub fn elements(&self) -> u32 {
         self.width * self.count
     }
+
+    /// Its part of a vector over all unknowns.
+    pub fn unknowns(&self) -> u32 {
+        self.tangent * self.count
+    }
 }
 
 pub struct Table {

@@ -1,6 +1,6 @@
 //! Random problems: tables, batches of instances that touch them, and the Jacobians of these.
 
-use crate::support::Random;
+use crate::support::{Random, at_once};
 use leastwise::problem::{BlockList, Pattern, PatternBatch, Target, pair_bits};
 use leastwise::solve::linear::matrix::BlockMatrix;
 use std::sync::Arc;
@@ -57,7 +57,8 @@ pub fn sample(tables: &[(u32, u32)], batches: &[(&[u32], u32, u32)], random: &mu
             chunks: sample.chunks.clone(),
         })
         .collect();
-    let lists = pattern.add(&of);
+    let (adding, batches) = (&mut pattern, &of);
+    let lists = at_once(|pace| async move { adding.add(batches, &pace).await });
     drop(of);
     Sampled { pattern: Arc::new(pattern), lists, batches: samples, dense }
 }

@@ -85,13 +85,19 @@ struct BlockColumns {
     blocks: Vec<(u32, u32, u32)>,
 }
 
+/// Blocks between two counts of what was done.
+const RUN: usize = 1 << 14;
+
 impl BlockColumns {
-    fn new(pattern: &Pattern) -> Self {
+    async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Stopped> {
         let variables = pattern.variables() as usize;
         let mut starts = vec![0u32; variables + 1];
         for part in &pattern.parts {
             let first = pattern.tables[part.column as usize].first;
-            part.columns.iter().for_each(|column| starts[(first + column) as usize + 1] += 1);
+            for columns in part.columns.chunks(RUN) {
+                pace.spend(4 * columns.len()).await?;
+                columns.iter().for_each(|column| starts[(first + column) as usize + 1] += 1);
+            }
         }
         for place in 0..variables {
             starts[place + 1] += starts[place];
@@ -105,14 +111,16 @@ impl BlockColumns {
             let part = &pattern.parts[number as usize];
             let [rows, columns] = [part.row, part.column].map(|table| pattern.tables[table as usize].first);
             for row in 0..part.starts.len() as u32 - 1 {
+                let before = part.starts[row as usize];
                 for (block, column) in part.row(row) {
                     let place = &mut next[(columns + column) as usize];
                     blocks[*place as usize] = (rows + row, number, block);
                     *place += 1;
                 }
+                pace.spend(4 + 8 * (part.starts[row as usize + 1] - before) as usize).await?;
             }
         }
-        Self { starts, blocks }
+        Ok(Self { starts, blocks })
     }
 
     fn of(&self, variable: u32) -> &[(u32, u32, u32)] {
@@ -122,11 +130,12 @@ impl BlockColumns {
 
 impl Ordering {
     /// Approximate minimum degree of a pattern's variables, and what it leads to.
-    pub fn new(pattern: &Pattern) -> Result<Self, TooLarge> {
-        Self::of(pattern, &BlockColumns::new(pattern))
+    pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
+        let blocks = BlockColumns::new(pattern, pace).await?;
+        Self::of(pattern, &blocks, pace).await
     }
 
-    fn of(pattern: &Pattern, blocks: &BlockColumns) -> Result<Self, TooLarge> {
+    async fn of(pattern: &Pattern, blocks: &BlockColumns, pace: &Pace) -> Result<Self, Unfactorised> {
         let n = pattern.variables() as usize;
         // With the diagonal, as those who look at it expect.
         let mut starts = vec![0u32; n + 1];
@@ -135,6 +144,7 @@ impl Ordering {
             rows.push(variable);
             rows.extend(blocks.of(variable).iter().map(|block| block.0));
             starts[variable as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
+            pace.spend(4 * (blocks.of(variable).len() + 1)).await?;
         }
         let symbolic = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
         let (mut forward, mut inverse) = (vec![0u32; n], vec![0u32; n]);
@@ -152,9 +162,8 @@ impl Ordering {
 impl<F: Factorization> SparseCholesky<F> {
     /// The structure of a pattern's factor. The order of elimination is found in one piece.
     pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
-        let blocks = BlockColumns::new(pattern);
-        pace.spend(UNIT).await?;
-        let ordering = Ordering::of(pattern, &blocks)?;
+        let blocks = BlockColumns::new(pattern, pace).await?;
+        let ordering = Ordering::of(pattern, &blocks, pace).await?;
         pace.spend(UNIT).await?;
         let n = pattern.scalars as usize;
         let mut starts = vec![0u32; n + 1];
