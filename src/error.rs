@@ -27,6 +27,8 @@ pub enum Error {
     LargePoint { row: usize, component: usize, value: String },
     #[error("stopped before there was a codebook: {0}")]
     Stopped(String),
+    #[error("{0} before the problem was laid out and the solver set up: no step was made, and the next solve goes on from there")]
+    StoppedSetUp(String),
     #[error(
         "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
     )]
@@ -93,7 +95,7 @@ impl Error {
             Self::NonFinite { .. } | Self::OutOfRange { .. } | Self::NonFiniteRow { .. } => "non-finite",
             Self::NonFiniteResidual { .. } | Self::SquareOverflows { .. } => "non-finite",
             Self::LargePoint { .. } => "bounds",
-            Self::Stopped(_) => "stopped",
+            Self::Stopped(_) | Self::StoppedSetUp(_) => "stopped",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
             Self::Shape { .. } | Self::Manifold { .. } => "shape",

@@ -425,8 +425,7 @@ fn large_problems_are_laid_out_in_slices() {
         assert_eq!(session.lay_out(problem), Err(Error::Busy));
         slices += 1;
     }
-    // Its beginning, and a batch each; the first was laid out before.
-    assert_eq!(slices, terms.len());
+    assert!(slices > 3 * terms.len(), "{slices} slices");
     let buffers = session.counters().buffers_created;
     assert_eq!(session.lay_out(problem), Ok(None));
     session.describe_term(problem, 0).unwrap();

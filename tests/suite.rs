@@ -52,6 +52,7 @@ mod rules;
 mod schedules;
 mod sessions;
 mod shaders;
+mod slices;
 mod solve;
 mod sum_over;
 mod support;

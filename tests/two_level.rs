@@ -395,13 +395,15 @@ fn auto_takes_two_levels_for_large_meshes_and_says_so() {
 /// Neighbours in a grid.
 fn grid(side: u32) -> Graph {
     let [a, b] = grid_edges(side);
-    Graph::new((side * side) as usize, |edge| a.iter().zip(&b).for_each(|(&a, &b)| edge(a, b)))
+    let edges: Vec<(u32, u32)> = a.into_iter().zip(b).collect();
+    at_once(|pace| async move { Graph::new((side * side) as usize, &edges, &pace).await })
 }
 
 #[test]
 fn patches_are_connected_and_as_large_as_they_are_to_be() {
     let graph = grid(50);
-    let (owners, count) = graph.patches(32, |node| node % 11 != 0);
+    let of = &graph;
+    let (owners, count) = at_once(|pace| async move { of.patches(32, |node| node % 11 != 0, &pace).await });
     let mut members = vec![Vec::new(); count as usize];
     for (node, &owner) in (0u32..).zip(&owners) {
         assert_eq!(owner == NONE, node % 11 == 0);
@@ -431,10 +433,11 @@ fn levels_become_fewer_until_one_node_is_left() {
     let [a, b] = grid_edges(side);
     let mut pairs: Vec<(u32, u32)> = a.iter().zip(&b).map(|(&a, &b)| (b, a)).collect();
     pairs.sort_unstable();
-    let hierarchy = Hierarchy::new(Lower::new(side * side, &pairs));
+    let levels = |matrix: Lower| at_once(|pace| async move { Hierarchy::new(matrix, &pace).await });
+    let hierarchy = levels(Lower::new(side * side, &pairs));
     let nodes: Vec<u32> = hierarchy.nodes().collect();
     assert!(nodes.windows(2).all(|pair| 2 * pair[1] < pair[0]) && nodes.last() == Some(&1), "{nodes:?}");
     // What is not linked stays apart.
-    let hierarchy = Hierarchy::new(Lower::new(100, &[(1, 0), (3, 2)]));
+    let hierarchy = levels(Lower::new(100, &[(1, 0), (3, 2)]));
     assert_eq!(hierarchy.nodes().collect::<Vec<_>>(), [100]);
 }

@@ -9,6 +9,7 @@
 
 use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
+use crate::work::{Pace, Stopped};
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,19 +91,25 @@ pub struct Rows {
     pub tiles: Vec<u32>,
 }
 
+/// Instances between two counts of what was done.
+const RUN: u32 = 1 << 14;
+
 impl Rows {
     /// `None` where owners are not in ascending order, or a row is longer than a workgroup.
-    pub fn new(owners: &[u32], group_size: u32) -> Option<Self> {
+    pub async fn new(owners: &[u32], group_size: u32, pace: &Pace) -> Result<Option<Self>, Stopped> {
         let (mut starts, mut tiles) = (vec![0], vec![0]);
         let mut tile = 0;
         for end in 1..=owners.len() as u32 {
+            if end.is_multiple_of(RUN) {
+                pace.spend(4 * RUN as usize).await?;
+            }
             let is_last = end as usize == owners.len();
             if !is_last && owners[end as usize] == owners[end as usize - 1] {
                 continue;
             }
             let row = starts[starts.len() - 1];
             if end - row > group_size || !is_last && owners[end as usize] < owners[end as usize - 1] {
-                return None;
+                return Ok(None);
             }
             if end - tile > group_size {
                 tiles.push(starts.len() as u32 - 1);
@@ -111,16 +118,18 @@ impl Rows {
             starts.push(end);
         }
         tiles.push(starts.len() as u32 - 1);
-        Some(Self { starts, tiles })
+        Ok(Some(Self { starts, tiles }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Rows;
+    use crate::work::Work;
 
     fn rows(owners: &[u32], group_size: u32) -> Option<(Vec<u32>, Vec<u32>)> {
-        Rows::new(owners, group_size).map(|Rows { starts, tiles }| (starts, tiles))
+        let rows = Work::new(|pace| async move { Rows::new(owners, group_size, &pace).await }).finish();
+        rows.expect("nobody stops it").map(|Rows { starts, tiles }| (starts, tiles))
     }
 
     #[test]

@@ -3,17 +3,19 @@
 //! A hundred thousand terms of one instance each are one batch: one dispatch a kernel. What differs between them —
 //! shared data, literals, weights — becomes a column with a value an instance.
 
-use super::chunk::{self, Besides, Chunk, Frame};
+use super::Term;
+use super::chunk::{self, Chunk, Frame};
+use super::incidence::runs;
 use super::projection::Projection;
-use super::registry::{Registry, TermKernels, TwiceKernel};
-use super::schedule::{self, Owners, Product, Sizes};
+use super::registry::{Registry, TermKernels};
+use super::schedule::Product;
 use super::sum_batch::SumBatch;
+use super::table::Site;
 use super::term::{Contents, Part, Values};
-use super::{Table, Term};
 use crate::device::{BufferId, Command, Device, KernelId};
 use crate::error::Error;
-use crate::kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature, TwiceProgram, wgsl};
-use std::ops::Range;
+use crate::kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature};
+use crate::work::{Pace, Stopped};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
@@ -43,119 +45,14 @@ pub struct Batch {
     pub sums: Option<SumBatch>,
     /// Of an energy, what it takes to make its second derivatives semidefinite.
     pub projection: Option<Projection>,
-    signature: Signature,
+    pub(super) signature: Signature,
+    /// The index columns of all instances; of a single member, its own.
+    pub(super) indices: Arc<Vec<Vec<u32>>>,
     /// Columns of scratch that the kernels store into.
-    scratch: u32,
-}
-
-/// What chunks are made of.
-struct Plan<'a> {
-    tables: &'a [&'a Table],
-    /// The index columns of all instances.
-    indices: &'a [Vec<u32>],
-    /// The instances of every chunk.
-    ranges: &'a [Range<usize>],
-    /// Who owns the instances, where the product has owners.
-    owners: Option<&'a Owners>,
-    /// Pairs of slots that are one variable in some instances.
-    twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
+    pub(super) scratch: u32,
 }
 
 impl Batch {
-    /// A batch of these parts, given as term, number of the part, and part.
-    pub(super) fn new(
-        device: &mut Device,
-        registry: &mut Registry,
-        all_tables: &[Table],
-        terms: &[Option<Term>],
-        parts: &[(u32, u32)],
-        uploads: &mut Vec<Command>,
-    ) -> Result<Self, Error> {
-        let term = |number: u32| terms[number as usize].as_ref().expect("a batch is made of terms that are there");
-        let members = parts.iter().scan(0, |first, &(number, part)| {
-            let count = term(number).parts[part as usize].count;
-            *first += count;
-            Some(Member { term: number, part, first: *first - count, count })
-        });
-        let members: Vec<Member> = members.collect();
-        let parts: Vec<&Part> = members.iter().map(|member| &term(member.term).parts[member.part as usize]).collect();
-        let contents: Vec<&Contents> = parts.iter().map(|part| &part.contents).collect();
-        let first = term(members[0].term);
-        let mut borrowed;
-        registry.count_layout();
-        let tuning = registry.tuning.clone();
-        let compiled = match &first.entries {
-            Some(entries) => {
-                borrowed = entries.compiled.borrow_mut();
-                &mut *borrowed
-            }
-            None => registry.compiled(&parts[0].reading.structure, &layout(parts[0], &contents), &first.name),
-        };
-        let (kernels, programs, signature) = (compiled.kernels(device)?, compiled.programs.clone(), compiled.signature.clone());
-        let tables: Vec<&Table> = parts[0].tables.iter().map(|&number| first.table(all_tables, number)).collect();
-        let column = |number: usize| contents.iter().flat_map(|part| &part.indices[number]).copied().collect();
-        let indices: Vec<Vec<u32>> = (0..contents[0].indices.len()).map(column).collect();
-        let count = members.last().map_or(0, |last| last.first + last.count);
-        let mut scratch = programs.scratch(device.cut());
-        let pairs = named_twice(&signature, &tables, &indices);
-        let twice = if pairs.is_empty() { None } else { Some(compiled.twice(device, &first.name, &pairs)?) };
-        if let Some(TwiceKernel { program, .. }) = &twice {
-            scratch = scratch.max(program.columns).max(device.cut().map_or(0, |cut| wgsl::columns(&program.program, cut)));
-        }
-        let mut of_chunks = frame(&first.name, &programs, &signature);
-        of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
-        // What projecting takes is the solver's.
-        let projecting = programs.curvature.as_ref().map_or(0, ProjectedHessian::work);
-        let largest = of_chunks.largest_chunk(device, scratch.max(projecting))?;
-        let ranges = (0..count as usize).step_by(largest as usize).map(|start| start..(start + largest as usize).min(count as usize));
-        let ranges: Vec<Range<usize>> = ranges.collect();
-        // Sums over entries put a pass before and one after the product's own, between which u must be stored.
-        let owners = match &first.entries {
-            Some(_) => Vec::new(),
-            None => schedule::owners(&signature, &indices, &ranges, device.limits().group_size),
-        };
-        let sizes = Sizes { instances: count, tables: &tables };
-        let (product, place) = schedule::choose(device, compiled, &tuning, &owners, &sizes)?;
-        let mut batch = Self {
-            name: first.name.clone(),
-            enabled: first.enabled,
-            kernels,
-            product,
-            programs,
-            signature,
-            members,
-            chunks: Vec::new(),
-            twice: twice.as_ref().map(|twice| twice.kernel),
-            sums: None,
-            projection: None,
-            scratch,
-        };
-        let plan = Plan {
-            tables: &tables,
-            indices: &indices,
-            ranges: &ranges,
-            owners: place.map(|place| &owners[place]),
-            twice: twice.as_ref().map(|twice| (&pairs[..], &*twice.program)),
-        };
-        let filled = batch.fill(device, &plan, &contents, uploads).and_then(|()| {
-            batch.projection = match (&batch.programs.curvature, kernels.curvature) {
-                (Some(curvature), Some(kernels)) => Some(Projection::new(device, kernels, curvature, uploads)?),
-                _ => None,
-            };
-            let Some(entries) = &first.entries else { return Ok(()) };
-            batch.sums = Some(SumBatch::new(device, &first.name, entries, all_tables, uploads)?);
-            Ok(())
-        });
-        match filled {
-            Ok(()) => Ok(batch),
-            Err(error) => {
-                // Neither buffers nor uploads of a refused batch stay behind.
-                batch.free(device, uploads);
-                Err(error)
-            }
-        }
-    }
-
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -171,23 +68,6 @@ impl Batch {
 
     fn frame(&self) -> Frame<'_> {
         frame(&self.name, &self.programs, &self.signature)
-    }
-
-    /// Makes the chunks, with their data.
-    fn fill(&mut self, device: &mut Device, plan: &Plan, contents: &[&Contents], uploads: &mut Vec<Command>) -> Result<(), Error> {
-        for (number, range) in plan.ranges.iter().enumerate() {
-            let owners = self.product.owner.as_deref().zip(plan.owners.map(|owners| &owners.rows[number]));
-            let chunk =
-                self.frame().chunk(device, plan.tables, plan.indices, range.clone(), Besides { owners, twice: plan.twice }, uploads)?;
-            self.chunks.push(chunk);
-        }
-        // Column by column, so that what is next to each other goes up together.
-        let members = || self.members.iter().zip(contents);
-        members().for_each(|(member, part)| self.upload_weight(member.first, member.count, &part.weight, uploads));
-        for scalar in 0..self.signature.columns.len() {
-            members().for_each(|(member, part)| self.upload(scalar, member.first, member.count, &part.data[scalar], uploads));
-        }
-        Ok(())
     }
 
     /// Elements of the scratch columns that the chunk's kernels store into.
@@ -226,20 +106,34 @@ impl Batch {
 const MOST_PAIRS: usize = 128;
 
 /// The pairs of slots that are one variable in some instance.
-fn named_twice(signature: &Signature, tables: &[&Table], indices: &[Vec<u32>]) -> Vec<(u32, u32)> {
+pub(super) async fn named_twice(
+    signature: &Signature,
+    sites: &[Site],
+    indices: &[Vec<u32>],
+    pace: &Pace,
+) -> Result<Vec<(u32, u32)>, Stopped> {
     let moving: Vec<u32> = signature.moving().collect();
-    let pairs = moving.iter().flat_map(|&a| moving.iter().filter(move |&&b| a < b).map(move |&b| (a, b)));
     let column = |slot: u32| &indices[signature.slots[slot as usize].arena.column as usize];
-    let same = |&(a, b): &(u32, u32)| {
-        let of_one_table = tables[a as usize].vector == tables[b as usize].vector;
-        of_one_table && column(a).iter().zip(column(b)).any(|(a, b)| a == b)
-    };
-    let pairs: Vec<(u32, u32)> = pairs.filter(same).collect();
-    if pairs.len() > MOST_PAIRS { Vec::new() } else { pairs }
+    let mut pairs = Vec::new();
+    for (place, &a) in moving.iter().enumerate() {
+        for &b in &moving[place + 1..] {
+            if sites[a as usize].vector != sites[b as usize].vector {
+                continue;
+            }
+            for run in runs(column(a).len()) {
+                pace.spend(2 * run.len()).await?;
+                if column(a)[run.clone()].iter().zip(&column(b)[run]).any(|(a, b)| a == b) {
+                    pairs.push((a, b));
+                    break;
+                }
+            }
+        }
+    }
+    Ok(if pairs.len() > MOST_PAIRS { Vec::new() } else { pairs })
 }
 
 /// One part keeps what its instances share; several, or one instance alone, which may get company, share nothing.
-fn layout(part: &Part, contents: &[&Contents]) -> Layout {
+pub(super) fn layout(part: &Part, contents: &[&Contents]) -> Layout {
     let alone = contents.len() == 1 && part.count > 1;
     Layout {
         weight_shared: alone && contents[0].weight.is_shared(),

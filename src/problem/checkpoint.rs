@@ -313,7 +313,7 @@ impl Term {
             let Entries { reading, contents, tables, rows, .. } = entries;
             digest_function(&mut function, reading, contents);
             digest_indices(&mut indices, tables, contents);
-            indices.words(rows);
+            indices.words(&**rows);
         }
         TermMark {
             name: self.name.clone(),

@@ -1,11 +1,12 @@
 //! Chunks: runs of instances whose buffers fit the device's bindings.
 
-use super::Table;
 use super::incidence::{self, Incidence, IncidentSlot};
+use super::table::Site;
 use super::term::Values;
 use crate::device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use crate::error::Error;
 use crate::kernel::{ColumnMap, OwnerProgram, Rows, Signature, TwiceProgram};
+use crate::work::{Pace, Stopped};
 use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
@@ -77,6 +78,32 @@ pub(super) struct Besides<'a> {
     pub twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
 }
 
+/// A chunk before it has buffers.
+pub(super) struct ChunkDraft {
+    pub first: u32,
+    pub count: u32,
+    /// Those of the index buffer.
+    words: Vec<u32>,
+    lists: Vec<ListDraft>,
+    /// Without the lists of what crosses, which are beside.
+    tiles: Option<(Tiles, Vec<ListDraft>)>,
+    twice: Vec<ListDraft>,
+}
+
+/// A list before it has a buffer, and the widths of its hubs' nodes.
+struct ListDraft {
+    list: Incidence,
+    words: incidence::Words,
+    widths: [u32; 2],
+}
+
+/// Data of a drafted chunk, from an element on.
+pub(super) struct Filled {
+    pub chunk: usize,
+    offset: u32,
+    values: Vec<f64>,
+}
+
 /// Allocates buffers, all or none.
 pub(super) struct Allocation<'a> {
     pub device: &'a mut Device,
@@ -126,28 +153,50 @@ impl Frame<'_> {
         Ok(whole as u32)
     }
 
-    /// The chunk of these instances; `tables` are those of the slots, `indices` the index columns of all instances.
-    pub fn chunk(
+    /// The words of the chunk of these instances; `sites` are those of the slots' tables, `indices` the index columns of all instances.
+    pub async fn draft(
         &self,
-        device: &mut Device,
-        tables: &[&Table],
+        sites: &[Site],
         indices: &[Vec<u32>],
         range: Range<usize>,
-        Besides { owners, twice }: Besides,
-        uploads: &mut Vec<Command>,
-    ) -> Result<Chunk, Error> {
+        Besides { owners, twice }: Besides<'_>,
+        pace: &Pace,
+    ) -> Result<ChunkDraft, Stopped> {
         let (first, count) = (range.start as u32, range.len() as u32);
-        let mut allocation = Allocation::new(device);
-        let label = |what: &str| format!("{}: {what}", self.name);
         // Where each slot's table begins, in the arena and in vectors.
-        let bases = |place: fn(&Table) -> u32| tables.iter().map(move |table| place(table));
-        let mut words: Vec<u32> = bases(|table| table.arena).chain(bases(|table| table.vector)).collect();
+        let mut words: Vec<u32> = sites.iter().map(|site| site.arena).chain(sites.iter().map(|site| site.vector)).collect();
         debug_assert_eq!(words.len(), self.signature.header as usize);
-        indices.iter().for_each(|column| words.extend(&column[range.clone()]));
+        for column in indices {
+            words.extend(&column[range.clone()]);
+            pace.spend(range.len()).await?;
+        }
         let first_tile = words.len() as u32;
         words.extend(owners.iter().flat_map(|(_, rows)| rows.tiles.iter().flat_map(|&row| [row, rows.starts[row as usize]])));
         let row_starts = words.len() as u32;
         words.extend(owners.iter().flat_map(|(_, rows)| &rows.starts));
+        let lists = self.lists(sites, indices, &range, (self.gradient_maps, self.diagonal_maps), 1, pace).await?;
+        let tiles = match owners {
+            None => None,
+            Some((owner, rows)) => {
+                let none = vec![ColumnMap::default(); sites.len()];
+                let maps = (&owner.crossing[..], &none[..]);
+                let crossing = self.lists(sites, indices, &range, maps, owner.crossing_columns, pace).await?;
+                let count = rows.tiles.len() as u32 - 1;
+                Some((Tiles { count, first: first_tile, starts: row_starts, crossing: Vec::new() }, crossing))
+            }
+        };
+        let twice = match twice {
+            None => Vec::new(),
+            Some((pairs, program)) => self.lists_of_pairs(sites, indices, &range, pairs, &program.maps, pace).await?,
+        };
+        Ok(ChunkDraft { first, count, words, lists, tiles, twice })
+    }
+
+    /// Makes the buffers of a chunk.
+    pub fn place(&self, device: &mut Device, draft: ChunkDraft, uploads: &mut Vec<Command>) -> Result<Chunk, Error> {
+        let ChunkDraft { first, count, words, lists, tiles, twice } = draft;
+        let mut allocation = Allocation::new(device);
+        let label = |what: &str| format!("{}: {what}", self.name);
         let data_len = self.signature.shared + self.signature.each() * count;
         let jacobian_len = self.stored * count;
         let index_len = words.len() as u32;
@@ -155,45 +204,38 @@ impl Frame<'_> {
         let index = allocation.buffer(Kind::Index, index_len, &label("index table"))?;
         let jacobian = allocation.buffer(Kind::Real, jacobian_len, &label("Jacobian"))?;
         uploads.push(Command::UploadIndices { buffer: index, offset: 0, data: words });
-        let lists = self.lists(&mut allocation, tables, indices, &range, (self.gradient_maps, self.diagonal_maps), 1, uploads)?;
-        let tiles = match owners {
+        let mut placed = |lists: Vec<ListDraft>| -> Result<Vec<Incidence>, Error> {
+            lists.into_iter().map(|list| self.list(&mut allocation, list, uploads)).collect()
+        };
+        let incidence = placed(lists)?;
+        let tiles = match tiles {
             None => None,
-            Some((owner, rows)) => {
-                let none = vec![ColumnMap::default(); tables.len()];
-                let maps = (&owner.crossing[..], &none[..]);
-                let crossing = self.lists(&mut allocation, tables, indices, &range, maps, owner.crossing_columns, uploads)?;
-                Some(Tiles { count: rows.tiles.len() as u32 - 1, first: first_tile, starts: row_starts, crossing })
-            }
+            Some((tiles, crossing)) => Some(Tiles { crossing: placed(crossing)?, ..tiles }),
         };
-        let twice = match twice {
-            None => Vec::new(),
-            Some((pairs, program)) => self.lists_of_pairs(&mut allocation, tables, indices, &range, pairs, &program.maps, uploads)?,
-        };
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence: lists, twice, tiles })
+        let twice = placed(twice)?;
+        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence, twice, tiles })
     }
 
     /// A list for every table that slots with contributions belong to. An instance's contributions begin `distance` elements
     /// after those of the one before.
-    #[allow(clippy::too_many_arguments)]
-    fn lists(
+    async fn lists(
         &self,
-        allocation: &mut Allocation,
-        tables: &[&Table],
+        sites: &[Site],
         indices: &[Vec<u32>],
         range: &Range<usize>,
         (gradient, diagonal): (&[ColumnMap], &[ColumnMap]),
         distance: u32,
-        uploads: &mut Vec<Command>,
-    ) -> Result<Vec<Incidence>, Error> {
+        pace: &Pace,
+    ) -> Result<Vec<ListDraft>, Stopped> {
         let moves = |slot: usize| self.signature.slots[slot].vector.is_some() && gradient[slot].width > 0;
         // No two moving tables begin at the same element of a vector.
-        let mut reached: Vec<(u32, u32)> =
-            (0..).zip(tables).filter(|(slot, _)| moves(*slot as usize)).map(|(slot, table)| (table.vector, slot)).collect();
+        let mut reached: Vec<(u32, usize)> =
+            sites.iter().enumerate().filter(|(slot, _)| moves(*slot)).map(|(slot, site)| (site.vector, slot)).collect();
         reached.sort_unstable();
         reached.dedup_by_key(|(vector, _)| *vector);
         let mut lists = Vec::new();
-        for table in reached.into_iter().map(|(_, slot)| tables[slot as usize]) {
-            let mine = (0..tables.len()).filter(|&slot| moves(slot) && tables[slot].vector == table.vector);
+        for site in reached.into_iter().map(|(_, slot)| sites[slot]) {
+            let mine = (0..sites.len()).filter(|&slot| moves(slot) && sites[slot].vector == site.vector);
             let slots: Vec<IncidentSlot> = mine
                 .map(|slot| IncidentSlot {
                     indices: self.indices(indices, slot as u32, range),
@@ -202,38 +244,38 @@ impl Frame<'_> {
                     diagonal: &diagonal[slot],
                 })
                 .collect();
-            lists.push(self.list(allocation, table, &slots, distance, uploads)?);
+            lists.push(ListDraft::new(site, &slots, distance, pace).await?);
         }
         Ok(lists)
     }
 
     /// A list for every table of which pairs of slots may name one variable.
-    #[allow(clippy::too_many_arguments)]
-    fn lists_of_pairs(
+    async fn lists_of_pairs(
         &self,
-        allocation: &mut Allocation,
-        tables: &[&Table],
+        sites: &[Site],
         indices: &[Vec<u32>],
         range: &Range<usize>,
         pairs: &[(u32, u32)],
         maps: &[ColumnMap],
-        uploads: &mut Vec<Command>,
-    ) -> Result<Vec<Incidence>, Error> {
+        pace: &Pace,
+    ) -> Result<Vec<ListDraft>, Stopped> {
         let none = ColumnMap::default();
-        let table = |pair: &(u32, u32)| tables[pair.0 as usize];
-        let mut reached: Vec<(u32, u32)> = pairs.iter().map(|pair| (table(pair).vector, pair.0)).collect();
+        let site = |pair: &(u32, u32)| sites[pair.0 as usize];
+        let mut reached: Vec<(u32, u32)> = pairs.iter().map(|pair| (site(pair).vector, pair.0)).collect();
         reached.sort_unstable();
         reached.dedup_by_key(|(vector, _)| *vector);
         let mut lists = Vec::new();
-        for of in reached.into_iter().map(|(_, slot)| tables[slot as usize]) {
-            let mine = pairs.iter().zip(maps).filter(|(pair, _)| table(pair).vector == of.vector);
-            let slots = mine.map(|(&(a, b), diagonal)| IncidentSlot {
-                indices: self.indices(indices, a, range),
-                same_as: Some(self.indices(indices, b, range)),
-                gradient: &none,
-                diagonal,
-            });
-            lists.push(self.list(allocation, of, &slots.collect::<Vec<_>>(), 1, uploads)?);
+        for of in reached.into_iter().map(|(_, slot)| sites[slot as usize]) {
+            let mine = pairs.iter().zip(maps).filter(|(pair, _)| site(pair).vector == of.vector);
+            let slots: Vec<IncidentSlot> = mine
+                .map(|(&(a, b), diagonal)| IncidentSlot {
+                    indices: self.indices(indices, a, range),
+                    same_as: Some(self.indices(indices, b, range)),
+                    gradient: &none,
+                    diagonal,
+                })
+                .collect();
+            lists.push(ListDraft::new(of, &slots, 1, pace).await?);
         }
         Ok(lists)
     }
@@ -243,19 +285,12 @@ impl Frame<'_> {
         &indices[self.signature.slots[slot as usize].arena.column as usize][range.clone()]
     }
 
-    fn list(
-        &self,
-        allocation: &mut Allocation,
-        table: &Table,
-        slots: &[IncidentSlot],
-        distance: u32,
-        uploads: &mut Vec<Command>,
-    ) -> Result<Incidence, Error> {
-        let (mut list, words) = incidence::build(table, slots, distance);
+    fn list(&self, allocation: &mut Allocation, draft: ListDraft, uploads: &mut Vec<Command>) -> Result<Incidence, Error> {
+        let ListDraft { mut list, words, widths } = draft;
         list.buffer = allocation.buffer(Kind::Index, list.len, &format!("{}: incidence", self.name))?;
         uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words.list });
         if let Some(tree) = &mut list.hubs {
-            tree.allocate(allocation, [table.tangent, table.packed()], &format!("{}: shared variables", self.name))?;
+            tree.allocate(allocation, widths, &format!("{}: shared variables", self.name))?;
             uploads.push(Command::UploadIndices { buffer: tree.buffer, offset: 0, data: words.hubs });
         }
         Ok(list)
@@ -298,18 +333,64 @@ impl Frame<'_> {
         uploads: &mut Vec<Command>,
     ) {
         for chunk in chunks {
-            if shared {
-                uploads.push(Command::UploadReals { buffer: chunk.data, offset: column, data: vec![values.at(0)] });
-                continue;
+            let cells =
+                self.cells((chunk.first, chunk.count), (shared, column), first..first + count, |at| values.at((at - first) as usize));
+            if let Some((offset, data)) = cells {
+                append(uploads, chunk.data, offset, data);
             }
-            let range = first.max(chunk.first)..(first + count).min(chunk.first + chunk.count);
-            if range.is_empty() {
-                continue;
-            }
-            let data: Vec<f64> = range.clone().map(|instance| values.at((instance - first) as usize)).collect();
-            let offset = self.signature.shared + column * chunk.count + (range.start - chunk.first);
-            append(uploads, chunk.data, offset, data);
         }
+    }
+
+    /// The part of a chunk's data that a column has for these instances of the batch: first element, values.
+    fn cells(
+        &self,
+        (first, count): (u32, u32),
+        (shared, column): (bool, u32),
+        instances: Range<u32>,
+        value: impl Fn(u32) -> f64,
+    ) -> Option<(u32, Vec<f64>)> {
+        if shared {
+            return Some((column, vec![value(instances.start)]));
+        }
+        let range = instances.start.max(first)..instances.end.min(first + count);
+        let offset = self.signature.shared + column * count + range.start.saturating_sub(first);
+        (!range.is_empty()).then(|| (offset, range.map(value).collect()))
+    }
+
+    /// The same in the data of drafted chunks, which are noted.
+    pub fn fill<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c ChunkDraft>,
+        scalar: Option<usize>,
+        instances: Range<u32>,
+        value: impl Fn(u32) -> f64,
+        filled: &mut Vec<Filled>,
+    ) {
+        let column = match scalar {
+            Some(scalar) => (self.signature.columns[scalar].shared, self.signature.columns[scalar].offset),
+            None => (self.signature.weight_shared, 0),
+        };
+        for (number, chunk) in chunks.enumerate() {
+            let Some((offset, mut values)) = self.cells((chunk.first, chunk.count), column, instances.clone(), &value) else { continue };
+            match filled.last_mut() {
+                Some(last) if last.chunk == number && last.offset + last.values.len() as u32 == offset => last.values.append(&mut values),
+                _ => filled.push(Filled { chunk: number, offset, values }),
+            }
+        }
+    }
+}
+
+impl Filled {
+    /// The upload into the data of its chunk.
+    pub fn upload(self, buffer: BufferId) -> Command {
+        Command::UploadReals { buffer, offset: self.offset, data: self.values }
+    }
+}
+
+impl ListDraft {
+    async fn new(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: &Pace) -> Result<Self, Stopped> {
+        let (list, words) = incidence::build(site, slots, distance, pace).await?;
+        Ok(Self { list, words, widths: [site.tangent, site.packed()] })
     }
 }
 

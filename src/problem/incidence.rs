@@ -7,10 +7,12 @@
 //! A variable that very many instances share, a camera's focal length or one scale in every residual, would keep a lane
 //! busy while all others wait: such *hubs* are summed along a tree.
 
-use super::Table;
 use super::row_tree::{Leaves, RowTree};
+use super::table::Site;
 use crate::device::BufferId;
 use crate::kernel::ColumnMap;
+use crate::work::{Pace, Stopped};
+use std::ops::Range;
 
 /// Where the parts of a list begin in its buffer.
 pub struct Incidence {
@@ -31,6 +33,10 @@ pub struct Incidence {
     /// The variables with more entries than [`LONGEST`], which are not in the list.
     pub hubs: Option<RowTree>,
 }
+
+/// Instances or variables between two counts of what was done, and operations that one takes.
+const RUN: usize = 1 << 14;
+const EACH: usize = 8;
 
 /// Entries that one lane adds up at most.
 const LONGEST: u32 = 64;
@@ -65,8 +71,8 @@ pub fn slot_bits(slots: usize) -> u32 {
 
 /// Sorts by counting: linear in the chunk's instances and the table's variables. An instance's contributions begin `distance`
 /// elements after those of the one before.
-pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence, Words) {
-    let &Table { count, tangent: width, vector, block, .. } = table;
+pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: &Pace) -> Result<(Incidence, Words), Stopped> {
+    let Site { count, tangent: width, vector, block, .. } = site;
     let bits = slot_bits(slots.len());
     let codes = |of: &dyn Fn(&IncidentSlot) -> Vec<u32>| slots.iter().flat_map(of).collect::<Vec<u32>>();
     let maps = [codes(&|slot| slot.gradient.codes.clone()), codes(&|slot| slot.diagonal.codes.clone())];
@@ -75,10 +81,19 @@ pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence
 
     let mut lens = vec![0u32; count as usize];
     for slot in slots {
-        (0..slot.indices.len()).filter_map(|instance| slot.variable(instance)).for_each(|id| lens[id as usize] += 1);
+        for run in runs(slot.indices.len()) {
+            pace.spend(EACH * run.len()).await?;
+            run.filter_map(|instance| slot.variable(instance)).for_each(|id| lens[id as usize] += 1);
+        }
     }
     let is_hub = |id: &u32| lens[*id as usize] > LONGEST;
-    let (hubs, ids): (Vec<u32>, Vec<u32>) = (0..count).filter(|&id| lens[id as usize] > 0).partition(is_hub);
+    let (mut hubs, mut ids) = (Vec::new(), Vec::new());
+    for run in runs(count as usize) {
+        pace.spend(EACH * run.len()).await?;
+        for id in (run.start as u32..run.end as u32).filter(|&id| lens[id as usize] > 0) {
+            if is_hub(&id) { hubs.push(id) } else { ids.push(id) }
+        }
+    }
     // Where the next entry of every variable goes.
     let mut next = vec![0u32; count as usize];
     let mut place = |ids: &[u32]| {
@@ -92,6 +107,7 @@ pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence
         starts
     };
     let (of_rows, of_hubs) = (place(&ids), place(&hubs));
+    pace.spend(EACH * ids.len()).await?;
     let starts = words.len() as u32;
     words.extend(&of_rows);
     let ids_start = words.len() as u32;
@@ -100,19 +116,27 @@ pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence
     words.resize(words.len() + of_rows[ids.len()] as usize, 0);
     let mut hub_entries = vec![0; of_hubs[hubs.len()] as usize];
     let instances = slots.first().map_or(0, |slot| slot.indices.len());
-    for instance in 0..instances {
-        for (number, slot) in slots.iter().enumerate() {
-            let Some(id) = slot.variable(instance) else { continue };
-            let place = &mut next[id as usize];
-            let to = if is_hub(&id) { &mut hub_entries[*place as usize] } else { &mut words[(entries + *place) as usize] };
-            *to = (instance as u32 * distance) << bits | number as u32;
-            *place += 1;
+    for run in runs(instances) {
+        pace.spend(EACH * slots.len() * run.len()).await?;
+        for instance in run {
+            for (number, slot) in slots.iter().enumerate() {
+                let Some(id) = slot.variable(instance) else { continue };
+                let place = &mut next[id as usize];
+                let to = if is_hub(&id) { &mut hub_entries[*place as usize] } else { &mut words[(entries + *place) as usize] };
+                *to = (instance as u32 * distance) << bits | number as u32;
+                *place += 1;
+            }
         }
     }
-    let rows: Vec<u32> = hubs.iter().flat_map(|&id| std::iter::repeat_n(id, lens[id as usize] as usize)).collect();
-    let leaves = Leaves { entries: &hub_entries, bits, maps };
-    let tree = (!hubs.is_empty()).then(|| RowTree::new(&rows, [width, table.packed()], Some(leaves)));
-    let (hubs, hub_words) = tree.unzip();
+    let (hubs, hub_words) = if hubs.is_empty() {
+        (None, None)
+    } else {
+        let rows: Vec<u32> = hubs.iter().flat_map(|&id| std::iter::repeat_n(id, lens[id as usize] as usize)).collect();
+        pace.spend(EACH * rows.len()).await?;
+        let leaves = Leaves { entries: &hub_entries, bits, maps };
+        let (tree, words) = RowTree::new(&rows, [width, site.packed()], Some(leaves), pace).await?;
+        (Some(tree), Some(words))
+    };
     let incidence = Incidence {
         width,
         vector,
@@ -128,7 +152,12 @@ pub fn build(table: &Table, slots: &[IncidentSlot], distance: u32) -> (Incidence
         len: words.len() as u32,
         hubs,
     };
-    (incidence, Words { list: words, hubs: hub_words.unwrap_or_default() })
+    Ok((incidence, Words { list: words, hubs: hub_words.unwrap_or_default() }))
+}
+
+/// Numbers below `all`, in runs of [`RUN`].
+pub fn runs(all: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..all).step_by(RUN).map(move |start| start..(start + RUN).min(all))
 }
 
 impl Incidence {

@@ -1,9 +1,20 @@
 //! Laying out: every table its place in the arenas, every part of a term its place in a batch.
 
+use super::draft::{Draft, Origin};
 use super::*;
 use crate::anneal::memory;
 use crate::clock::now_ms;
 use crate::device::Reals as DeviceReals;
+
+/// Batches that are being made, while the structure stays.
+pub(super) struct Laying {
+    structure: u64,
+    /// Place of the batch with this first part.
+    order: HashMap<(u32, u32), usize>,
+    /// Parts of the batches that are not there yet, the next one last; and its draft.
+    missing: Vec<Vec<(u32, u32)>>,
+    draft: Option<Draft>,
+}
 
 impl Problem {
     /// Makes the arenas, or makes them longer, and the batches; afterwards every table and term has its place.
@@ -11,14 +22,25 @@ impl Problem {
         self.lay_out_until(device, registry, f64::INFINITY).map(|_| ())
     }
 
-    /// The same until a deadline, but one batch at least; whether all is done.
-    pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
+    /// Makes the arenas alone, or makes them longer: enough to read values.
+    pub fn lay_out_values(&mut self, device: &mut Device) -> Result<(), Error> {
         self.drop_refused(device);
         self.lay_out_sums(device)?;
-        self.lay_out_tables(device)?;
+        self.lay_out_tables(device)
+    }
+
+    /// Makes arenas and batches until a deadline, in units of few instances; true when all is done. A batch is there when it is whole.
+    pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
+        self.lay_out_values(device)?;
         self.lay_out_constraints(device)?;
         self.lay_out_trials(device, registry)?;
         self.lay_out_terms(device, registry, deadline_ms)
+    }
+
+    /// Instances of all terms.
+    pub fn instances(&self) -> u64 {
+        let parts = self.terms.iter().flatten().flat_map(|term| &term.parts);
+        parts.map(|part| u64::from(part.count)).sum()
     }
 
     /// Instances that have no place in a batch yet.
@@ -62,12 +84,56 @@ impl Problem {
         self.structure += 1;
     }
 
-    /// Groups the parts of terms into batches; a batch of the same parts as before stays. Those that are not made until the deadline are
-    /// left to the next call: whether there are none.
+    /// Groups the parts of terms into batches; a batch of the same parts as before stays. What is not made until the deadline is left to
+    /// the next call: true when all is done.
     pub(super) fn lay_out_terms(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         if !self.stale {
             return Ok(true);
         }
+        let mut laying = match self.laying.take() {
+            Some(laying) if laying.structure == self.structure => laying,
+            _ => self.regroup(device),
+        };
+        // Something is done whatever the time.
+        let mut is_late = false;
+        while let Some(group) = laying.missing.last() {
+            if is_late {
+                self.laying = Some(laying);
+                return Ok(false);
+            }
+            let origin = Origin { tables: &self.tables, terms: &self.terms, revision: self.revision };
+            let draft = match laying.draft.take() {
+                Some(draft) => Ok(draft),
+                None => Draft::new(device, registry, &origin, group),
+            };
+            let made = draft.and_then(|mut draft| {
+                let made = draft.resume(device, registry, &origin, deadline_ms)?;
+                self.largest_unit = self.largest_unit.max(draft.largest);
+                laying.draft = made.is_none().then_some(draft);
+                Ok(made)
+            });
+            match made {
+                Ok(Some((batch, mut uploads))) => {
+                    laying.missing.pop();
+                    self.uploads.append(&mut uploads);
+                    self.batches.push(batch);
+                    self.note_batch(self.batches.len() - 1);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.sort_batches(&laying.order);
+                    return Err(error);
+                }
+            }
+            is_late = now_ms() > deadline_ms;
+        }
+        self.sort_batches(&laying.order);
+        self.stale = false;
+        Ok(true)
+    }
+
+    /// What batches there are to be; those that are not any more are destroyed.
+    fn regroup(&mut self, device: &mut Device) -> Box<Laying> {
         let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
         let mut known: HashMap<(usize, &[u32], bool), usize> = HashMap::new();
         for (number, term) in (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?))) {
@@ -94,41 +160,40 @@ impl Problem {
             |batch: &mut Batch| batch.sums.as_ref().is_some_and(|sums| places(batch.members[0].term) != Some((sums.sums, sums.slopes)));
         let moved: Vec<Batch> = self.batches.extract_if(.., moved).collect();
         let mut old: HashMap<Vec<(u32, u32)>, Batch> = self.batches.drain(..).map(|batch| (parts(&batch), batch)).collect();
-        let mut batches: Vec<Option<Batch>> = groups.iter().map(|group| old.remove(group)).collect();
-        let replaced: Vec<Batch> = old.into_values().chain(moved).collect();
-        let mut order: Vec<(u32, u32, usize)> =
-            (0..).zip(&replaced).map(|(k, batch)| (batch.members[0].term, batch.members[0].part, k)).collect();
-        order.sort_unstable();
-        order.iter().for_each(|&(.., k)| replaced[k].free(device, &mut self.uploads));
-        let (mut refused, mut is_done, mut begun) = (None, true, false);
-        for (group, batch) in groups.iter().zip(&mut batches).filter(|(_, batch)| batch.is_none()) {
-            if std::mem::replace(&mut begun, true) && now_ms() > deadline_ms {
-                is_done = false;
-                break;
-            }
-            match Batch::new(device, registry, &self.tables, &self.terms, group, &mut self.uploads) {
-                Ok(made) => *batch = Some(made),
-                Err(error) => {
-                    refused = Some(error);
-                    break;
-                }
+        let order = (0..).zip(&groups).map(|(place, group)| (group[0], place)).collect();
+        let mut missing = Vec::new();
+        for group in groups {
+            match old.remove(&group) {
+                Some(batch) => self.batches.push(batch),
+                None => missing.push(group),
             }
         }
-        self.batches = batches.into_iter().flatten().collect();
+        missing.reverse();
+        let mut replaced: Vec<Batch> = old.into_values().chain(moved).collect();
+        replaced.sort_by_key(|batch| (batch.members[0].term, batch.members[0].part));
+        replaced.iter().for_each(|batch| batch.free(device, &mut self.uploads));
         self.note_places();
-        self.stale = refused.is_some() || !is_done;
-        refused.map_or(Ok(is_done), Err)
+        Box::new(Laying { structure: self.structure, order, missing, draft: None })
+    }
+
+    /// Puts batches in the order of their groups.
+    fn sort_batches(&mut self, order: &HashMap<(u32, u32), usize>) {
+        self.batches.sort_by_key(|batch| order.get(&(batch.members[0].term, batch.members[0].part)));
+        self.note_places();
     }
 
     /// Tells every part where its instances are now.
     pub(super) fn note_places(&mut self) {
         self.terms.iter_mut().flatten().flat_map(|term| &mut term.parts).for_each(|part| part.place = None);
-        for (number, batch) in (0..).zip(&mut self.batches) {
-            for member in &batch.members {
-                let Some(Some(term)) = self.terms.get_mut(member.term as usize) else { continue };
-                batch.enabled = term.enabled;
-                term.parts[member.part as usize].place = Some(Place { batch: number, first: member.first });
-            }
+        (0..self.batches.len()).for_each(|number| self.note_batch(number));
+    }
+
+    fn note_batch(&mut self, number: usize) {
+        let batch = &mut self.batches[number];
+        for member in &batch.members {
+            let Some(Some(term)) = self.terms.get_mut(member.term as usize) else { continue };
+            batch.enabled = term.enabled;
+            term.parts[member.part as usize].place = Some(Place { batch: number as u32, first: member.first });
         }
     }
 

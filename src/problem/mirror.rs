@@ -59,12 +59,12 @@ impl Problem {
         self.moving().map(upload).collect()
     }
 
-    /// Lays out all but what makes trial points: enough to differentiate.
-    pub fn lay_out_point(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+    /// Lays out all but what makes trial points, until a deadline: enough to differentiate. True when all is done.
+    pub fn lay_out_point(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
         self.lay_out_constraints(device)?;
-        self.lay_out_terms(device, registry, f64::INFINITY).map(|_| ())
+        self.lay_out_terms(device, registry, deadline_ms)
     }
 }
 

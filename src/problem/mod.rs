@@ -15,9 +15,11 @@ mod batch;
 mod checkpoint;
 mod chunk;
 mod constraints;
+mod draft;
 mod gauge;
 mod incidence;
 mod layout;
+mod links;
 mod loss;
 mod mirror;
 mod multipliers;
@@ -42,7 +44,8 @@ pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
 pub use constraints::Constraints;
 pub use gauge::Freedom;
-pub use incidence::Incidence;
+pub use incidence::{Incidence, runs};
+pub use links::{LinkedBatch, LinkedTable, Links};
 pub use loss::Loss;
 pub use multipliers::{Constraint, Relation};
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
@@ -65,7 +68,6 @@ use crate::device::{BufferId, Command, Device, Kind, Limits, Slice};
 use crate::error::Error;
 use crate::kernel::Guards;
 use crate::solve::state;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use term::Values;
@@ -114,6 +116,10 @@ pub struct Problem {
     batches: Vec<Batch>,
     /// Whether the batches are not those of the terms any more.
     stale: bool,
+    /// Those that are being made.
+    laying: Option<Box<layout::Laying>>,
+    /// The most operations that laying out has spent between two looks at the clock.
+    pub largest_unit: usize,
     arena: Option<Arena>,
     constraints: Option<Constraints>,
     /// Elements of the arena and of a vector over all unknowns so far.
@@ -213,16 +219,11 @@ impl Problem {
     }
 
     /// The table of a batch's slot, and which of its instances those of the batch name.
-    pub fn slot_of(&self, batch: &Batch, slot: u32) -> (u32, Cow<'_, [u32]>) {
+    pub fn slot_of<'b>(&self, batch: &'b Batch, slot: u32) -> (u32, &'b [u32]) {
         let column = batch.signature().slots[slot as usize].arena.column as usize;
-        let part = |member: &Member| {
-            &self.terms[member.term as usize].as_ref().expect("a batch is made of terms that are there").parts[member.part as usize]
-        };
-        let table = part(&batch.members[0]).tables[slot as usize];
-        match &batch.members[..] {
-            [only] => (table, Cow::Borrowed(&part(only).contents.indices[column][..])),
-            several => (table, several.iter().flat_map(|member| &part(member).contents.indices[column]).copied().collect()),
-        }
+        let Member { term, part, .. } = batch.members[0];
+        let term = self.terms[term as usize].as_ref().expect("a batch is made of terms that are there");
+        (term.parts[part as usize].tables[slot as usize], &batch.indices[column])
     }
 
     /// The programs of a batch's pairs, each of `most` columns at most, and their kernels.
@@ -340,9 +341,7 @@ impl Problem {
 
     /// Gives the arena's buffer to the outside: from now on it stays where it is.
     pub fn share(&mut self, device: &mut Device) -> Result<BufferId, Error> {
-        self.drop_refused(device);
-        self.lay_out_sums(device)?;
-        self.lay_out_tables(device)?;
+        self.lay_out_values(device)?;
         let arena = self.arena.as_mut().ok_or(Error::EmptyProblem("variables"))?;
         arena.shared = true;
         Ok(arena.point)
@@ -526,6 +525,7 @@ impl Problem {
     /// Destroys everything the problem has on the device.
     pub fn dispose(&mut self, device: &mut Device) {
         self.terms.clear();
+        self.laying = None;
         for batch in self.batches.drain(..) {
             batch.free(device, &mut self.uploads);
         }

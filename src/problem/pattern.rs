@@ -7,8 +7,10 @@
 //!
 //! Everything here is sorted by counting, in time linear in instances, pairs of slots and variables.
 
-use super::Table;
-use std::borrow::Cow;
+use super::incidence::runs;
+use super::table::Site;
+use super::{LinkedTable, Links, Table};
+use crate::work::{Pace, Stopped};
 
 /// A table that is solved for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +116,7 @@ pub enum Target {
 pub struct PatternBatch<'a> {
     pub batch: u32,
     /// For every slot that moves, its number in the pattern of the table, and which variable each instance names.
-    pub slots: Vec<Option<(u32, Cow<'a, [u32]>)>>,
+    pub slots: Vec<Option<(u32, &'a [u32])>>,
     /// The slots of every pair.
     pub pairs: Vec<(u32, u32)>,
     /// First instance and count of every chunk.
@@ -124,7 +126,7 @@ pub struct PatternBatch<'a> {
 impl PatternBatch<'_> {
     /// Tables and variables of the pairs' slots, with the pairs' numbers.
     fn pairs(&self) -> impl Iterator<Item = (u32, [(u32, &[u32]); 2])> {
-        let slot = |number: u32| self.slots[number as usize].as_ref().map(|(table, variables)| (*table, &variables[..]));
+        let slot = |number: u32| self.slots[number as usize];
         (0..).zip(&self.pairs).filter_map(move |(number, &(a, b))| Some((number, [slot(a)?, slot(b)?])))
     }
 }
@@ -133,6 +135,10 @@ impl PatternBatch<'_> {
 pub fn pair_bits(pairs: usize) -> u32 {
     super::incidence::slot_bits(2 * pairs)
 }
+
+/// Instances between two counts of what was done, and operations that one takes.
+const RUN: u32 = 1 << 14;
+const EACH: usize = 8;
 
 /// A block that an instance adds to.
 #[derive(Clone, Copy, Default)]
@@ -147,13 +153,22 @@ struct Touch {
 impl Pattern {
     /// The tables of a problem, without any block yet.
     pub fn of_tables(tables: &[Table]) -> Self {
+        Self::of((0..).zip(tables).filter(|(_, table)| table.moving).map(|(number, table)| (number, &table.name[..], table.site())))
+    }
+
+    /// The same of its links.
+    pub fn of_links(links: &Links) -> Self {
+        Self::of(links.moving().map(|(number, LinkedTable { name, site, .. })| (number, &name[..], *site)))
+    }
+
+    fn of<'a>(tables: impl Iterator<Item = (u32, &'a str, Site)>) -> Self {
         let mut pattern = Self::default();
-        for (number, table) in (0..).zip(tables).filter(|(_, table)| table.moving) {
-            pattern.push(&table.name, number, table.count, table.tangent);
+        for (number, name, site) in tables {
+            pattern.push(name, number, site.count, site.tangent);
             let last = pattern.tables.last_mut().expect("just pushed");
-            (last.vector, last.block) = (table.vector, table.block);
-            pattern.vector_len = table.vector + table.unknowns();
-            pattern.blocks_len = table.block + table.count * table.packed();
+            (last.vector, last.block) = (site.vector, site.block);
+            pattern.vector_len = site.vector + site.unknowns();
+            pattern.blocks_len = site.block + site.count * site.packed();
         }
         pattern
     }
@@ -186,18 +201,19 @@ impl Pattern {
     }
 
     /// Adds the blocks of these batches; gives, for every chunk, where its values go.
-    pub fn add(&mut self, batches: &[PatternBatch]) -> Vec<BlockList> {
+    pub async fn add(&mut self, batches: &[PatternBatch<'_>], pace: &Pace) -> Result<Vec<BlockList>, Stopped> {
         let chunks: Vec<(u32, u32)> =
             batches.iter().flat_map(|batch| (0..batch.chunks.len() as u32).map(|chunk| (batch.batch, chunk))).collect();
         let mut lists = Vec::new();
-        for target in self.targets(batches) {
-            let touches = self.touches(batches, target);
+        for target in self.targets(batches, pace).await? {
+            let touches = self.touches(batches, target, pace).await?;
             let (rows, columns) = match target {
                 (row, Some(column)) => (row, column),
                 (row, None) => (row, row),
             };
             let [rows, columns] = [rows, columns].map(|number| &self.tables[number as usize]);
-            let touches = counted(&counted(&touches, columns.count, |touch| touch.column), rows.count, |touch| touch.row);
+            let touches = counted(&touches, columns.count, |touch| touch.column, pace).await?;
+            let touches = counted(&touches, rows.count, |touch| touch.row, pace).await?;
             let named = match target {
                 (_, Some(_)) => Target::Part(self.parts.len() as u32),
                 (table, None) => Target::Diagonal(table),
@@ -216,20 +232,23 @@ impl Pattern {
                 .map(|&(batch, chunk)| BlockList { batch, chunk, target: named, ids: Vec::new(), starts: vec![0], entries: Vec::new() })
                 .collect();
             let mut last = None;
-            for touch in touches {
-                if last != Some((touch.row, touch.column)) {
-                    last = Some((touch.row, touch.column));
-                    part.columns.push(touch.column);
-                    part.starts[touch.row as usize + 1] += 1;
+            for run in runs(touches.len()) {
+                pace.spend(EACH * run.len()).await?;
+                for touch in &touches[run] {
+                    if last != Some((touch.row, touch.column)) {
+                        last = Some((touch.row, touch.column));
+                        part.columns.push(touch.column);
+                        part.starts[touch.row as usize + 1] += 1;
+                    }
+                    let id = if target.1.is_some() { part.columns.len() as u32 - 1 } else { touch.row };
+                    let list = &mut of_chunk[touch.chunk as usize];
+                    if list.ids.last() != Some(&id) {
+                        list.ids.push(id);
+                        list.starts.push(list.entries.len() as u32);
+                    }
+                    list.entries.push(touch.entry);
+                    *list.starts.last_mut().expect("a list begins with a start") = list.entries.len() as u32;
                 }
-                let id = if target.1.is_some() { part.columns.len() as u32 - 1 } else { touch.row };
-                let list = &mut of_chunk[touch.chunk as usize];
-                if list.ids.last() != Some(&id) {
-                    list.ids.push(id);
-                    list.starts.push(list.entries.len() as u32);
-                }
-                list.entries.push(touch.entry);
-                *list.starts.last_mut().expect("a list begins with a start") = list.entries.len() as u32;
             }
             for row in 0..rows.count as usize {
                 part.starts[row + 1] += part.starts[row];
@@ -240,24 +259,28 @@ impl Pattern {
                 self.parts.push(part);
             }
         }
-        lists
+        Ok(lists)
     }
 
     /// What there are blocks of: two tables, or (without the second) the diagonal of one.
-    fn targets(&self, batches: &[PatternBatch]) -> Vec<(u32, Option<u32>)> {
+    async fn targets(&self, batches: &[PatternBatch<'_>], pace: &Pace) -> Result<Vec<(u32, Option<u32>)>, Stopped> {
         let mut targets: Vec<(u32, Option<u32>)> = Vec::new();
         for (_, [a, b]) in batches.iter().flat_map(PatternBatch::pairs) {
             targets.push((a.0.max(b.0), Some(a.0.min(b.0))));
-            if a.0 == b.0 && a.1.iter().zip(b.1).any(|(i, j)| i == j) {
-                targets.push((a.0, None));
+            for run in runs(if a.0 == b.0 { a.1.len().min(b.1.len()) } else { 0 }) {
+                pace.spend(2 * run.len()).await?;
+                if a.1[run.clone()].iter().zip(&b.1[run]).any(|(i, j)| i == j) {
+                    targets.push((a.0, None));
+                    break;
+                }
             }
         }
         targets.sort_unstable();
         targets.dedup();
-        targets
+        Ok(targets)
     }
 
-    fn touches(&self, batches: &[PatternBatch], target: (u32, Option<u32>)) -> Vec<Touch> {
+    async fn touches(&self, batches: &[PatternBatch<'_>], target: (u32, Option<u32>), pace: &Pace) -> Result<Vec<Touch>, Stopped> {
         let mut touches = Vec::new();
         let mut before = 0;
         for batch in batches {
@@ -268,6 +291,9 @@ impl Pattern {
                 }
                 for (chunk, &(first, count)) in (before..).zip(&batch.chunks) {
                     for instance in 0..count {
+                        if instance.is_multiple_of(RUN) {
+                            pace.spend(EACH * RUN as usize).await?;
+                        }
                         let place = (first + instance) as usize;
                         let (i, j) = (a.1[place], b.1[place]);
                         let same = a.0 == b.0 && i == j;
@@ -290,22 +316,28 @@ impl Pattern {
             }
             before += batch.chunks.len() as u32;
         }
-        touches
+        Ok(touches)
     }
 }
 
 /// Sorted by a key below `keys`; equal ones stay in their order.
-fn counted(touches: &[Touch], keys: u32, key: impl Fn(&Touch) -> u32) -> Vec<Touch> {
+async fn counted(touches: &[Touch], keys: u32, key: impl Fn(&Touch) -> u32, pace: &Pace) -> Result<Vec<Touch>, Stopped> {
     let mut next = vec![0u32; keys as usize + 1];
-    touches.iter().for_each(|touch| next[key(touch) as usize + 1] += 1);
+    for run in runs(touches.len()) {
+        pace.spend(EACH * run.len()).await?;
+        touches[run].iter().for_each(|touch| next[key(touch) as usize + 1] += 1);
+    }
     for place in 0..keys as usize {
         next[place + 1] += next[place];
     }
     let mut sorted = vec![Touch::default(); touches.len()];
-    for touch in touches {
-        let place = &mut next[key(touch) as usize];
-        sorted[*place as usize] = *touch;
-        *place += 1;
+    for run in runs(touches.len()) {
+        pace.spend(2 * EACH * run.len()).await?;
+        for touch in &touches[run] {
+            let place = &mut next[key(touch) as usize];
+            sorted[*place as usize] = *touch;
+            *place += 1;
+        }
     }
-    sorted
+    Ok(sorted)
 }

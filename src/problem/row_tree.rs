@@ -7,6 +7,7 @@
 
 use super::chunk::Allocation;
 use crate::device::{BufferId, DeviceError, Kind};
+use crate::work::{Pace, Stopped};
 
 /// Items that a node adds up at most: one lane does, one after the other, so on a GPU more levels cost less than longer nodes.
 const FAN_IN: usize = 32;
@@ -45,19 +46,24 @@ pub struct Leaves<'a> {
     pub maps: [Vec<u32>; 2],
 }
 
+/// Operations that an item takes, about.
+const EACH: usize = 4;
+
+/// Appends words; gives the place of the first.
+fn first_word(words: &mut Vec<u32>, list: impl IntoIterator<Item = u32>) -> u32 {
+    let first = words.len() as u32;
+    words.extend(list);
+    first
+}
+
 impl RowTree {
     /// The tree over entries of these rows, in order, without its buffers; and its words. `widths` are those of a node.
     /// Without `leaves`, the entries are numbered through and their components are columns.
-    pub fn new(rows: &[u32], widths: [u32; 2], leaves: Option<Leaves>) -> (Self, Vec<u32>) {
-        let first_word = |words: &mut Vec<u32>, list: &mut dyn Iterator<Item = u32>| {
-            let first = words.len() as u32;
-            words.extend(list);
-            first
-        };
+    pub async fn new(rows: &[u32], widths: [u32; 2], leaves: Option<Leaves<'_>>, pace: &Pace) -> Result<(Self, Vec<u32>), Stopped> {
         let mut words: Vec<u32> = (1..=widths[0].max(widths[1])).collect();
         let (mut leaf_maps, mut bits, mut given) = ([0; 2], 0, None);
         if let Some(Leaves { entries, bits: of_slots, maps }) = leaves {
-            leaf_maps = maps.map(|map| first_word(&mut words, &mut map.into_iter()));
+            leaf_maps = maps.map(|map| first_word(&mut words, map));
             (bits, given) = (of_slots, Some(entries));
         }
         let mut levels: Vec<Level> = Vec::new();
@@ -69,16 +75,18 @@ impl RowTree {
                 starts.push(starts[starts.len() - 1] + part.len() as u32);
                 owners.push(part[0]);
             }
+            pace.spend(EACH * items.len()).await?;
             let is_last = owners.windows(2).all(|pair| pair[0] != pair[1]);
             let count = owners.len() as u32;
-            let starts = first_word(&mut words, &mut starts.into_iter());
-            let ids = if is_last { first_word(&mut words, &mut owners.iter().copied()) } else { first_word(&mut words, &mut (0..count)) };
+            let starts = first_word(&mut words, starts);
+            let ids = if is_last { first_word(&mut words, owners.iter().copied()) } else { first_word(&mut words, 0..count) };
             let below = items.len() as u32;
             let entries = match given.take() {
-                Some(entries) => [first_word(&mut words, &mut entries.iter().copied()); 2],
-                None if levels.is_empty() => [first_word(&mut words, &mut (0..below)); 2],
-                None => widths.map(|width| first_word(&mut words, &mut (0..below).map(|node| node.wrapping_mul(width)))),
+                Some(entries) => [first_word(&mut words, entries.iter().copied()); 2],
+                None if levels.is_empty() => [first_word(&mut words, 0..below); 2],
+                None => widths.map(|width| first_word(&mut words, (0..below).map(|node| node.wrapping_mul(width)))),
             };
+            pace.spend(EACH * items.len()).await?;
             levels.push(Level { count, starts, ids, entries });
             if is_last {
                 break;
@@ -86,7 +94,7 @@ impl RowTree {
             items = owners;
         }
         let len = words.len() as u32;
-        (Self { buffer: BufferId(u32::MAX), len, map: 0, leaf_maps, bits, levels, nodes: Vec::new() }, words)
+        Ok((Self { buffer: BufferId(u32::MAX), len, map: 0, leaf_maps, bits, levels, nodes: Vec::new() }, words))
     }
 
     /// Makes its buffers. What was made is in it also after an error.

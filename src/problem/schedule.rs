@@ -3,13 +3,14 @@
 //! The choice is a pure function of the kernels, the sizes, what kind of device it is, and a tuning table that
 //! measurements may have filled: the same problem on the same device is computed in the same way.
 
-use super::Table;
 use super::registry::Compiled;
+use super::table::Site;
 use crate::device::cpu::{Evaluator, Evaluators};
 use crate::device::{Device, KernelId, KernelSource, Profile, Reals};
 use crate::error::Error;
 use crate::kernel::wgsl::Cut;
 use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
+use crate::work::{Pace, Stopped};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -139,19 +140,34 @@ pub(crate) fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The columns whose variables may own the instances of these chunks.
-pub(super) fn owners(signature: &Signature, indices: &[Vec<u32>], chunks: &[Range<usize>], group_size: u32) -> Vec<Owners> {
+pub(super) async fn owners(
+    signature: &Signature,
+    indices: &[Vec<u32>],
+    chunks: &[Range<usize>],
+    group_size: u32,
+    pace: &Pace,
+) -> Result<Vec<Owners>, Stopped> {
     let columns = distinct(signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column));
-    let of = |&column: &u32| {
-        let rows = chunks.iter().map(|chunk| Rows::new(&indices[column as usize][chunk.clone()], group_size));
-        Some(Owners { column, rows: rows.collect::<Option<Vec<_>>>()? })
-    };
-    columns.iter().filter_map(of).collect()
+    let mut owners = Vec::new();
+    for column in columns {
+        let mut rows = Vec::new();
+        for chunk in chunks {
+            match Rows::new(&indices[column as usize][chunk.clone()], group_size, pace).await? {
+                Some(found) => rows.push(found),
+                None => break,
+            }
+        }
+        if rows.len() == chunks.len() {
+            owners.push(Owners { column, rows });
+        }
+    }
+    Ok(owners)
 }
 
 /// What decides besides the kernels: instances, and the variables and constants that they reach.
 pub(super) struct Sizes<'a> {
     pub instances: u32,
-    pub tables: &'a [&'a Table],
+    pub sites: &'a [Site],
 }
 
 /// The best schedule for a product, and the place of its column among `owners`.
@@ -279,10 +295,10 @@ fn arena_bytes(program: &Program, signature: &Signature, sizes: &Sizes, real: f6
     });
     let bases = distinct(used.map(|address| address.base));
     let tables = (0..signature.slots.len()).filter(|&slot| bases.contains(&signature.slots[slot].arena.base));
-    let places = distinct(tables.map(|slot| sizes.tables[slot].arena));
+    let places = distinct(tables.map(|slot| sizes.sites[slot].arena));
     let bytes = places.iter().map(|place| {
-        let table = sizes.tables.iter().find(|table| table.arena == *place);
-        table.map_or(0.0, |table| f64::from(table.elements().min(sizes.instances.saturating_mul(table.width))) * real)
+        let site = sizes.sites.iter().find(|site| site.arena == *place);
+        site.map_or(0.0, |site| f64::from(site.elements().min(sizes.instances.saturating_mul(site.width))) * real)
     });
     bytes.sum()
 }

@@ -1,13 +1,15 @@
 //! The entries of a summed term as the device runs them: kernels, and chunks with a tree along which rows are summed.
 
-use super::chunk::{Allocation, Besides, Chunk};
+use super::Table;
+use super::chunk::{Allocation, Besides, Chunk, ChunkDraft, Filled, Frame};
 use super::row_tree::RowTree;
-use super::summed::Entries;
+use super::summed::{self, Entries};
+use super::table::Site;
 use super::term::Values;
-use super::{Table, chunk};
 use crate::device::{BufferId, Command, Device, KernelId, KernelSource};
 use crate::error::Error;
-use crate::kernel::SumPrograms;
+use crate::kernel::{Signature, SumPrograms};
+use crate::work::{Pace, Stopped};
 use std::sync::Arc;
 
 /// The kernels of what is summed; none where there is nothing to store.
@@ -54,12 +56,70 @@ impl SumPlace {
     }
 }
 
+/// What is drafted of the entries of a term, apart from it.
+pub(super) struct Outline {
+    name: String,
+    signature: Signature,
+    programs: Arc<SumPrograms>,
+    sites: Vec<Site>,
+    indices: Arc<Vec<Vec<u32>>>,
+    rows: Arc<Vec<u32>>,
+    /// Entries of a chunk at most, and the widths of what a row is summed to.
+    largest: u32,
+    widths: [u32; 2],
+}
+
+/// A chunk of entries before it has buffers, and the words of its tree.
+pub(super) struct SumDraft {
+    pub chunk: ChunkDraft,
+    tree: RowTree,
+    words: Vec<u32>,
+}
+
+impl Outline {
+    pub fn new(device: &Device, name: &str, entries: &Entries, tables: &[Table]) -> Result<Self, Error> {
+        let (sums, slopes) = (&entries.sums, &entries.slopes);
+        // The kernels find the row's parts of a vector and of the diagonal blocks where others find a table.
+        let part = |arena: u32, width: u32| Site { arena, ..Table::of_sums(name, width, sums.count, false).site() };
+        let width = sums.width;
+        let parts = [part(sums.vector, width), part(sums.block, width * (width + 1) / 2)];
+        let known = entries.tables.iter().map(|&table| tables[table as usize].site());
+        let largest = entries.frame(name).largest_chunk(device, entries.programs.scratch(device.cut()))?;
+        Ok(Self {
+            name: name.into(),
+            signature: entries.signature.clone(),
+            programs: entries.programs.clone(),
+            sites: known.chain(parts).collect(),
+            indices: entries.contents.indices.clone(),
+            rows: entries.rows.clone(),
+            largest,
+            widths: [width, slopes.width],
+        })
+    }
+
+    pub async fn drafts(&self, pace: &Pace) -> Result<Vec<SumDraft>, Stopped> {
+        let frame = summed::frame(&self.name, &self.programs, &self.signature);
+        let mut drafts = Vec::new();
+        let mut rest = &self.rows[..];
+        while !rest.is_empty() {
+            let first = self.rows.len() - rest.len();
+            let (rows, after) = rest.split_at(rest.len().min(self.largest as usize));
+            let chunk = frame.draft(&self.sites, &self.indices, first..first + rows.len(), Besides::default(), pace).await?;
+            let (tree, words) = RowTree::new(rows, self.widths, None, pace).await?;
+            drafts.push(SumDraft { chunk, tree, words });
+            rest = after;
+        }
+        Ok(drafts)
+    }
+}
+
 impl SumBatch {
+    /// What is summed for a term, of its drafts and their data. Uploads are the caller's to drop where it is refused.
     pub(super) fn new(
         device: &mut Device,
         name: &str,
         entries: &Entries,
-        tables: &[Table],
+        (drafts, filled): (Vec<SumDraft>, Vec<Filled>),
         uploads: &mut Vec<Command>,
     ) -> Result<Self, Error> {
         let programs = entries.programs.clone();
@@ -78,60 +138,28 @@ impl SumBatch {
         let (sums, slopes) = (SumPlace::of(&entries.sums), SumPlace::of(&entries.slopes));
         let scratch = programs.scratch(device.cut());
         let mut batch = Self { kernels, programs, chunks: Vec::new(), sums, slopes, scratch };
-        match batch.fill(device, name, entries, tables, uploads) {
-            Ok(()) => Ok(batch),
-            Err(error) => {
-                chunk::free(batch.buffers(), device, uploads);
-                Err(error)
-            }
+        if let Err(error) = batch.place(device, &entries.frame(name), drafts, uploads) {
+            batch.buffers().for_each(|buffer| device.free(buffer));
+            return Err(error);
         }
+        uploads.extend(filled.into_iter().map(|filled| {
+            let buffer = batch.chunks[filled.chunk].chunk.data;
+            filled.upload(buffer)
+        }));
+        Ok(batch)
     }
 
-    fn fill(
-        &mut self,
-        device: &mut Device,
-        name: &str,
-        entries: &Entries,
-        tables: &[Table],
-        uploads: &mut Vec<Command>,
-    ) -> Result<(), Error> {
-        // The kernels find the row's parts of a vector and of the diagonal blocks where others find a table.
-        let part = |at: u32, width: u32| {
-            let mut part = Table::of_sums(name, width, self.sums.count, false);
-            part.arena = at;
-            part
-        };
-        let width = self.sums.width;
-        let parts = [part(self.sums.vector, width), part(self.sums.block, width * (width + 1) / 2)];
-        let known = entries.tables.iter().map(|&table| &tables[table as usize]);
-        let slots: Vec<&Table> = known.chain(&parts).collect();
-        let frame = entries.frame(name);
-        let largest = frame.largest_chunk(device, self.scratch)?;
-        let widths = [width, self.slopes.width];
-        let mut first = 0;
-        while first < entries.count {
-            let count = largest.min(entries.count - first);
-            let chunk = frame.chunk(
-                device,
-                &slots,
-                &entries.contents.indices,
-                first as usize..(first + count) as usize,
-                Besides::default(),
-                uploads,
-            )?;
-            let (tree, words) = RowTree::new(&entries.rows[first as usize..(first + count) as usize], widths, None);
+    /// Makes the buffers.
+    fn place(&mut self, device: &mut Device, frame: &Frame, drafts: Vec<SumDraft>, uploads: &mut Vec<Command>) -> Result<(), Error> {
+        let widths = [self.sums.width, self.slopes.width];
+        for SumDraft { chunk, tree, words } in drafts {
+            let chunk = frame.place(device, chunk, uploads)?;
             // At once, so that its buffers are freed whatever goes wrong from here on.
             self.chunks.push(SumChunk { chunk, tree });
             let tree = &mut self.chunks.last_mut().expect("just pushed").tree;
             let mut allocation = Allocation::new(device);
-            tree.allocate(&mut allocation, widths, &format!("{name}: rows"))?;
+            tree.allocate(&mut allocation, widths, &format!("{}: rows", frame.name))?;
             uploads.push(Command::UploadIndices { buffer: tree.buffer, offset: 0, data: words });
-            first += count;
-        }
-        let weight = &entries.contents.weight;
-        frame.upload_weight(self.chunks(), 0, entries.count, weight, uploads);
-        for (scalar, values) in entries.contents.data.iter().enumerate() {
-            frame.upload(self.chunks(), scalar, 0, entries.count, values, uploads);
         }
         Ok(())
     }

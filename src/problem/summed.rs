@@ -26,7 +26,7 @@ const SLOPES: u32 = u32::MAX;
 pub struct Entries {
     pub count: u32,
     /// For every entry, its row; and where the rows begin, the end of the last besides.
-    pub rows: Vec<u32>,
+    pub rows: Arc<Vec<u32>>,
     offsets: Vec<u32>,
     /// Slots that have a row of entries.
     pub ragged: u32,
@@ -155,7 +155,7 @@ impl Term {
             Datum::Loss(_) => unreachable!("what is summed has no loss"),
         });
         // Of what is summed, none weighs more than another.
-        let contents = Contents { indices: indices.collect(), data: data.collect(), weight: Values::Shared(1.0) };
+        let contents = Contents { indices: Arc::new(indices.collect()), data: data.collect(), weight: Values::Shared(1.0) };
         let signature = reading.structure.signature(&layout(&contents));
         let row_slots = RowSlots { own, sums: place, block: place + 1 };
         let (inner, roots) = reading.structure.residual();
@@ -197,7 +197,7 @@ impl Term {
             Datum::Column { column, .. } => term.scalar(None, datum, &values[column as usize]),
             Datum::Loss(_) => term.scalar(None, datum, &[]),
         });
-        let outer_contents = Contents { indices: indices.collect(), data: data.collect(), weight };
+        let outer_contents = Contents { indices: Arc::new(indices.collect()), data: data.collect(), weight };
         let outer_signature = outer.structure.signature(&layout(&outer_contents));
         let (residual, roots) = outer.structure.residual();
         let outer_programs = ResidualPrograms::with_sums(&plain.name, residual, &roots, &outer_signature, GUARDS, &through);
@@ -212,7 +212,7 @@ impl Term {
         });
         term.entries = Some(Box::new(Entries {
             count: rows.len() as u32,
-            rows,
+            rows: Arc::new(rows),
             ragged: spec.slots.len() as u32,
             offsets: spec.offsets,
             tables: entry_slots[..entry_slots.len() - 2].iter().map(|slot| slot.table).collect(),
@@ -286,17 +286,21 @@ impl Entries {
     }
 
     pub(super) fn frame<'a>(&'a self, name: &'a str) -> Frame<'a> {
-        Frame {
-            name,
-            signature: &self.signature,
-            stored: self.programs.stored,
-            // Besides the lists of variables there is the tree of rows: entries and, on at most four levels, at most as many
-            // nodes, each with a start and an id, and below the highest two kinds of entries.
-            list_words: (3 * self.signature.slots.len() as u32).max(16),
-            list_maps: self.programs.width.max(self.programs.slopes_width),
-            gradient_maps: &self.programs.gradient_maps,
-            diagonal_maps: &self.programs.diagonal_maps,
-        }
+        frame(name, &self.programs, &self.signature)
+    }
+}
+
+pub(super) fn frame<'a>(name: &'a str, programs: &'a SumPrograms, signature: &'a Signature) -> Frame<'a> {
+    Frame {
+        name,
+        signature,
+        stored: programs.stored,
+        // Besides the lists of variables there is the tree of rows: entries and, on at most four levels, at most as many
+        // nodes, each with a start and an id, and below the highest two kinds of entries.
+        list_words: (3 * signature.slots.len() as u32).max(16),
+        list_maps: programs.width.max(programs.slopes_width),
+        gradient_maps: &programs.gradient_maps,
+        diagonal_maps: &programs.diagonal_maps,
     }
 }
 

@@ -8,6 +8,34 @@ use crate::error::Error;
 use crate::expr::Manifold;
 use std::sync::Arc;
 
+/// Sizes of a table, and its places in buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site {
+    pub width: u32,
+    pub tangent: u32,
+    pub count: u32,
+    pub arena: u32,
+    pub vector: u32,
+    pub block: u32,
+}
+
+impl Site {
+    /// Elements of the lower triangle of an instance's diagonal block.
+    pub fn packed(&self) -> u32 {
+        self.tangent * (self.tangent + 1) / 2
+    }
+
+    /// Its part of the arena.
+    pub fn elements(&self) -> u32 {
+        self.width * self.count
+    }
+
+    /// Its part of a vector over all unknowns.
+    pub fn unknowns(&self) -> u32 {
+        self.tangent * self.count
+    }
+}
+
 pub struct Table {
     pub name: String,
     /// Scalars of an instance: what the arena holds.
@@ -80,6 +108,11 @@ impl Table {
             known: None,
             constraints: TableConstraints::default(),
         }
+    }
+
+    pub fn site(&self) -> Site {
+        let &Self { width, tangent, count, arena, vector, block, .. } = self;
+        Site { width, tangent, count, arena, vector, block }
     }
 
     /// What its instances move on, unless they move freely or not at all.

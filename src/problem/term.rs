@@ -67,8 +67,8 @@ enum Origin {
 /// What a part's batch is filled with, kept because the part may move to another batch.
 #[derive(Clone)]
 pub struct Contents {
-    /// Column by column of the structure.
-    pub indices: Vec<Vec<u32>>,
+    /// Column by column of the structure; shared with whoever looks at them in time slices.
+    pub indices: Arc<Vec<Vec<u32>>>,
     /// Scalar by scalar of the structure.
     pub data: Vec<Values>,
     pub weight: Values,
@@ -208,7 +208,7 @@ impl Term {
         for (kind, &slot) in structure.slots.iter().zip(&reading.slots) {
             columns[kind.column as usize] = spec.slots[slot as usize].column;
         }
-        let indices = columns.iter().map(|&column| std::mem::take(&mut spec.indices[column as usize])).collect();
+        let indices: Vec<Vec<u32>> = columns.iter().map(|&column| std::mem::take(&mut spec.indices[column as usize])).collect();
         let count = spec.count as usize;
         let data = reading.data.iter().map(|&datum| match self.origin(datum) {
             Origin::Literal(number) => {
@@ -225,7 +225,7 @@ impl Term {
         let data = data.collect();
         let weight = self.weight_of(instances, weight);
         let tables = reading.slots.iter().map(|&slot| spec.slots[slot as usize].table).collect();
-        let contents = Contents { indices, data, weight };
+        let contents = Contents { indices: Arc::new(indices), data, weight };
         Part { tables, count: spec.count, instances: instances.map(<[u32]>::to_vec), contents, place: None, reading }
     }
 

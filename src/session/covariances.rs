@@ -7,6 +7,7 @@ use super::{Session, SideDevice};
 use crate::device::{Command, Device, Play, Playing, Precision, Recording, cpu::CpuDevice};
 use crate::error::Error;
 use crate::problem::Registry;
+use crate::solve::Mirroring;
 use crate::solve::covariance::{Blocks, Covariance, CovarianceOptions, Form, Linearising, Summary, Values};
 use crate::work::{Stopped, Work};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(super) struct CovarianceTask {
 
 enum Stage {
     Reading(Play),
+    Mirroring(Box<Mirroring>, Values),
     Linearising(Box<Linearising>, Values, Play),
     Inverting(Work<'static, Result<Covariance, Error>>),
 }
@@ -60,23 +62,25 @@ impl Session {
     /// A task: the covariance of a problem's variables at the accepted values.
     pub fn covariance(&mut self, problem: u32, options: CovarianceOptions) -> Result<u32, Error> {
         options.validate()?;
-        let (entry, device, registry) = self.idle(problem)?;
-        entry.problem.lay_out(device, registry)?;
+        let (entry, ..) = self.idle(problem)?;
         if !entry.problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         entry.problem.without_constraints("covariance()", "and what residuals say of variables has no word for it")?;
-        if let Some(energy) = entry.problem.enabled_batches().find(|batch| batch.projection.is_some()) {
-            let message = format!(
-                "covariance(): \"{}\" is an energy, and what residuals say of variables has no word for it: disable it",
-                energy.name
-            );
-            return Err(Error::InvalidOption(message));
-        }
-        let mut recording = Recording { commands: entry.problem.take_uploads() };
-        recording.push(Command::Read { slice: entry.problem.arenas()?.0 });
-        let stage = Some(Stage::Reading(device.start(recording)));
-        self.start_task(problem, Task::Covariance(CovarianceTask { problem, options, stage }))
+        self.once_laid_out(problem, move |session| {
+            let (entry, device, _) = session.entry(problem)?;
+            if let Some(energy) = entry.problem.enabled_batches().find(|batch| batch.projection.is_some()) {
+                let message = format!(
+                    "covariance(): \"{}\" is an energy, and what residuals say of variables has no word for it: disable it",
+                    energy.name
+                );
+                return Err(Error::InvalidOption(message));
+            }
+            let mut recording = Recording { commands: entry.problem.take_uploads() };
+            recording.push(Command::Read { slice: entry.problem.arenas()?.0 });
+            let stage = Some(Stage::Reading(device.start(recording)));
+            Ok(Task::Covariance(CovarianceTask { problem, options, stage }))
+        })
     }
 
     /// A task: blocks of a covariance, of instances that are given as table and instance one after the other; with
@@ -129,8 +133,13 @@ impl Session {
                     let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     let mirror = owner.problem.mirrored(&point, precision)?;
                     let values = Values::of(&mirror);
+                    task.stage = Some(Stage::Mirroring(Box::new(Linearising::mirroring(mirror)), values));
+                }
+                Stage::Mirroring(mirroring, _) => {
                     let (device, registry) = self.double();
-                    let mut work = Linearising::new(device, registry, mirror)?;
+                    let Some((mirror, found)) = mirroring.resume(device, registry, deadline)? else { return Ok(Progress::Yielded) };
+                    let Some(Stage::Mirroring(_, values)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                    let mut work = Linearising::new(device, registry, mirror, found)?;
                     let play = work.recording().map(|recording| device.start(recording));
                     let play = play.inspect_err(|_| work.dispose(device))?;
                     task.stage = Some(Stage::Linearising(Box::new(work), values, play));
@@ -173,9 +182,11 @@ impl Session {
 
     /// Frees what a task that does not go on has on its device.
     pub(super) fn end_covariance(&mut self, task: CovarianceTask) {
-        if let Some(Stage::Linearising(mut work, ..)) = task.stage {
-            let (device, _) = self.double();
-            work.dispose(device);
+        let (device, _) = self.double();
+        match task.stage {
+            Some(Stage::Mirroring(mut mirroring, _)) => mirroring.dispose(device),
+            Some(Stage::Linearising(mut work, ..)) => work.dispose(device),
+            _ => {}
         }
     }
 

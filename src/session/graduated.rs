@@ -4,16 +4,15 @@
 //! on the host; and solves. Terms with one weight for all are laid out with one for each meanwhile. In the end all weights
 //! are the user's again.
 
+use super::Session;
 use super::costs::Costs;
-use super::live::LiveSteps;
 use super::refined::Refining;
 use super::task::{Progress, SolveMode, Task};
-use super::{Session, SolverEntry};
 use crate::device::Play;
 use crate::error::Error;
 use crate::problem::{Reals, Weight};
 use crate::solve::graduated::{Ending, Rounds, Schedule};
-use crate::solve::{Options, Report, Solver, Termination};
+use crate::solve::{Options, Report, Termination};
 
 /// A term whose instances may be outliers.
 #[derive(Clone)]
@@ -141,27 +140,19 @@ impl Session {
             let factors = vec![1.0; own.len()];
             terms.push(Weighed { suspect: suspect.clone(), shared, squares: vec![0.0; own.len()], own, factors });
         }
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, device, _) = self.idle(problem)?;
         for weighed in terms.iter().filter(|weighed| weighed.shared.is_some()) {
             entry.problem.spread_weight(device, weighed.suspect.term)?;
         }
-        let solver = match Solver::new(device, registry, &mut entry.problem, settings) {
+        let solver = match self.add_solver(problem, settings) {
             Ok(solver) => solver,
             Err(error) => {
+                let (entry, device, _) = self.entry(problem)?;
                 give_back(&mut entry.problem, device, &terms)?;
                 return Err(error);
             }
         };
-        let solver = self.solvers.insert(Box::new(SolverEntry {
-            problem,
-            solver,
-            live: None,
-            compiled: None,
-            edits_of: None,
-            live_steps: LiveSteps::default(),
-            awaits_live: false,
-        }));
-        let stage = Stage::Solving(Box::new(Task::solve(problem, solver, SolveMode::Solve)));
+        let stage = Stage::Solving(Box::new(self.first_solve(problem, solver)?));
         let task = GraduatedTask { problem, solver, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, stopped: false };
         self.start_task(problem, Task::Graduated(Box::new(task)))
     }
@@ -169,10 +160,10 @@ impl Session {
     pub(super) fn resume_graduated(&mut self, task: &mut GraduatedTask, deadline: f64) -> Result<Progress, Error> {
         loop {
             match &mut task.stage {
-                Stage::Solving(inner) => match if matches!(**inner, Task::Costs(_)) {
-                    self.resume_blame(inner, deadline)?
-                } else {
-                    self.resume_solve(inner, deadline)?
+                Stage::Solving(inner) => match match &mut **inner {
+                    Task::Costs(costs) => self.resume_costs(costs, deadline)?,
+                    Task::SettingUp(_) => self.resume_set_up(inner, deadline)?,
+                    _ => self.resume_solve(inner, deadline)?,
                 } {
                     Progress::Report(report) => {
                         task.steps += report.iterations.len() as u32;
@@ -232,12 +223,6 @@ impl Session {
         let is_refined = refining.is_some();
         refining.into_iter().for_each(|refining| task.stage = Stage::Refining(ending, refining));
         Ok(is_refined)
-    }
-
-    /// A solve that looks for what is not finite.
-    fn resume_blame(&mut self, inner: &mut Task, deadline: f64) -> Result<Progress, Error> {
-        let Task::Costs(costs) = inner else { return Err(Error::Disposed("task")) };
-        self.resume_costs(costs, deadline)
     }
 
     fn look(&mut self, task: &GraduatedTask, place: usize) -> Result<Costs, Error> {

@@ -49,7 +49,7 @@ use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Loss, Problem, RaggedSpec, Reals, Registry, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
 use crate::slab::Slab;
-use crate::solve::{Options, Solver, Summing, state};
+use crate::solve::{Options, Settings, Solver, Summing, state};
 use costs::Costs;
 use indices::Indices;
 use inspect::{Inspection, Wanted};
@@ -353,8 +353,9 @@ impl Session {
         if !aside {
             self.finish_live(problem)?;
         }
-        let (entry, device, registry) = self.entry(problem)?;
-        entry.problem.lay_out(device, registry)?;
+        let (entry, device, _) = self.entry(problem)?;
+        // Values are there before terms are.
+        entry.problem.lay_out_values(device)?;
         let (point, _) = entry.problem.arenas()?;
         let table = entry.problem.table(number)?;
         let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
@@ -376,11 +377,11 @@ impl Session {
 
     /// A task that evaluates ½ w ‖r‖² of every instance of a term at the accepted values.
     pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
-        entry.problem.term(term)?;
-        entry.problem.lay_out(device, registry)?;
-        let costs = Costs::of_term(device, &entry.problem, problem, term)?;
-        self.start_task(problem, Task::Costs(costs))
+        self.idle(problem)?.0.problem.term(term)?;
+        self.once_laid_out(problem, move |session| {
+            let (entry, device, _) = session.entry(problem)?;
+            Ok(Task::Costs(Costs::of_term(device, &entry.problem, problem, term)?))
+        })
     }
 
     /// A task: r and J of every instance of a term at the accepted values, as the device has them. First all residuals,
@@ -397,13 +398,14 @@ impl Session {
     }
 
     fn inspect(&mut self, problem: u32, term: u32, wanted: Wanted) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
-        entry.problem.term(term)?;
-        entry.problem.lay_out(device, registry)?;
-        let inspection = Inspection::new(device, registry, &entry.problem, problem, term, wanted)?;
-        // It linearises at the accepted point whatever the solvers know of it.
-        entry.problem.linearized_by = None;
-        self.start_task(problem, Task::Inspect(Box::new(inspection)))
+        self.idle(problem)?.0.problem.term(term)?;
+        self.once_laid_out(problem, move |session| {
+            let (entry, device, registry) = session.entry(problem)?;
+            let inspection = Inspection::new(device, registry, &entry.problem, problem, term, wanted)?;
+            // It linearises at the accepted point whatever the solvers know of it.
+            entry.problem.linearized_by = None;
+            Ok(Task::Inspect(Box::new(inspection)))
+        })
     }
 
     fn start_task(&mut self, problem: u32, task: Task) -> Result<u32, Error> {
@@ -419,8 +421,17 @@ impl Session {
 
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
         let settings = options.settings()?;
+        self.add_solver(problem, settings)
+    }
+
+    fn add_solver(&mut self, problem: u32, settings: Settings) -> Result<u32, Error> {
         let (entry, device, registry) = self.idle(problem)?;
-        let solver = Solver::new(device, registry, &mut entry.problem, settings)?;
+        // A large problem's is set up by its first task.
+        let solver = if entry.problem.instances() < solvers::LONG {
+            Solver::new(device, registry, &mut entry.problem, settings)?
+        } else {
+            Solver::unprepared(device, &mut entry.problem, settings)?
+        };
         Ok(self.solvers.insert(Box::new(SolverEntry {
             problem,
             solver,

@@ -14,6 +14,7 @@ use super::inspect::Inspection;
 use super::measure::Measure;
 use super::mirrors::Glimpse;
 use super::refined::{Refining, of_waiting};
+use super::solvers::{LayingOut, SettingUp};
 use super::tensors::TensorTask;
 use super::tune::Tune;
 use super::{Entry, Session, Solver, SolverEntry};
@@ -68,11 +69,9 @@ pub(super) enum Task {
         /// Whether the host is solving the system of a step.
         solving: bool,
     },
-    /// A problem that is being laid out; whether that has begun.
-    LayOut {
-        problem: u32,
-        begun: bool,
-    },
+    SettingUp(SettingUp),
+    /// A problem that is being laid out.
+    LayOut(LayingOut),
     Constrained(Box<Constrained>),
     Refining(Box<Refining>),
     Read {
@@ -116,6 +115,7 @@ impl Task {
     pub(super) fn solver(&self) -> Option<u32> {
         match self {
             Self::Solve { solver, .. } => Some(*solver),
+            Self::SettingUp(task) => Some(task.solver),
             Self::Constrained(task) => Some(task.solver),
             Self::Refining(task) => Some(task.solver),
             Self::Graduated(task) => Some(task.solver),
@@ -135,7 +135,7 @@ impl Task {
 
     /// Whether it waits for kernels, or it can't be told: only of a plain solve can it.
     fn awaits_kernels(&self) -> bool {
-        !matches!(self, Self::Solve { compiling: None, .. })
+        !matches!(self, Self::Solve { compiling: None, .. } | Self::SettingUp(_) | Self::LayOut(_))
     }
 
     /// What goes on in mixed precision, if that is what it does.
@@ -163,7 +163,9 @@ impl Task {
 
     fn problem(&self) -> Option<u32> {
         match self {
-            Self::Solve { problem, .. } | Self::Read { problem, .. } | Self::LayOut { problem, .. } => Some(*problem),
+            Self::Solve { problem, .. } | Self::Read { problem, .. } => Some(*problem),
+            Self::LayOut(laying) => Some(laying.problem),
+            Self::SettingUp(task) => Some(task.problem),
             Self::Constrained(task) => Some(task.problem),
             Self::Refining(task) => Some(task.problem),
             Self::Values(_) | Self::Glimpse(_) => None,
@@ -222,15 +224,8 @@ impl Session {
                     waiting => of_waiting(waiting),
                 })
             }
-            // Nothing at first, so that the problem is busy until its caller hears of the end.
-            Task::LayOut { begun, .. } if !*begun => {
-                *begun = true;
-                Ok(Progress::Yielded)
-            }
-            &mut Task::LayOut { problem, .. } => self.entry(problem).and_then(|(entry, device, registry)| {
-                let is_done = entry.problem.lay_out_until(device, registry, deadline)?;
-                Ok(if is_done { Progress::Values(Vec::new()) } else { Progress::Yielded })
-            }),
+            Task::LayOut(_) => self.resume_layout(&mut running, deadline),
+            Task::SettingUp(_) => self.resume_set_up(&mut running, deadline),
             Task::Values(values) => Ok(Progress::Values(std::mem::take(values))),
             Task::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline).map(|playing| match playing {
                 Playing::Finished(values) => Progress::Values(values),
@@ -438,7 +433,8 @@ impl Session {
             Task::Tensors(task) => self.end_tensors(number, *task),
             Task::Calibration(task) => self.end_calibration(number, *task),
             Task::Failed(_)
-            | Task::LayOut { .. }
+            | Task::SettingUp(_)
+            | Task::LayOut(_)
             | Task::Solve { .. }
             | Task::Read { .. }
             | Task::Values(_)

@@ -25,6 +25,8 @@ pub(super) struct Tune {
     before: Option<Tuning>,
     left: VecDeque<Schedule>,
     stage: Option<Stage>,
+    /// Whether the problem is being laid out for what comes next.
+    is_laying_out: bool,
     /// Milliseconds, by the key of a product.
     times: BTreeMap<String, BTreeMap<Schedule, f64>>,
     programs: Option<Programs>,
@@ -108,7 +110,8 @@ impl Session {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         let before = Some(self.registry.tuning.clone());
-        let tune = Tune { problem, before, left: Schedule::ALL.into(), stage: None, times: BTreeMap::new(), programs: None };
+        let tune =
+            Tune { problem, before, left: Schedule::ALL.into(), stage: None, is_laying_out: false, times: BTreeMap::new(), programs: None };
         self.start_task(problem, super::task::Task::Tune(Box::new(tune)))
     }
 
@@ -116,16 +119,22 @@ impl Session {
         loop {
             let entry = self.problems.get_mut(tune.problem).ok_or(Error::Disposed("problem"))?;
             let Some(stage) = &mut tune.stage else {
-                let Some(schedule) = tune.left.pop_front() else {
+                let Some(&schedule) = tune.left.front() else {
                     if let Some(progress) = self.resume_programs(tune, deadline)? {
                         return Ok(progress);
                     }
                     self.finish_tune(tune);
                     return Ok(Progress::Values(Vec::new()));
                 };
-                self.registry.tuning = Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() };
-                entry.problem.forget_batches(&mut self.device);
-                entry.problem.lay_out(&mut self.device, &mut self.registry)?;
+                if !std::mem::replace(&mut tune.is_laying_out, true) {
+                    self.registry.tuning = Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() };
+                    entry.problem.forget_batches(&mut self.device);
+                }
+                if !entry.problem.lay_out_until(&mut self.device, &mut self.registry, deadline)? {
+                    return Ok(Progress::Yielded);
+                }
+                tune.is_laying_out = false;
+                tune.left.pop_front();
                 let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
                 tune.stage = Some(Stage::new(schedule, work, &entry.problem));
                 continue;
@@ -158,13 +167,17 @@ impl Session {
     /// Measures programs, once products are; `None` when that is done.
     fn resume_programs(&mut self, tune: &mut Tune, deadline: f64) -> Result<Option<Progress>, Error> {
         if tune.programs.is_none() {
-            let mut tuning = tune.before.clone().unwrap_or_default();
-            tuning.products.extend(fastest(std::mem::take(&mut tune.times)));
-            // From now on the products that were measured are the table's, whatever becomes of the rest.
-            tune.before = Some(tuning.clone());
-            self.retune(tune.problem, tuning);
+            if !std::mem::replace(&mut tune.is_laying_out, true) {
+                let mut tuning = tune.before.clone().unwrap_or_default();
+                tuning.products.extend(fastest(std::mem::take(&mut tune.times)));
+                // From now on the products that were measured are the table's, whatever becomes of the rest.
+                tune.before = Some(tuning.clone());
+                self.retune(tune.problem, tuning);
+            }
             let entry = self.problems.get_mut(tune.problem).ok_or(Error::Disposed("problem"))?;
-            entry.problem.lay_out(&mut self.device, &mut self.registry)?;
+            if !entry.problem.lay_out_until(&mut self.device, &mut self.registry, deadline)? {
+                return Ok(Some(Progress::Yielded));
+            }
             let work = Workspace::new(&mut self.device, &entry.problem, Needs::default())?;
             tune.programs = Some(Programs::new(work, &mut entry.problem, &self.device)?);
         }

@@ -8,7 +8,7 @@
 //! H is the Hessian itself, with the second derivatives of residuals and losses: JᵀWJ would give the slope of Gauss and
 //! Newton's iteration, not of its limit. What is fixed, or held by a limit, is no unknown here.
 
-use super::assembly::structure;
+use super::assembly::Structure;
 use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::covariance::sparse::{self, Refused, Sparse};
 use super::covariance::unseen::{self, Points};
@@ -16,7 +16,7 @@ use super::covariance::{Unseen, Values};
 use super::linear::matrix::{BlockMatrix, packed};
 use crate::device::Precision;
 use crate::error::Error;
-use crate::problem::{Pattern, Problem};
+use crate::problem::Pattern;
 use crate::work::{Pace, Stopped};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,11 +40,10 @@ pub struct ExactHessian {
 }
 
 impl ExactHessian {
-    /// Without any value yet; none where a term sums over rows of any length.
-    pub fn new(problem: &Problem) -> Option<Self> {
-        let (pattern, _) = structure(problem)?;
+    /// Without any value yet, of the structure of JᵀWJ.
+    pub fn new((pattern, _): Structure) -> Self {
         let parts = pattern.parts.iter().enumerate().map(|(number, part)| ((part.row as usize, part.column as usize), number));
-        Some(Self { parts: parts.collect(), matrix: BlockMatrix::zero(Arc::new(pattern)) })
+        Self { parts: parts.collect(), matrix: BlockMatrix::zero(Arc::new(pattern)) }
     }
 
     pub fn pattern(&self) -> &Arc<Pattern> {

@@ -9,7 +9,9 @@ use super::{Workspace, state};
 use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::{Fixed, Pair, PairPass, PairPrograms, wgsl};
-use crate::problem::{Batch, BlockList, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
+use crate::problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
+use crate::work::{Pace, Stopped};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One pass of a batch's pairs over one of its chunks.
@@ -77,32 +79,25 @@ pub struct Assembled<'a> {
 /// The structure of a problem's JᵀWJ, and where each chunk's values go.
 pub type Structure = (Pattern, Vec<BlockList>);
 
-/// That of a problem; none where there are sums over entries, whose
-/// Jacobian is never stored.
-pub fn structure(problem: &Problem) -> Option<Structure> {
-    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
-        return None;
+/// That of a problem's links; none where there are sums over entries, whose Jacobian is never stored.
+pub async fn structure(links: &Links, pace: &Pace) -> Result<Option<Structure>, Stopped> {
+    if links.has_sums() {
+        return Ok(None);
     }
-    let mut pattern = Pattern::of_tables(problem.tables());
+    let mut pattern = Pattern::of_links(links);
     let place = |table: u32| pattern.tables.iter().position(|rows| rows.table == table).map(|number| number as u32);
-    let batches = problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled).map(|(number, batch)| {
-        let slot = |slot: u32| {
-            let (table, variables) = problem.slot_of(batch, slot);
-            Some((place(table)?, variables))
-        };
-        PatternBatch {
-            batch: number as u32,
-            slots: (0..batch.signature().slots.len() as u32).map(slot).collect(),
-            pairs: Pair::all(&batch.programs.inputs).iter().map(|pair| (pair.a, pair.b)).collect(),
-            chunks: batch.chunks.iter().map(|chunk| (chunk.first, chunk.count)).collect(),
-        }
+    let batches = links.batches.iter().map(|batch| PatternBatch {
+        batch: batch.number as u32,
+        slots: batch.slots().map(|(table, variables)| Some((place(table)?, variables))).collect(),
+        pairs: Pair::all(&batch.programs.inputs).iter().map(|pair| (pair.a, pair.b)).collect(),
+        chunks: batch.chunks.clone(),
     });
     let batches: Vec<PatternBatch> = batches.collect();
-    let mut lists = pattern.add(&batches);
+    let mut lists = pattern.add(&batches, pace).await?;
     // The diagonal blocks have what two slots of one variable have in common already, but where that was too much.
-    let is_done = |list: &BlockList| matches!(list.target, Target::Diagonal(_)) && problem.batches()[list.batch as usize].twice.is_some();
-    lists.retain(|list| !is_done(list));
-    Some((pattern, lists))
+    let done: HashSet<u32> = links.batches.iter().filter(|batch| batch.has_twice).map(|batch| batch.number as u32).collect();
+    lists.retain(|list| !(matches!(list.target, Target::Diagonal(_)) && done.contains(&list.batch)));
+    Ok(Some((pattern, lists)))
 }
 
 impl Assembly {

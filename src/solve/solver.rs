@@ -11,6 +11,7 @@ mod checkpoint;
 mod descending;
 mod ending;
 mod reporting;
+mod setup;
 mod start;
 mod succession;
 mod systems;
@@ -36,6 +37,7 @@ use crate::error::Error;
 use crate::kernel::{Entry, Fixed};
 use crate::problem::{Problem, Registry};
 use checkpoint::Kept;
+use setup::{Made, SetUp};
 use start::Start;
 use systems::{Arrived, Solving};
 
@@ -86,6 +88,8 @@ pub struct Solver {
     two_level: Option<TwoLevel>,
     /// What a method has that solves no linear system.
     descent: Option<Descent>,
+    /// What is being made anew for the problem as it is now.
+    setup: Option<Box<SetUp>>,
     /// Whether such a method knows nothing of the point.
     sets_out: bool,
     /// After being restored: r and J are to be made again at the trial point, and whether they then are those of the point.
@@ -158,14 +162,23 @@ impl Solver {
         let before = device.counters();
         problem.lay_out(device, registry)?;
         let started = now_ms();
-        let upkeep::Made { work, choice, host, two_level, descent } = upkeep::make(&settings, device, registry, problem)?;
+        let made = SetUp::new(&settings, device, problem).resume(&settings, (device, registry, problem), f64::INFINITY)?;
+        let made = made.ok_or(Error::Disposed("solver"))?;
+        let compile_ms = now_ms() - started;
+        Ok(Self { before, compile_ms, ..Self::made(device, problem, settings, made) })
+    }
+
+    fn made(device: &Device, problem: &mut Problem, settings: Settings, made: Made) -> Self {
+        let Made { work, choice, host, two_level, descent } = made;
         let precision = device.precision();
-        Ok(Self {
+        problem.solvers += 1;
+        Self {
             work,
             choice,
             host,
             two_level,
             descent,
+            setup: None,
             sets_out: true,
             stale: None,
             returned: (0, 0),
@@ -198,20 +211,17 @@ impl Solver {
             revision: u64::MAX,
             structure: problem.structure,
             selection: problem.selection,
-            id: {
-                problem.solvers += 1;
-                problem.solvers
-            },
+            id: problem.solvers,
             tried: 0,
             recordings: [None, None, None],
             fresh_state: false,
             costs: TermCosts::default(),
             offenders: Offenders::default(),
             waste: Waste::default(),
-            before,
+            before: device.counters(),
             backend: device.backend(),
-            compile_ms: now_ms() - started,
-        })
+            compile_ms: 0.0,
+        }
     }
 
     /// The solver's buffers, for measuring its parts.

@@ -75,6 +75,12 @@ struct Reduction {
 const MAX_GROUPS: u32 = 1024;
 
 impl Reduction {
+    fn on(device: &Device) -> Self {
+        let limits = device.limits();
+        let max_groups = MAX_GROUPS.min(limits.groups_per_dimension);
+        Self { group_size: limits.group_size, elements_per_lane: limits.elements_per_lane, max_groups }
+    }
+
     fn groups(self, elements: u32) -> u32 {
         elements.div_ceil(self.group_size * self.elements_per_lane).clamp(1, self.max_groups)
     }
@@ -93,7 +99,51 @@ pub struct Needs {
     pub descends: bool,
 }
 
+/// Where nothing is.
+const NOWHERE: Slice = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
+
 impl Workspace {
+    /// A workspace without buffers or kernels, of a solver that is not set up yet.
+    pub fn empty(device: &Device) -> Self {
+        Self {
+            point: NOWHERE,
+            gradient: NOWHERE,
+            step: NOWHERE,
+            residual: NOWHERE,
+            z: NOWHERE,
+            p: NOWHERE,
+            q: NOWHERE,
+            scale: NOWHERE,
+            peak: NOWHERE,
+            blocks: NOWHERE,
+            inverse: NOWHERE,
+            scratch: NOWHERE,
+            partials: NOWHERE,
+            inner_scratch: NOWHERE,
+            inner_partials: NOWHERE,
+            state: NOWHERE,
+            instance_costs: None,
+            constraints: None,
+            free: None,
+            newton: None,
+            steepest: None,
+            best: None,
+            eigenvectors: None,
+            previous: NOWHERE,
+            start: NOWHERE,
+            alignment: device.limits().offset_alignment,
+            partial_distance: 0,
+            solves_systems: false,
+            reduction: Reduction::on(device),
+            fixed: Vec::new(),
+            inner_gather: KernelId(u32::MAX),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fixed.is_empty()
+    }
+
     pub fn new(device: &mut Device, problem: &Problem, needs: Needs) -> Result<Self, Error> {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
@@ -103,11 +153,7 @@ impl Workspace {
         let fixed = device.kernels(&sources)?;
         let inner_gather = device.kernels(&[Fixed::Gather.source().of_inner()])?[0];
         let limits = device.limits();
-        let reduction = Reduction {
-            group_size: limits.group_size,
-            elements_per_lane: limits.elements_per_lane,
-            max_groups: MAX_GROUPS.min(limits.groups_per_dimension),
-        };
+        let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;
         let vector = problem.vector_len();
         let (with_sums, blocks) = (problem.total_vector_len(), problem.total_blocks_len());
@@ -221,6 +267,9 @@ impl Workspace {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         [
             self.gradient,
             self.step,

@@ -1,9 +1,8 @@
 //! Random problems: tables, batches of instances that touch them, and the Jacobians of these.
 
-use crate::support::Random;
+use crate::support::{Random, at_once};
 use leastwise::problem::{BlockList, Pattern, PatternBatch, Target, pair_bits};
 use leastwise::solve::linear::matrix::BlockMatrix;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is between two tables.
@@ -53,12 +52,13 @@ pub fn sample(tables: &[(u32, u32)], batches: &[(&[u32], u32, u32)], random: &mu
         .zip(&samples)
         .map(|(batch, sample)| PatternBatch {
             batch,
-            slots: sample.slots.iter().map(|(table, variables)| Some((*table, Cow::Borrowed(&variables[..])))).collect(),
+            slots: sample.slots.iter().map(|(table, variables)| Some((*table, &variables[..]))).collect(),
             pairs: sample.pairs.clone(),
             chunks: sample.chunks.clone(),
         })
         .collect();
-    let lists = pattern.add(&of);
+    let (adding, batches) = (&mut pattern, &of);
+    let lists = at_once(|pace| async move { adding.add(batches, &pace).await });
     drop(of);
     Sampled { pattern: Arc::new(pattern), lists, batches: samples, dense }
 }

@@ -81,8 +81,8 @@ fn products_are_those_of_the_whole_matrix_also_when_masked() {
 #[test]
 fn the_order_of_elimination_is_one_and_its_fill_is_at_least_the_matrix() {
     let mut random = Random::new(14);
-    for (name, sampled) in samples(&mut random) {
-        let ordering = Ordering::new(&sampled.pattern).unwrap();
+    for (name, sampled) in &samples(&mut random) {
+        let ordering = Work::new(|pace| async move { Ordering::new(&sampled.pattern, &pace).await }).finish().unwrap();
         let mut seen: Vec<u32> = ordering.forward.clone();
         seen.sort_unstable();
         assert!(seen.into_iter().eq(0..sampled.pattern.variables()), "{name}");

@@ -13,6 +13,7 @@ use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Iteration, Options, Report};
+use leastwise::work::{Pace, Stopped, Work};
 #[allow(unused_imports)]
 pub use shared::*;
 
@@ -232,6 +233,11 @@ pub fn finish(session: &mut Session, task: u32, mut each: impl FnMut(Iteration))
             done => return done,
         }
     }
+}
+
+/// Does work that may be interrupted in one piece.
+pub fn at_once<'a, T, F: Future<Output = Result<T, Stopped>> + Send + 'a>(work: impl FnOnce(Pace) -> F) -> T {
+    Work::new(work).finish().expect("nobody stops it")
 }
 
 /// Runs a solve in slices as short as can be, and stops it before one of them; gives its iterations.

@@ -261,7 +261,7 @@ export class ProblemOf implements Problem {
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
     const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    const { graduated } = await this.tasks.run(task, { onIteration: each, signal });
+    const { graduated } = await this.tasks.run(task, { onIteration: each, signal, limitMs: given.timeLimitMs });
     if (!graduated) throw new LeastwiseError("engine-dead", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }

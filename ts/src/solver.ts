@@ -103,7 +103,7 @@ export interface SolveOptions {
   gradientTolerance?: number;
   /** Converged when ‖s‖ is at most this share of ‖x‖. Default: 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
-  /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
+  /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out and its solver set up there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Called after every step; returning `"stop"` ends the solve. */
   onIteration?: (iteration: Iteration) => void | "stop";
@@ -128,7 +128,7 @@ export interface Solver extends Disposable {
   /**
    * For frame loops. On a GPU: enqueues `iterations` steps (default: 1) and returns without waiting. On the
    * CPU: works until `budgetMs` (default: 8) are over or the steps are done, and goes on from there the next time.
-   * While kernels are still being compiled it does nothing.
+   * While kernels are still being compiled, or the solver of a large problem is set up, it makes no step.
    *
    * Gives what became of the steps so far: on the CPU as of now, on a GPU as of some frames ago, and `undefined` until that
    * is known.

@@ -2,12 +2,13 @@
 //! instance adds its part to what they are by.
 
 use super::super::windows::{Instances, Window, Windows};
-use super::{BackwardOptions, ByTable, Given, Gradients, OfTable, OfTerm};
+use super::{BackwardOptions, ByTable, Given, Gradients, Known, OfTable, OfTerm};
 use crate::device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::NEGATIVE;
 use crate::problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
 use crate::solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
+use crate::solve::assembly::Structure;
 use crate::solve::covariance::Values;
 use crate::solve::linear::matrix::runs;
 use crate::solve::{Needs, Workspace, dispatch, state};
@@ -99,27 +100,22 @@ pub(super) struct Differentiating {
 }
 
 impl Differentiating {
-    /// Lays the mirror out on a device that computes in f64.
+    /// What differentiates a mirror that is laid out on a device that computes in f64, with the structure of its JᵀWJ.
     pub fn new(
         device: &mut Device,
-        registry: &mut Registry,
-        mut mirror: Problem,
+        (mut mirror, found): (Problem, Option<Structure>),
+        Known { values, x, size }: Known,
         given: Given,
         precision: Precision,
     ) -> Result<Self, Error> {
-        let values = Values::of(&mirror);
-        let moving = (0..).zip(mirror.tables()).filter(|(_, table)| table.moving);
-        let x: ByTable = moving.filter_map(|(number, table)| Some((number, table.initial_values()?.to_vec()))).collect();
-        let size = x.iter().flat_map(|(_, x)| x).map(|x| x * x).sum::<f64>().sqrt();
-        let made = mirror.lay_out_point(device, registry).and_then(|()| Workspace::new(device, &mirror, Needs::default()));
-        let work = match made {
-            Ok(work) => work,
+        let made = found.ok_or(Error::Disposed("term")).and_then(|found| Ok((found, Workspace::new(device, &mirror, Needs::default())?)));
+        let (hessian, work) = match made {
+            Ok((found, work)) => (ExactHessian::new(found), work),
             Err(error) => {
                 mirror.dispose(device);
                 return Err(error);
             }
         };
-        let hessian = ExactHessian::new(&mirror).ok_or(Error::Disposed("term"))?;
         Ok(Self {
             mirror,
             work,

@@ -8,8 +8,10 @@ use super::costs::Costs;
 use super::task::{Progress, Task};
 use crate::device::{Command, Play, Playing, Recording};
 use crate::error::Error;
+use crate::problem::Problem;
+use crate::solve::Mirroring;
 use crate::solve::adjoint::{AdjointOptions, Deficient};
-use crate::solve::covariance::Unseen;
+use crate::solve::covariance::{Unseen, Values};
 use crate::work::Work;
 use differentiating::{Differentiating, Next};
 
@@ -94,8 +96,25 @@ pub(super) struct BackwardTask {
 
 enum Stage {
     Reading(Play),
+    Mirroring(Box<Mirroring>, Known),
     Differentiating(Box<Differentiating>, Option<Play>),
     Working(Work<'static, (Box<Differentiating>, Result<(), Error>)>),
+}
+
+/// What is known of a mirror's values before it is laid out: also those of every table that moves, and ‖x‖.
+struct Known {
+    values: Values,
+    x: ByTable,
+    size: f64,
+}
+
+impl Known {
+    fn of(mirror: &Problem) -> Self {
+        let moving = (0..).zip(mirror.tables()).filter(|(_, table)| table.moving);
+        let x: ByTable = moving.filter_map(|(number, table)| Some((number, table.initial_values()?.to_vec()))).collect();
+        let size = x.iter().flat_map(|(_, x)| x).map(|x| x * x).sum::<f64>().sqrt();
+        Self { values: Values::of(mirror), x, size }
+    }
 }
 
 impl BackwardTask {
@@ -121,8 +140,7 @@ impl Session {
         options: BackwardOptions,
     ) -> Result<u32, Error> {
         options.validate()?;
-        let (entry, device, registry) = self.idle(problem)?;
-        let of = &mut entry.problem;
+        let of = &mut self.idle(problem)?.0.problem;
         if !of.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
@@ -154,11 +172,13 @@ impl Session {
             cotangents.push((number, own.to_vec()));
             rest = others;
         }
-        of.lay_out(device, registry)?;
-        let mut recording = Recording { commands: of.take_uploads() };
-        recording.push(Command::Read { slice: of.arenas()?.0 });
-        let stage = Some(Stage::Reading(device.start(recording)));
-        self.start_task(problem, Task::Backward(BackwardTask { problem, options, cotangents, tangent, stage }))
+        self.once_laid_out(problem, move |session| {
+            let (entry, device, _) = session.entry(problem)?;
+            let mut recording = Recording { commands: entry.problem.take_uploads() };
+            recording.push(Command::Read { slice: entry.problem.arenas()?.0 });
+            let stage = Some(Stage::Reading(device.start(recording)));
+            Ok(Task::Backward(BackwardTask { problem, options, cotangents, tangent, stage }))
+        })
     }
 
     pub(super) fn resume_backward(&mut self, running: &mut Task, deadline: f64) -> Result<Progress, Error> {
@@ -175,9 +195,16 @@ impl Session {
                     let precision = self.device.precision();
                     let owner = self.problems.get(id).ok_or(Error::Disposed("problem"))?;
                     let mirror = owner.problem.mirrored(&point, precision)?;
-                    let given = (std::mem::take(&mut task.cotangents), task.tangent);
+                    let known = Known::of(&mirror);
+                    task.stage = Some(Stage::Mirroring(Box::new(Mirroring::new(mirror, |_| true)), known));
+                }
+                Stage::Mirroring(mirroring, _) => {
+                    let precision = self.device.precision();
                     let (device, registry) = self.double();
-                    let work = Differentiating::new(device, registry, mirror, given, precision)?;
+                    let Some(mirrored) = mirroring.resume(device, registry, deadline)? else { return Ok(Progress::Yielded) };
+                    let Some(Stage::Mirroring(_, known)) = task.stage.take() else { return Err(Error::Disposed("task")) };
+                    let given = (std::mem::take(&mut task.cotangents), task.tangent);
+                    let work = Differentiating::new(device, mirrored, known, given, precision)?;
                     task.stage = Some(Stage::Differentiating(Box::new(work), None));
                 }
                 Stage::Differentiating(work, play) => {
@@ -234,6 +261,10 @@ impl Session {
     /// Frees what a task that does not go on has on its device.
     pub(super) fn end_backward(&mut self, task: BackwardTask) {
         let work = match task.stage {
+            Some(Stage::Mirroring(mut mirroring, _)) => {
+                mirroring.dispose(self.double().0);
+                None
+            }
             Some(Stage::Differentiating(work, _)) => Some(work),
             // It has buffers on the device.
             Some(Stage::Working(work)) => Some(work.stop().0),

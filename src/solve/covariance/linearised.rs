@@ -1,10 +1,10 @@
 //! What covariances are made of: √W J or JᵀWJ at the values of a [mirror](Problem::mirrored), brought back from an f64 device.
 
-use super::super::assembly::{Assembly, structure};
+use super::super::assembly::{Assembly, Structure};
 use super::super::linear::matrix::BlockMatrix;
 use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
-use super::super::{Needs, Workspace, state};
+use super::super::{Mirroring, Needs, Workspace, state};
 use crate::device::{Command, Device, Kind, Recording, Slice};
 use crate::error::Error;
 use crate::problem::{Pattern, Problem, Registry, Table};
@@ -58,16 +58,19 @@ pub enum Derivatives {
 }
 
 impl Linearising {
-    /// Lays the mirror out on a device that computes in f64.
-    pub fn new(device: &mut Device, registry: &mut Registry, mut problem: Problem) -> Result<Self, Error> {
+    /// A mirror on its way to a device that computes in f64.
+    pub fn mirroring(mirror: Problem) -> Mirroring {
+        Mirroring::new(mirror, |mirror| Form::of(mirror) == Form::Matrix)
+    }
+
+    /// Makes what differentiates a mirror that is laid out, whose JᵀWJ has this structure where it is assembled.
+    pub fn new(device: &mut Device, registry: &mut Registry, mut problem: Problem, found: Option<Structure>) -> Result<Self, Error> {
         let made =
-            problem.lay_out_point(device, registry).and_then(|()| Workspace::new(device, &problem, Needs::default())).and_then(|work| {
-                match Source::new(device, registry, &problem) {
-                    Ok(source) => Ok((work, source)),
-                    Err(error) => {
-                        work.buffers().into_iter().for_each(|buffer| device.free(buffer));
-                        Err(error)
-                    }
+            Workspace::new(device, &problem, Needs::default()).and_then(|work| match Source::new(device, registry, &problem, found) {
+                Ok(source) => Ok((work, source)),
+                Err(error) => {
+                    work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+                    Err(error)
                 }
             });
         match made {
@@ -176,11 +179,32 @@ impl Linearising {
     }
 }
 
-impl Source {
-    fn new(device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Self, Error> {
-        let pattern = Pattern::of_tables(problem.tables());
-        let unknowns = pattern.scalars;
+/// In what form derivatives come back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Rows,
+    Matrix,
+    Products,
+}
+
+impl Form {
+    /// That of a mirror that is laid out.
+    fn of(problem: &Problem) -> Self {
         if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+            return Self::Products;
+        }
+        let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+        let rows: f64 = problem.enabled_batches().map(|batch| f64::from(batch.count()) * f64::from(batch.programs.rows)).sum();
+        if unknowns <= DENSE && rows * f64::from(unknowns).powi(2) <= ROWS { Self::Rows } else { Self::Matrix }
+    }
+}
+
+impl Source {
+    fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, found: Option<Structure>) -> Result<Self, Error> {
+        let form = Form::of(problem);
+        if form == Form::Products {
+            let pattern = Pattern::of_tables(problem.tables());
+            let unknowns = pattern.scalars;
             if unknowns > DENSE {
                 return Err(Error::Limits(format!(
                     "covariance: a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ is made product by product, for {DENSE} unknowns at most; there are {unknowns}"
@@ -191,11 +215,10 @@ impl Source {
             let whole = Slice { buffer: device.allocate(Kind::Real, len, "columns of JᵀWJ")?, offset: 0, len };
             return Ok(Self::Products { pattern: Arc::new(pattern), whole, vector });
         }
-        let rows: f64 = problem.enabled_batches().map(|batch| f64::from(batch.count()) * f64::from(batch.programs.rows)).sum();
-        if unknowns <= DENSE && rows * f64::from(unknowns).powi(2) <= ROWS {
+        if form == Form::Rows {
             return Ok(Self::Rows(Box::new(Rows::new(device, problem)?)));
         }
-        let found = structure(problem).ok_or(Error::Disposed("term"))?;
+        let found = found.ok_or(Error::Disposed("term"))?;
         Ok(Self::Matrix(Box::new(Assembly::new(device, registry, problem, found)?)))
     }
 }

@@ -79,7 +79,7 @@ impl From<TooLarge> for Refused {
 impl Sparse {
     /// Of a matrix; and an orthonormal basis of what no residual sees, of what some residual touches.
     pub async fn new(mut matrix: BlockMatrix, free: &[bool], tolerance: f64, pace: &Pace) -> Result<(Self, Vec<Vec<f64>>), Refused> {
-        if Ordering::new(&matrix.pattern)?.fill > MOST_ENTRIES {
+        if Ordering::new(&matrix.pattern, pace).await?.fill > MOST_ENTRIES {
             return Err(Refused::TooLarge);
         }
         let mut inverse = diagonal(&matrix);

@@ -111,12 +111,12 @@ pub struct Descent {
 const MOST_RUNS: u32 = 128;
 
 impl Descent {
-    pub fn new(device: &mut Device, problem: &Problem, rule: Rule, work: &Workspace) -> Result<Self, Error> {
+    /// Pairs of a history of this problem, at most as many as a rule asks for. A device that has room for none is refused.
+    pub fn pairs(device: &Device, problem: &Problem, rule: Rule) -> Result<u32, Error> {
         let limits = device.limits();
         let elements = problem.vector_len();
-        let stride = work.aligned(elements);
-        let precision = device.precision();
-        let most = (limits.binding_bytes.min(limits.buffer_bytes) / precision.bytes()).min(u64::from(u32::MAX));
+        let most = (limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes()).min(u64::from(u32::MAX));
+        let stride = elements.next_multiple_of(limits.offset_alignment);
         let fits = (most / (2 * u64::from(stride)).max(1)).min(u64::from(Rule::MOST_PAIRS)) as u32;
         if fits == 0 {
             let message = format!(
@@ -125,7 +125,13 @@ impl Descent {
             );
             return Err(Error::InvalidOption(message));
         }
-        let pairs = rule.pairs().min(fits);
+        Ok(rule.pairs().min(fits))
+    }
+
+    pub fn new(device: &mut Device, problem: &Problem, rule: Rule, work: &Workspace) -> Result<Self, Error> {
+        let elements = problem.vector_len();
+        let stride = work.aligned(elements);
+        let pairs = Self::pairs(device, problem, rule)?;
         let vectors = 2 * pairs + 1;
         let runs = work.runs(elements).min(MOST_RUNS);
         let rows = if work.bounds().is_some() { vectors } else { 3 };

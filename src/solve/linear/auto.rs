@@ -1,16 +1,15 @@
 //! Which linear solver a problem gets: a pure function of its structure, its sizes and a table of thresholds.
 
 use super::super::assembly::{Structure, structure};
-use super::elimination;
-use super::host::Host;
-use super::sparse::{Ordering, TooLarge};
-use super::two_level::TwoLevel;
+use super::host::{self, Host};
+use super::sparse::{Ordering, Unfactorised};
 use super::two_level::space::Space;
-use super::{Choice, Linear, Preconditioner, Wanted};
+use super::two_level::{self, Plan, TwoLevel};
+use super::{Choice, Linear, Preconditioner, Wanted, elimination, sizes};
 use crate::device::{BufferId, Device, Profile};
 use crate::error::Error;
-use crate::problem::{Batch, Pattern, Problem, Registry};
-use std::borrow::Cow;
+use crate::problem::{Batch, LinkedBatch, Links, Pattern, Problem, Registry, runs};
+use crate::work::{Pace, Stopped};
 
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -107,6 +106,25 @@ pub fn eliminated(pattern: &Pattern, wanted: &Wanted) -> Result<Vec<u32>, Error>
     Ok(tables)
 }
 
+/// Refuses what was asked for where tables and terms alone tell that it is impossible.
+pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
+    if wanted.linear == Some(Linear::Dense) {
+        sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
+    }
+    if wanted.linear == Some(Linear::Schur) && wanted.eliminate.is_some() {
+        eliminated(&Pattern::of_tables(problem.tables()), wanted)?;
+    }
+    let has_sums = problem.terms().any(|term| term.enabled && term.entries.is_some());
+    match wanted.linear.filter(|linear| has_sums && linear.is_on_host()) {
+        Some(linear) => Err(host::not_assembled(linear)),
+        None if has_sums && wanted.preconditioner == Some(Preconditioner::TwoLevel) => Err(two_level::refused(OF_SUMS)),
+        None => Ok(()),
+    }
+}
+
+/// Why sums have no two levels.
+const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of variables are never stored";
+
 /// A problem's linear solver.
 pub struct Made {
     pub choice: Choice,
@@ -123,28 +141,55 @@ impl Made {
     }
 }
 
-/// The problem's linear solver: where none was asked for and the best does not fit the device, the one that always does.
-pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
-    let (mut choice, found) = choose(wanted, problem, device);
-    if choice.linear.is_on_host() {
-        match Host::new(device, registry, problem, choice.linear, wanted, found) {
-            Ok(host) => {
-                let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
-                let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
-                choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
-                return Ok(Made { choice, host: Some(Box::new(host)), two_level: None });
-            }
-            Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
-                choice = Choice { linear: Linear::Pcg, why, preconditioner: None }
-            }
-            Err(error) => return Err(error),
-        }
+/// What decides besides the problem's links.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    profile: Profile,
+    /// Elements of a buffer binding.
+    elements: u64,
+    /// Whether √W J of few unknowns can be brought back row by row.
+    has_rows: bool,
+}
+
+impl Facts {
+    pub fn new(device: &Device, problem: &Problem) -> Self {
+        let elements = device.limits().binding_bytes / device.precision().bytes();
+        Self { profile: device.profile(), elements, has_rows: has_rows(problem) }
     }
-    let (preconditioner, why) = precondition(wanted, problem, device.profile());
-    let made = match preconditioner {
-        Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => Ok(None),
-        Preconditioner::TwoLevel => TwoLevel::new(device, registry, problem).map(Some),
-    };
+}
+
+/// The linear solver on the host that was chosen. Where it does not fit the device and nothing was asked for, instead of it the choice
+/// of the one that always does.
+pub fn on_host(
+    wanted: &Wanted,
+    (mut choice, found): (Choice, Option<Structure>),
+    device: &mut Device,
+    registry: &mut Registry,
+    problem: &Problem,
+) -> Result<Result<Made, Choice>, Error> {
+    match Host::new(device, registry, problem, choice.linear, wanted, found) {
+        Ok(host) => {
+            let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
+            let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
+            choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
+            Ok(Ok(Made { choice, host: Some(Box::new(host)), two_level: None }))
+        }
+        Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
+            Ok(Err(Choice { linear: Linear::Pcg, why, preconditioner: None }))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Conjugate gradients on the device, with two levels where there is a plan of them.
+pub fn on_device(
+    wanted: &Wanted,
+    mut choice: Choice,
+    (preconditioner, why): (Preconditioner, String),
+    plan: Option<Result<Plan, Error>>,
+    (device, registry, problem): (&mut Device, &mut Registry, &Problem),
+) -> Result<Made, Error> {
+    let made = plan.map(|plan| TwoLevel::new(device, registry, problem, plan?)).transpose();
     let (preconditioner, why, two_level) = match made {
         Ok(two_level) => (preconditioner, why, two_level),
         Err(Error::Limits(why) | Error::InvalidOption(why)) if wanted.preconditioner.is_none() => (Preconditioner::BlockJacobi, why, None),
@@ -154,117 +199,134 @@ pub fn make(wanted: &Wanted, device: &mut Device, registry: &mut Registry, probl
     Ok(Made { choice, host: None, two_level })
 }
 
-/// What conjugate gradients of this problem are preconditioned by, and why.
-fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> (Preconditioner, String) {
+/// What conjugate gradients of this problem are preconditioned by, and why; with the space of two levels.
+pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Result<((Preconditioner, String), Option<Space>), Error> {
+    let has_sums = problem.enabled_batches().any(|batch| batch.sums.is_some());
     if let Some(preconditioner) = wanted.preconditioner {
-        return (preconditioner, "it was asked for".into());
+        let space = match preconditioner {
+            Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => None,
+            Preconditioner::TwoLevel if has_sums => {
+                return Err(two_level::refused(OF_SUMS));
+            }
+            Preconditioner::TwoLevel => Some(Space::new(problem).map_err(|why| two_level::refused(&why))?),
+        };
+        return Ok(((preconditioner, "it was asked for".into()), space));
     }
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let (least, why) = Thresholds::default().two_level_on(profile);
+    let by_blocks = |why: String| Ok(((Preconditioner::BlockJacobi, why), None));
     if unknowns < least {
-        return (Preconditioner::BlockJacobi, format!("{unknowns} unknowns, fewer than {least}, {why}"));
+        return by_blocks(format!("{unknowns} unknowns, fewer than {least}, {why}"));
     }
-    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
-        return (Preconditioner::BlockJacobi, "a term sums over entries, so there are no pairs of variables".into());
+    if has_sums {
+        return by_blocks("a term sums over entries, so there are no pairs of variables".into());
     }
     match Space::new(problem) {
         Ok(space) if space.coordinates > 0 && !space.holds_shape => {
-            (Preconditioner::BlockJacobi, "residuals that link points know lengths alone, which hold no shape".into())
+            by_blocks("residuals that link points know lengths alone, which hold no shape".into())
         }
-        Ok(space) if space.coordinates > 0 => (
-            Preconditioner::TwoLevel,
-            format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {} dimensions", space.coordinates),
-        ),
-        Ok(_) => (Preconditioner::BlockJacobi, "no variables are points, of which residuals see differences".into()),
-        Err(why) => (Preconditioner::BlockJacobi, why),
+        Ok(space) if space.coordinates > 0 => {
+            let coordinates = space.coordinates;
+            let why =
+                format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {coordinates} dimensions");
+            Ok(((Preconditioner::TwoLevel, why), Some(space)))
+        }
+        Ok(_) => by_blocks("no variables are points, of which residuals see differences".into()),
+        Err(why) => by_blocks(why),
     }
 }
 
 /// Values of J.
-fn of_jacobian(problem: &Problem) -> f64 {
-    let values = |batch: &Batch| f64::from(batch.count()) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
-    problem.enabled_batches().map(values).sum()
+fn of_jacobian(links: &Links) -> f64 {
+    let values = |batch: &LinkedBatch| f64::from(batch.count) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
+    links.batches.iter().map(values).sum()
 }
 
-/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where that had
-/// to be found.
-fn choose(wanted: &Wanted, problem: &Problem, device: &Device) -> (Choice, Option<Structure>) {
-    let chosen = |linear: Linear, why: String| (Choice { linear, why, preconditioner: None }, None);
-    if let Some(linear) = wanted.linear {
-        return chosen(linear, "it was asked for".into());
-    }
-    if let Some(preconditioner) = wanted.preconditioner {
-        return chosen(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name()));
-    }
+/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where one is
+/// assembled.
+pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
+    let of = |linear: Linear, why: String| Choice { linear, why, preconditioner: None };
+    let chosen = |linear: Linear, why: String| Ok((of(linear, why), None));
+    let asked = wanted.linear.map(|linear| of(linear, "it was asked for".into()));
+    let implied = wanted
+        .preconditioner
+        .map(|preconditioner| of(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name())));
     let limits = Thresholds::default();
-    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
-    if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
+    let unknowns = links.unknowns();
+    let small = || (!links.has_sums() && unknowns <= limits.dense).then(|| of(Linear::Dense, format!("{unknowns} unknowns")));
+    if let Some(choice) = asked.or(implied).or_else(small) {
+        // Rows need none, and what is refused for its size has none.
+        let is_assembled = match choice.linear {
+            Linear::Dense => !facts.has_rows && sizes::dense(unknowns.into()).is_ok(),
+            linear => linear.is_on_host(),
+        };
+        return Ok((choice, if is_assembled { structure(links, pace).await? } else { None }));
+    }
+    if links.has_sums() {
         return chosen(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into());
     }
-    if unknowns <= limits.dense {
-        return chosen(Linear::Dense, format!("{unknowns} unknowns"));
-    }
-    let on_gpu = device.profile() != Profile::Cpu;
+    let on_gpu = facts.profile != Profile::Cpu;
     let most = if on_gpu { limits.host_of_gpu } else { limits.host };
     if unknowns > most {
         return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
     }
-    if let Some(why) = too_full(problem, on_gpu) {
+    if let Some(why) = too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);
     }
-    let Some(found) = structure(problem) else {
+    let Some(found) = structure(links, pace).await? else {
         return chosen(Linear::Pcg, "JᵀWJ can't be assembled".into());
     };
-    let (linear, why) = choose_for(&found.0, problem, device);
-    (chosen(linear, why).0, linear.is_on_host().then_some(found))
+    let (linear, why) = choose_for(&found.0, links, facts, pace).await?;
+    Ok((of(linear, why), linear.is_on_host().then_some(found)))
 }
 
 /// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are
 /// at least, one in the row of every variable that meets one before it.
-fn too_full(problem: &Problem, on_gpu: bool) -> Option<String> {
+async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option<String>, Stopped> {
     let limits = Thresholds::default();
-    let tables = problem.tables();
+    let tables = &links.tables;
     let mut first = vec![0u32; tables.len() + 1];
     for (number, table) in tables.iter().enumerate() {
-        first[number + 1] = first[number] + if table.moving { table.count } else { 0 };
+        first[number + 1] = first[number] + if table.moving { table.site.count } else { 0 };
     }
     // Of every variable the smallest block; of every table, whether its variables meet.
     let mut least = vec![0u32; first[tables.len()] as usize];
     let mut is_linked = vec![false; tables.len()];
-    for batch in problem.enabled_batches() {
-        let moving = (0..).zip(&batch.signature().slots).filter(|(_, slot)| slot.vector.is_some());
-        let slots: Vec<(u32, Cow<[u32]>)> = moving.map(|(slot, _)| problem.slot_of(batch, slot)).collect();
-        let Some(((table, own), others)) = slots.split_first() else { continue };
-        for (other, variables) in others {
-            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].tangent));
+    for batch in &links.batches {
+        let slots = batch.moving_slots();
+        let Some(((_, table, own), others)) = slots.split_first() else { continue };
+        for (_, other, variables) in others {
+            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].site.tangent));
             let size = a.1 * b.1;
-            for (&i, &j) in own.iter().zip(&variables[..]) {
-                let (i, j) = (a.0 + i, b.0 + j);
-                if i != j {
-                    is_linked[*table as usize] |= table == other;
-                    let row = &mut least[i.max(j) as usize];
-                    *row = if *row == 0 { size } else { size.min(*row) };
+            for run in runs(own.len().min(variables.len())) {
+                pace.spend(8 * run.len()).await?;
+                for (&i, &j) in own[run.clone()].iter().zip(&variables[run]) {
+                    let (i, j) = (a.0 + i, b.0 + j);
+                    if i != j {
+                        is_linked[*table as usize] |= table == other;
+                        let row = &mut least[i.max(j) as usize];
+                        *row = if *row == 0 { size } else { size.min(*row) };
+                    }
                 }
             }
         }
     }
     let values: u64 = least.iter().map(|&size| u64::from(size)).sum();
-    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
-    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.unknowns()).sum();
+    let unknowns = links.unknowns();
+    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.site.unknowns()).sum();
     let entries = values as f64 + f64::from(unknowns);
-    let may_be_redundant = !on_gpu && of_jacobian(problem) > limits.redundancy * (values + u64::from(problem.blocks_len())) as f64;
-    (entries > limits.fill && linked > limits.reduced && !may_be_redundant)
-        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill))
+    let may_be_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (values + u64::from(links.blocks_len)) as f64;
+    Ok((entries > limits.fill && linked > limits.reduced && !may_be_redundant)
+        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
 }
 
 /// The best solver for a structure.
-fn choose_for(pattern: &Pattern, problem: &Problem, device: &Device) -> (Linear, String) {
-    let chosen = |linear: Linear, why: String| (linear, why);
+async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace) -> Result<(Linear, String), Stopped> {
+    let chosen = |linear: Linear, why: String| Ok((linear, why));
     let limits = Thresholds::default();
-    let on_gpu = device.profile() != Profile::Cpu;
-    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
-    let elements = device.limits().binding_bytes / device.precision().bytes();
-    if pattern.values > elements / 2 {
+    let on_gpu = facts.profile != Profile::Cpu;
+    let unknowns = links.unknowns();
+    if pattern.values > facts.elements / 2 {
         return chosen(Linear::Pcg, format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64));
     }
     let groups = elimination::detect(pattern);
@@ -275,14 +337,15 @@ fn choose_for(pattern: &Pattern, problem: &Problem, device: &Device) -> (Linear,
         let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
         return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
     }
-    let is_redundant = !on_gpu && of_jacobian(problem) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
+    let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
     // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.
     let least = pattern.values as f64 + f64::from(pattern.scalars);
     if least > limits.fill && !is_redundant {
         return chosen(Linear::Pcg, format!("at least {least:.1e} entries in a factor, more than {:.0e}", limits.fill));
     }
-    let ordering = if least > limits.fill { Err(TooLarge) } else { Ordering::new(pattern) };
+    let ordering = if least > limits.fill { Err(Unfactorised::TooLarge) } else { Ordering::new(pattern, pace).await };
     match ordering {
+        Err(Unfactorised::Stopped) => Err(Stopped),
         Ok(ordering) if ordering.fill <= limits.fill && ordering.work <= limits.work => {
             chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
         }

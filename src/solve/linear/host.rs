@@ -1,7 +1,7 @@
 //! Linear solvers on the host: what the device assembled comes back once a linearisation, and steps for any λ are made of
 //! it in f64.
 
-use super::super::assembly::{Assembled, Assembly, Structure, structure};
+use super::super::assembly::{Assembled, Assembly, Structure};
 use super::super::{Workspace, state};
 use super::conjugate::{self, Blocks, Inexact};
 use super::dense::DenseCholesky;
@@ -124,7 +124,7 @@ const MOST_SCALE: f64 = 1e30;
 const MOST_DAMPING: f64 = 1e15;
 
 impl Host {
-    /// The solver of this name for the problem as it is now, whose matrix may be known to have this structure.
+    /// The solver of this name for the problem as it is now; its matrix, if it has one, is of this structure.
     pub fn new(
         device: &mut Device,
         registry: &mut Registry,
@@ -139,7 +139,7 @@ impl Host {
             if linear == Linear::Dense {
                 sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
             }
-            let (pattern, lists) = found.or_else(|| structure(problem)).ok_or_else(|| not_assembled(linear))?;
+            let (pattern, lists) = found.ok_or_else(|| not_assembled(linear))?;
             let max_iterations = wanted.max_iterations.unwrap_or_else(|| pcg::max_iterations(problem));
             let factor = match linear {
                 Linear::Schur => {
@@ -361,7 +361,7 @@ impl Host {
     }
 }
 
-fn not_assembled(linear: Linear) -> Error {
+pub(super) fn not_assembled(linear: Linear) -> Error {
     Error::InvalidOption(format!(
         "linear \"{}\": a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ can't be assembled: use \"pcg\"",
         linear.name()

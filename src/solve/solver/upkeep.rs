@@ -1,46 +1,43 @@
 //! Keeping up with what the problem has become: its structure, its values, and other solvers of it.
 
 use super::super::descent::Descent;
-use super::super::linear::host::Host;
 use super::super::linear::two_level::TwoLevel;
-use super::super::linear::{Choice, auto};
+use super::super::linear::{Choice, Linear, auto};
 use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
-use super::{Settings, Solver, first_knobs, needs};
+use super::setup::{Made, SetUp};
+use super::{Settings, Solver, first_knobs, is_linear};
+use crate::clock::now_ms;
 use crate::device::{Command, Device};
 use crate::error::Error;
 use crate::kernel::Fixed;
 use crate::problem::{Problem, Registry};
 
-/// All that a solver has on the device and for its linear systems.
-pub(super) struct Made {
-    pub work: Workspace,
-    pub choice: Choice,
-    pub host: Option<Box<Host>>,
-    pub two_level: Option<TwoLevel>,
-    pub descent: Option<Descent>,
-}
-
-/// Makes it for a problem that is laid out; nothing is left behind when that fails.
-pub(super) fn make(settings: &Settings, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Made, Error> {
-    let work = Workspace::new(device, problem, needs(settings))?;
-    let made = match settings.method.descent() {
-        None => auto::make(&settings.linear, device, registry, problem).map(|made| (made, None)),
-        Some(rule) => Descent::new(device, problem, rule, &work)
-            .map(|descent| (auto::Made { choice: descent.choice(), host: None, two_level: None }, Some(descent))),
-    };
-    match made {
-        Ok((auto::Made { choice, host, two_level }, descent)) => Ok(Made { work, choice, host, two_level, descent }),
-        Err(error) => {
-            work.buffers().into_iter().for_each(|buffer| device.free(buffer));
-            Err(error)
-        }
-    }
-}
-
 impl Solver {
+    /// A solver that [`prepare_until`](Self::prepare_until) sets up in time slices. What tables and terms tell is refused at once.
+    pub fn unprepared(device: &Device, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
+        match settings.method.descent() {
+            Some(rule) => drop(Descent::pairs(device, problem, rule)?),
+            None => auto::check(&settings.linear, problem)?,
+        }
+        let choice = Choice { linear: Linear::None, why: String::new(), preconditioner: None };
+        let made = Made { work: Workspace::empty(device), choice, host: None, two_level: None, descent: None };
+        Ok(Self { structure: u64::MAX, has_moved: false, ..Self::made(device, problem, settings, made) })
+    }
+
     /// Brings buffers and recordings up to date with what the problem has become. Before anything else is asked.
     pub fn prepare(&mut self, device: &mut Device, registry: &mut Registry, problem: &mut Problem) -> Result<(), Error> {
+        self.prepare_until(device, registry, problem, f64::INFINITY).map(|_| ())
+    }
+
+    /// The same until a deadline; true when it is done. The problem is laid out as far as it was when it is asked for again.
+    pub fn prepare_until(
+        &mut self,
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &mut Problem,
+        deadline_ms: f64,
+    ) -> Result<bool, Error> {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
@@ -48,11 +45,27 @@ impl Solver {
         if device.refuses(self.buffers().into_iter()) {
             self.structure = u64::MAX;
         }
-        if self.is_of(problem.structure) && (!self.has_lists() || self.selection == problem.selection) {
-            return Ok(());
+        if self.is_ready(problem) {
+            return Ok(true);
         }
-        problem.lay_out(device, registry)?;
-        let Made { work, choice, host, two_level, descent } = make(&self.settings, device, registry, problem)?;
+        if !problem.lay_out_until(device, registry, deadline_ms)? {
+            return Ok(false);
+        }
+        let started = now_ms();
+        let mut setup = match self.setup.take() {
+            Some(setup) if setup.is_of(problem) => setup,
+            _ => Box::new(SetUp::new(&self.settings, device, problem)),
+        };
+        let made = setup.resume(&self.settings, (device, registry, problem), deadline_ms)?;
+        let is_first = self.work.is_empty();
+        if is_first {
+            self.compile_ms += now_ms() - started;
+        }
+        let Some(Made { work, choice, host, two_level, descent }) = made else {
+            self.setup = Some(setup);
+            return Ok(false);
+        };
+        self.has_moved |= is_first && is_linear(problem);
         let old = std::mem::replace(&mut self.work, work);
         let of_descent = std::mem::replace(&mut self.descent, descent);
         let freed = old.buffers().into_iter().chain(of_descent.iter().flat_map(Descent::buffers));
@@ -65,7 +78,19 @@ impl Solver {
         self.knobs = first_knobs(&self.settings, self.precision);
         (self.fresh_state, self.revision, self.recordings) = (false, u64::MAX, [None, None, None]);
         self.moved = [0; 2];
-        Ok(())
+        Ok(true)
+    }
+
+    /// Why a set-up that takes so long since then is to end, if it is. A limit of 0 ends the solve itself, with a report.
+    pub fn ends_set_up(&self, since_ms: f64) -> Option<String> {
+        let limit = self.settings.time_limit_ms;
+        let late = (limit > 0.0 && now_ms() - since_ms >= limit).then(|| format!("timeLimitMs = {limit} ms were over"));
+        self.stop.clone().or(late)
+    }
+
+    /// Counts the time since then as the solve's.
+    pub fn began(&mut self, since_ms: f64) {
+        self.started_ms = Some(since_ms);
     }
 
     /// Whether something was made for the terms that are enabled.
@@ -78,6 +103,11 @@ impl Solver {
         let Some(host) = self.host.take() else { return };
         self.returned = (self.returned.0 + host.readbacks, self.returned.1 + host.elements);
         host.buffers().into_iter().for_each(|buffer| device.free(buffer));
+    }
+
+    /// Whether its buffers and lists were made for what the problem is now.
+    pub fn is_ready(&self, problem: &Problem) -> bool {
+        self.is_of(problem.structure) && (!self.has_lists() || self.selection == problem.selection)
     }
 
     /// Whether its buffers were made for this structure of the problem.

@@ -1,6 +1,7 @@
 //! Patches: the nodes of a graph in groups of neighbours, grown breadth first from seeds at the edge of those before. The same graph
 //! gives the same patches.
 
+use crate::work::{Pace, Stopped};
 use std::collections::VecDeque;
 
 /// A graph by rows: where each node's neighbours begin, and one past the last.
@@ -9,6 +10,9 @@ pub struct Graph {
     pub starts: Vec<u32>,
     pub neighbours: Vec<u32>,
 }
+
+/// Edges between two counts of what was done.
+const RUN: usize = 1 << 14;
 
 /// What is in no patch.
 pub const NONE: u32 = u32::MAX;
@@ -22,28 +26,32 @@ impl Graph {
         &self.neighbours[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
-    /// Edges are walked twice, to count them and to place them.
-    pub fn new(nodes: usize, edges: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
+    /// A node's neighbours are in the order of the edges.
+    pub async fn new(nodes: usize, edges: &[(u32, u32)], pace: &Pace) -> Result<Self, Stopped> {
         let mut starts = vec![0u32; nodes + 1];
-        edges(&mut |a, b| {
-            starts[a as usize + 1] += 1;
-            starts[b as usize + 1] += 1;
-        });
+        for edges in edges.chunks(RUN) {
+            pace.spend(8 * edges.len()).await?;
+            for &(a, b) in edges {
+                starts[a as usize + 1] += 1;
+                starts[b as usize + 1] += 1;
+            }
+        }
         for node in 0..nodes {
             starts[node + 1] += starts[node];
         }
         let (mut next, mut neighbours) = (starts.clone(), vec![0; starts[nodes] as usize]);
-        edges(&mut |a, b| {
-            for (from, to) in [(a, b), (b, a)] {
-                neighbours[next[from as usize] as usize] = to;
-                next[from as usize] += 1;
+        for edges in edges.chunks(RUN) {
+            pace.spend(16 * edges.len()).await?;
+            for (a, b) in edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+                neighbours[next[a as usize] as usize] = b;
+                next[a as usize] += 1;
             }
-        });
-        Self { starts, neighbours }
+        }
+        Ok(Self { starts, neighbours })
     }
 
     /// The patch of every node that takes part, and how many there are: of `size` nodes, more or less.
-    pub fn patches(&self, size: u32, takes_part: impl Fn(u32) -> bool) -> (Vec<u32>, u32) {
+    pub async fn patches(&self, size: u32, takes_part: impl Fn(u32) -> bool, pace: &Pace) -> Result<(Vec<u32>, u32), Stopped> {
         let nodes = self.nodes() as u32;
         let (mut owners, mut counts) = (vec![NONE; nodes as usize], Vec::new());
         let mut edge = VecDeque::new();
@@ -73,6 +81,7 @@ impl Graph {
                 }
                 owners[node as usize] = number;
                 count += 1;
+                pace.spend(16 + 8 * self.of(node).len()).await?;
                 for &other in self.of(node) {
                     if seen[other as usize] != number && is_open(other, &owners) {
                         seen[other as usize] = number;
@@ -82,24 +91,27 @@ impl Graph {
             }
             counts.push(count);
         }
-        self.merge(&mut owners, &mut counts, size);
-        number(&mut owners, counts.len())
+        self.merge(&mut owners, &mut counts, size, pace).await?;
+        pace.spend(8 * owners.len()).await?;
+        Ok(number(&mut owners, counts.len()))
     }
 
     /// Joins what is less than half a patch to the smallest of its neighbours.
-    fn merge(&self, owners: &mut [u32], counts: &mut [u32], size: u32) {
+    async fn merge(&self, owners: &mut [u32], counts: &mut [u32], size: u32, pace: &Pace) -> Result<(), Stopped> {
         let mut members: Vec<Vec<u32>> = counts.iter().map(|&count| Vec::with_capacity(count as usize)).collect();
         for (node, &owner) in (0..).zip(&*owners) {
             if owner != NONE {
                 members[owner as usize].push(node);
             }
         }
+        pace.spend(8 * owners.len()).await?;
         let mut order: Vec<u32> = (0..counts.len() as u32).filter(|&patch| 2 * counts[patch as usize] < size).collect();
         order.sort_by_key(|&patch| counts[patch as usize]);
         for patch in order {
             if 2 * counts[patch as usize] >= size {
                 continue;
             }
+            pace.spend(64 * members[patch as usize].len()).await?;
             let around = members[patch as usize].iter().flat_map(|&node| self.of(node)).map(|&node| owners[node as usize]);
             let smallest = around.filter(|&other| other != NONE && other != patch).min_by_key(|&other| (counts[other as usize], other));
             let Some(to) = smallest else { continue };
@@ -108,6 +120,7 @@ impl Graph {
             counts[to as usize] += std::mem::take(&mut counts[patch as usize]);
             members[to as usize].extend(moved);
         }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use super::lists::{Making, Words};
 use super::space::Space;
 use crate::device::Slice;
 use crate::error::Error;
+use crate::work::{Pace, Stopped};
 
 /// A matrix, the inverses of its diagonal blocks, and the vectors of its nodes: right-hand side and solution.
 pub(super) struct Matrix {
@@ -61,45 +62,73 @@ pub(super) struct LevelBuffers {
     pub(super) lists: LevelLists,
 }
 
-impl LevelBuffers {
-    pub(super) fn new(making: &mut Making, space: &Space, level: &hierarchy::Level, above: u32) -> Result<Self, Error> {
+/// The words of a level, before it has buffers.
+pub(super) struct LevelWords {
+    nodes: u32,
+    blocks: u32,
+    words: Words,
+    parents: u32,
+    own: List,
+    children: List,
+    lists: LevelLists,
+}
+
+impl LevelWords {
+    pub(super) async fn new(space: &Space, level: &hierarchy::Level, above: u32, pace: &Pace) -> Result<Self, Stopped> {
         let mut words = Words::default();
         let parents = words.push(level.parents.iter().copied());
         let own = words.list(&diagonal(level.nodes));
         let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
-        let [starts, entries] = words.by_owner(above, &points);
+        let [starts, entries] = words.by_owner(above, &points, pace).await?;
         let children = List { starts, entries, rows: above, bases: 0 };
         let whole = words.list(&level.whole);
         // Blocks of D⁻¹A are numbered by rows.
         let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);
         let scaled_rows = List { entries: words.push(columns), ..whole };
+        let mut lists = Vec::new();
+        for rows in [&level.moved, &level.image, &level.above, &level.scaled, &level.down, &level.up] {
+            pace.spend(4 * rows.entries.len()).await?;
+            lists.push(words.list(rows));
+        }
+        let mut products = Vec::new();
+        for product in [&level.smoothed, &level.relaxed, &level.twice] {
+            pace.spend(4 * product.rows.entries.len()).await?;
+            products.push(words.product(product));
+        }
         let lists = LevelLists {
             whole,
             scaled_rows,
-            moved: words.list(&level.moved),
-            smoothed: words.product(&level.smoothed),
-            image: words.list(&level.image),
-            relaxed: words.product(&level.relaxed),
-            above: words.list(&level.above),
-            scaled: words.list(&level.scaled),
-            twice: words.product(&level.twice),
-            down: words.list(&level.down),
-            up: words.list(&level.up),
+            moved: lists[0],
+            image: lists[1],
+            above: lists[2],
+            scaled: lists[3],
+            down: lists[4],
+            up: lists[5],
+            smoothed: products[0],
+            relaxed: products[1],
+            twice: products[2],
         };
-        let (size, area) = (space.motions, space.motions * space.motions);
+        Ok(Self { nodes: level.nodes, blocks: level.blocks, words, parents, own, children, lists })
+    }
+}
+
+impl LevelBuffers {
+    pub(super) fn new(making: &mut Making, space: &Space, level: LevelWords) -> Result<Self, Error> {
+        let LevelWords { nodes, blocks: all, words, parents, own, children, lists } = level;
+        let (size, area, above) = (space.motions, space.motions * space.motions, children.rows);
         let words = making.words(words, "lists of a level")?;
         let mut blocks = |list: List, label: &str| making.reals(list.rows * area, label);
         let [moved, smoothed] = [blocks(lists.moved, "AT")?, blocks(lists.smoothed, "P")?];
         let [image, relaxed] = [blocks(lists.image, "AP")?, blocks(lists.relaxed, "G")?];
         let [scaled, twice] = [blocks(lists.scaled, "D⁻¹A")?, blocks(lists.twice, "smoother")?];
-        let mut vector = || making.reals(level.nodes * size, "power method");
+        let mut vector = || making.reals(nodes * size, "power method");
         let vectors = [vector()?, vector()?, vector()?, vector()?];
         Ok(Self {
-            matrix: Matrix::new(making, space, level.nodes, level.blocks, own, words)?,
+            matrix: Matrix::new(making, space, nodes, all, own, words)?,
             parents,
             centers: making.reals(above * space.coordinates, "centres")?,
             children,
-            frames: making.reals(level.nodes * area, "T")?,
+            frames: making.reals(nodes * area, "T")?,
             radius: making.reals(1, "spectral radius")?,
             moved,
             smoothed,

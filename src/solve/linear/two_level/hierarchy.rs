@@ -7,6 +7,7 @@
 //! Computing 56, 1996).
 
 use super::aggregate::{Graph, NONE};
+use crate::work::{Pace, Stopped};
 
 /// The bit of a block's number that says that it is meant transposed.
 pub const TURNED: u32 = 1 << 31;
@@ -14,6 +15,8 @@ pub const TURNED: u32 = 1 << 31;
 const GROUP: u32 = 8;
 /// So few nodes are one group.
 const FEW: u32 = 24;
+/// Operations that an entry of a row takes, about.
+const EACH: usize = 16;
 /// Levels at most; each has about an eighth of the nodes of the one before.
 const MOST_LEVELS: usize = 12;
 
@@ -146,14 +149,14 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    pub fn new(mut matrix: Lower) -> Self {
+    pub async fn new(mut matrix: Lower, pace: &Pace) -> Result<Self, Stopped> {
         let mut levels = Vec::new();
         while levels.len() < MOST_LEVELS {
-            let Some((level, above)) = Level::new(&matrix) else { break };
+            let Some((level, above)) = Level::new(&matrix, pace).await? else { break };
             levels.push(level);
             matrix = above;
         }
-        Self { levels, last: [matrix.nodes(), matrix.blocks()] }
+        Ok(Self { levels, last: [matrix.nodes(), matrix.blocks()] })
     }
 
     /// Nodes of the levels, the finest first.
@@ -164,13 +167,14 @@ impl Hierarchy {
 
 impl Level {
     /// The level of a matrix, and the matrix above; none where groups would be hardly fewer than nodes.
-    fn new(matrix: &Lower) -> Option<(Self, Lower)> {
+    async fn new(matrix: &Lower, pace: &Pace) -> Result<Option<(Self, Lower)>, Stopped> {
         let nodes = matrix.nodes();
         let whole = matrix.whole();
+        pace.spend(EACH * whole.entries.len()).await?;
         let graph = Graph { starts: whole.starts.clone(), neighbours: whole.entries.iter().map(|entry| entry[1]).collect() };
-        let (parents, count) = graph.patches(if nodes <= FEW { nodes } else { GROUP }, |_| true);
+        let (parents, count) = graph.patches(if nodes <= FEW { nodes } else { GROUP }, |_| true, pace).await?;
         if matrix.columns.is_empty() || 4 * count > 3 * nodes {
-            return None;
+            return Ok(None);
         }
         let parent = |node: u32| parents[node as usize];
         // W = AT and P: the groups that a node's row reaches.
@@ -178,6 +182,7 @@ impl Level {
         for node in 0..nodes {
             let mut row: Vec<[u32; 3]> = whole.row(node).iter().map(|&[block, column]| [parent(column), block, column]).collect();
             row.sort_by_key(|entry| entry[0]);
+            pace.spend(EACH * row.len()).await?;
             for group in row.chunk_by(|a, b| a[0] == b[0]) {
                 moved.entries.extend(group.iter().map(|&[_, block, column]| [block, column]));
                 moved.end();
@@ -192,6 +197,7 @@ impl Level {
             let of = |&[block, column]: &[u32; 2]| reached.row(column).iter().map(move |&[other, above]| [above, block, other]);
             let mut row: Vec<[u32; 3]> = whole.row(node).iter().flat_map(of).collect();
             row.sort_by_key(|entry| entry[0]);
+            pace.spend(EACH * row.len()).await?;
             for group in row.chunk_by(|a, b| a[0] == b[0]) {
                 image.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
                 image.end();
@@ -201,8 +207,9 @@ impl Level {
             }
             up.end();
         }
-        let (above, next) = normal(&reached, &up, count);
+        let (above, next) = normal(&reached, &up, count, pace).await?;
         let scaled = Rows::of((0..nodes).flat_map(|node| whole.row(node).iter().map(move |&[block, _]| [[node, block]])));
+        pace.spend(EACH * scaled.entries.len()).await?;
         // Blocks of D⁻¹A by rows, of which S̄ takes those on and below the diagonal.
         let mut twice = Product { rows: Rows::new(), bases: Vec::new() };
         let number = |row: u32, column: u32| {
@@ -216,10 +223,12 @@ impl Level {
                 twice.push([number(row, column), column], None);
             }
         }
+        pace.spend(EACH * twice.bases.len()).await?;
         let down = turned(&up, count);
+        pace.spend(EACH * up.entries.len()).await?;
         let level =
             Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up };
-        Some((level, next))
+        Ok(Some((level, next)))
     }
 }
 
@@ -246,15 +255,17 @@ fn turned(rows: &Rows, columns: u32) -> Rows {
 }
 
 /// PᵀQ on and below the diagonal: of what each of its blocks is made, and where they are.
-fn normal(p: &Rows, q: &Rows, nodes: u32) -> (Rows, Lower) {
+async fn normal(p: &Rows, q: &Rows, nodes: u32, pace: &Pace) -> Result<(Rows, Lower), Stopped> {
     let (mut diagonal, mut below, mut pairs) = (Rows::new(), Rows::new(), Vec::new());
     let columns = turned(p, nodes);
+    pace.spend(EACH * p.entries.len()).await?;
     for node in 0..nodes {
         let of = |&[block, row]: &[u32; 2]| {
             q.row(row).iter().filter(|entry| entry[1] <= node).map(move |&[other, column]| [column, block, other])
         };
         let mut row: Vec<[u32; 3]> = columns.row(node).iter().flat_map(of).collect();
         row.sort_by_key(|entry| entry[0]);
+        pace.spend(EACH * row.len()).await?;
         for group in row.chunk_by(|a, b| a[0] == b[0]) {
             let list = if group[0][0] == node { &mut diagonal } else { &mut below };
             list.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
@@ -267,5 +278,5 @@ fn normal(p: &Rows, q: &Rows, nodes: u32) -> (Rows, Lower) {
     let offset = diagonal.entries.len() as u32;
     diagonal.starts.extend(below.starts[1..].iter().map(|start| start + offset));
     diagonal.entries.append(&mut below.entries);
-    (diagonal, Lower::new(nodes, &pairs))
+    Ok((diagonal, Lower::new(nodes, &pairs)))
 }

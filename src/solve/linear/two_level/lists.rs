@@ -9,7 +9,11 @@ use super::space::{Role, Space};
 use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice};
 use crate::error::Error;
 use crate::kernel::{Pair, PairPass, wgsl};
-use crate::problem::{Batch, PairKernels, Problem, Registry};
+use crate::problem::{Batch, Links, PairKernels, Problem, Registry};
+use crate::work::{Pace, Stopped};
+
+/// Members between two counts of what was done.
+const RUN: usize = 1 << 14;
 
 /// Words of lists, to be uploaded.
 #[derive(Default)]
@@ -32,19 +36,25 @@ impl Words {
     }
 
     /// Members by owner: starts, and members in their order.
-    pub(super) fn by_owner(&mut self, owners: u32, members: &[(u32, u32)]) -> [u32; 2] {
+    pub(super) async fn by_owner(&mut self, owners: u32, members: &[(u32, u32)], pace: &Pace) -> Result<[u32; 2], Stopped> {
         let mut next = vec![0u32; owners as usize + 1];
-        members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
+        for members in members.chunks(RUN) {
+            pace.spend(4 * members.len()).await?;
+            members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
+        }
         for owner in 0..owners as usize {
             next[owner + 1] += next[owner];
         }
         let starts = self.push(next.iter().copied());
         let first = self.push(std::iter::repeat_n(0, members.len()));
-        for &(owner, member) in members {
-            self.0[(first + next[owner as usize]) as usize] = member;
-            next[owner as usize] += 1;
+        for members in members.chunks(RUN) {
+            pace.spend(8 * members.len()).await?;
+            for &(owner, member) in members {
+                self.0[(first + next[owner as usize]) as usize] = member;
+                next[owner as usize] += 1;
+            }
         }
-        [starts, first]
+        Ok([starts, first])
     }
 }
 
@@ -93,17 +103,22 @@ pub(super) struct Places {
 }
 
 /// The lists of what is in which patch.
-pub(super) fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Words, Places) {
+pub(super) async fn places(links: &Links, space: &Space, patches: &Patches, pace: &Pace) -> Result<(Words, Places), Stopped> {
     let (mut words, mut places) = (Words::default(), Places::default());
-    let mut unknowns = vec![NONE; problem.vector_len() as usize];
+    let mut unknowns = vec![NONE; links.vector_len as usize];
     let (mut members, mut points) = (Vec::new(), Vec::new());
-    for ((table, owners), role) in problem.tables().iter().zip(&patches.owners).zip(&space.roles) {
+    for ((table, owners), role) in links.tables.iter().zip(&patches.owners).zip(&space.roles) {
+        let table = table.site;
         let (Some(owners), Some(role)) = (owners, role) else {
             places.tables.push(None);
             continue;
         };
         let mut variables = Vec::new();
-        for (variable, &owner) in (0..).zip(owners).filter(|(_, owner)| **owner != NONE) {
+        for (variable, &owner) in (0..).zip(owners) {
+            pace.spend(8).await?;
+            if owner == NONE {
+                continue;
+            }
             variables.push((owner, variable));
             let first = table.vector + variable * table.tangent;
             unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
@@ -113,12 +128,12 @@ pub(super) fn places(problem: &Problem, space: &Space, patches: &Patches) -> (Wo
             }
         }
         let of_variables = words.push(owners.iter().copied());
-        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables))));
+        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables, pace).await?)));
     }
     places.unknowns = words.push(unknowns);
-    places.members = words.by_owner(patches.count, &members);
-    places.points = words.by_owner(patches.count, &points);
-    (words, places)
+    places.members = words.by_owner(patches.count, &members, pace).await?;
+    places.points = words.by_owner(patches.count, &points, pace).await?;
+    Ok((words, places))
 }
 
 /// A pass of a batch's pairs over one of its chunks, and the pieces of the list that it is gathered along.

@@ -28,8 +28,9 @@ use super::super::{Workspace, state};
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Slice, binding::*};
 use crate::error::Error;
 use crate::kernel::Fixed;
-use crate::problem::{Problem, Registry, Table};
-use buffers::{LevelBuffers, List, Matrix, diagonal};
+use crate::problem::{Links, Problem, Registry, Table};
+use crate::work::{Pace, Stopped};
+use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
 use lists::{Making, Pass, Places, Words, passes, places};
 use patches::{PairList, Patches, couplings};
@@ -66,22 +67,51 @@ const SMOOTH: u32 = 1;
 const RELAX: u32 = 2;
 const TWICE: u32 = 3;
 
-impl TwoLevel {
-    /// The preconditioner of a problem; `Error::InvalidOption` says why it has none, `Error::Limits` that it does not fit.
-    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Self, Error> {
-        let refused = |why: String| Error::InvalidOption(format!("preconditioner \"two-level\": {why}: use \"block-jacobi\""));
-        if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
-            return Err(refused("a term sums over entries (sumOver), whose pairs of variables are never stored".into()));
-        }
-        let space = Space::new(problem).map_err(refused)?;
-        let patches = Patches::new(problem, &space);
+/// All of it that takes no device: patches, lists and levels.
+pub struct Plan {
+    space: Space,
+    /// Patches, then the nodes of the levels above.
+    nodes: Vec<u32>,
+    words: Words,
+    places: Places,
+    lists: Vec<PairList>,
+    levels: Vec<LevelWords>,
+    /// Blocks of the coarsest matrix.
+    last: u32,
+}
+
+/// Why there is no such preconditioner.
+pub fn refused(why: &str) -> Error {
+    Error::InvalidOption(format!("preconditioner \"two-level\": {why}: use \"block-jacobi\""))
+}
+
+impl Plan {
+    /// The plan for a problem's links, or why there is none.
+    pub async fn new(links: &Links, space: Space, pace: &Pace) -> Result<Result<Self, Error>, Stopped> {
+        let patches = Patches::new(links, &space, pace).await?;
         if patches.count == 0 {
-            return Err(refused("every variable is in too many residuals to be in a patch".into()));
+            return Ok(Err(refused("every variable is in too many residuals to be in a patch")));
         }
-        let (matrix, lists) = couplings(problem, &patches).map_err(refused)?;
-        let hierarchy = Hierarchy::new(matrix);
+        let (matrix, lists) = match couplings(links, &patches, pace).await? {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(refused(&why))),
+        };
+        let hierarchy = Hierarchy::new(matrix, pace).await?;
+        let (words, places) = places(links, &space, &patches, pace).await?;
+        let nodes: Vec<u32> = hierarchy.nodes().collect();
+        let mut levels = Vec::new();
+        for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
+            levels.push(LevelWords::new(&space, level, above, pace).await?);
+        }
+        Ok(Ok(Self { space, nodes, words, places, lists, levels, last: hierarchy.last[1] }))
+    }
+}
+
+impl TwoLevel {
+    /// The preconditioner of a plan; `Error::Limits` says that it does not fit.
+    pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
         let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
-        match Self::make(&mut making, registry, problem, space, &patches, lists, &hierarchy) {
+        match Self::make(&mut making, registry, problem, plan) {
             Ok(made) => Ok(Self { uploads: making.uploads, buffers: making.buffers, ..made }),
             Err(error) => {
                 making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
@@ -90,31 +120,22 @@ impl TwoLevel {
         }
     }
 
-    fn make(
-        making: &mut Making,
-        registry: &mut Registry,
-        problem: &Problem,
-        space: Space,
-        patches: &Patches,
-        lists: Vec<PairList>,
-        hierarchy: &Hierarchy,
-    ) -> Result<Self, Error> {
+    fn make(making: &mut Making, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
+        let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks } = plan;
         let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source().of_inner()).collect();
         let kernels = making.device.kernels(&sources)?;
-        let (words, places) = places(problem, &space, patches);
         let (passes, scratch) = passes(making, registry, problem, lists)?;
-        let nodes: Vec<u32> = hierarchy.nodes().collect();
-        let centers = making.reals(patches.count * space.coordinates, "centres of patches")?;
+        let (patches, count) = (nodes[0], nodes[nodes.len() - 1]);
+        let centers = making.reals(patches * space.coordinates, "centres of patches")?;
         let mut levels = Vec::new();
-        for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
-            let made = LevelBuffers::new(making, &space, level, above)?;
+        for words in words_of_levels {
+            let made = LevelBuffers::new(making, &space, words)?;
             levels.push(made);
         }
-        let [count, blocks] = hierarchy.last;
         let mut own = Words::default();
         let list = own.list(&diagonal(count));
         let own = making.words(own, "coarsest level")?;
-        let noise = making.reals(patches.count * space.motions, "start of the power method")?;
+        let noise = making.reals(patches * space.motions, "start of the power method")?;
         // Deterministic, and no eigenvector of anything: multiples of the golden ratio, modulo 1.
         let start = (0..u64::from(noise.len)).map(|i| ((i + 1) as f64 * 0.618_033_988_749_894_9).fract() - 0.5);
         making.uploads.push(Command::UploadReals { buffer: noise.buffer, offset: 0, data: start.collect() });
