@@ -6,7 +6,7 @@ import { isArrayLike, isList, type DeviceView, type F32, type F64 } from "../arr
 import { LeastwiseError } from "../errors.js";
 import { isWholeExponent } from "../functions.js";
 import { describe } from "../instruction.js";
-import { checked, given as any, real, whole } from "../options.js";
+import { checked, given as any, real, takesNoMore, whole } from "../options.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
@@ -255,12 +255,14 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   detach(): Tensor<D> { return apply("detach", [this]); }
   /** The elements, row by row. What is asked for in one turn of the event loop is computed and read together. */
   async read(): Promise<ValuesOf<D>> {
+    takesNoMore("read()", 0, arguments);
     this.mustLive("read()");
     const [values] = await this.context.evaluations.ask([], [this as AnyTensor]);
     return values as ValuesOf<D>;
   }
   /** The one element. */
   async item(): Promise<number> {
+    takesNoMore("item()", 0, arguments);
     if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
     return (await this.read())[0]!;
   }
