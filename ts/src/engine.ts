@@ -5,7 +5,7 @@ import { compress, openIndex, type CompressOptions, type PublishedFiles } from "
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
-import { takesNoMore } from "./options.js";
+import { hasMethods, takesNoMore } from "./options.js";
 import { remember, whenForgotten } from "./owners.js";
 import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
@@ -346,7 +346,7 @@ export class EngineOf implements Engine {
     this.#tensors.open();
     try {
       returned = work();
-      if (typeof (returned as { then?: unknown } | null | undefined)?.then === "function") {
+      if (hasMethods(returned, "then")) {
         // Nobody waits for it any more, so nobody is told what it fails of.
         void Promise.resolve(returned).catch(() => {});
         returned = undefined;

@@ -1,6 +1,7 @@
 /** From a triangle index to what residuals need. */
 import { taken, type F32, type Rows } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import { shownValue } from "./instruction.js";
 import { checked, flag, given, takesNoMore } from "./options.js";
 
 function trianglesOf(given: ArrayLike<number> | Rows): ArrayLike<number> {
@@ -54,7 +55,7 @@ export function edges(triangles: ArrayLike<number> | Rows, options: { directed?:
  */
 export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
   takesNoMore("stars(triangles, vertices)", 2, arguments);
-  if (!Number.isInteger(vertices) || vertices < 1) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${String(vertices)}`);
+  if (!Number.isInteger(vertices) || vertices < 1 || vertices > 67108864) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${shownValue(vertices)}`);
   // Sorted by their first vertex: the second ones are the rows.
   const pairs = edges(triangles, { directed: true });
   const offsets = new Uint32Array(vertices + 1);

@@ -117,6 +117,16 @@ export function entriesOf(what: string, object: unknown, place: Place = {}): rea
   }, place);
 }
 
+/** True if something has these methods. Nothing is thrown: what can't be read has none. @internal */
+export function hasMethods<Name extends string>(value: unknown, ...names: readonly Name[]): value is { readonly [N in Name]: (...args: never) => unknown } {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  try {
+    return names.every((name) => typeof (value as { readonly [name: string]: unknown })[name] === "function");
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Refuses arguments that a call does not take, which would be ignored in silence: `count` are its own, and what is undefined was not
  * given. `instead` says where they belong. @internal

@@ -153,7 +153,7 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
     throw withHint(withSlots(thrown, tracing.title, name, list), layout.count, columns);
   }
   words.set(at + 1, words.length - at - 3);
-  words.set(at + 2, writeOutputs(returned, tracing, words));
+  words.set(at + 2, reading(`${tracing.title}: what it returned`, () => writeOutputs(returned, tracing, words), { term: name }));
 }
 
 /**
