@@ -394,32 +394,6 @@ test("names: one table of a name, one term of a name, and strings", () => {
   }
 });
 
-test("what was meant is said: `of: x`, a misspelt name of data or of a slot, an array literal in place of a column", () => {
-  const own = lw.problem();
-  const position = own.variables("position", { shape: 3, values: [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0]] });
-  const odd = own.variables("rest shape", { shape: 1, values: [1, 2] });
-  const place = { term: "r" };
-  refuses(() => own.residuals("r", { of: position }, ([a]) => a), "invalid-option", 'term "r": `of` is "position" itself, but lists what the residual takes: write `of: [position]`', place);
-  refuses(() => own.energy("r", { of: odd.at([0]) }, ([a]) => a), "invalid-option", 'term "r": `of` is "rest shape" itself, but lists what the energy takes: write `of: [x]`', place);
-  refuses(() => own.residuals("r", { of: [position], data: { target: [0, 0, 0] } }, ([a], { tagret }) => a.sub(tagret)), "invalid-option",
-    'the residual "r": the data have no "tagret": did you mean "target"? (they have: target)', place);
-  refuses(() => own.residuals("r", { of: [position] }, ([a], { target }) => a.sub(target)), "invalid-option", 'the residual "r": the data have no "target" (they have: none)', place);
-  refuses(() => own.residuals("r", { of: { from: position, to: position } }, ({ form, to }) => form.sub(to)), "invalid-option",
-    'the residual "r": the slots have no "form": did you mean "from"? (they have: from, to)', place);
-  refuses(() => own.residuals("r", { of: [position], data: { t: [1, 2, 3, 4] } }, ([a], { t }) => a.mul(t)), "shape",
-    'the residual "r": mul() of a Vec3 and a Vec4: it takes a vector, and a number, a scalar or a vector of that size. '
-    + 'The data "t" are an array literal of 4 numbers, which is one vector for all 4 instances: for one number an instance give new Float64Array(t)', place);
-  refuses(() => own.residuals("r", { of: [position], data: { t: new Array(2000).fill(1) } }, ([a], { t }) => a.mul(t)), "shape",
-    'term "r": data column "t" is an array literal of 2000 numbers: that is one vector for all instances, of 1 to 1024 numbers; for one number an instance give new Float64Array(values)', place);
-  refuses(() => own.residuals("r", { of: [position], data: { t: Int32Array.of(1, 2, 3, 4) } }, ([a], { t }) => a.mul(t)), "shape", /, not a Int32Array: Float64Array\.from\(values\) gives one number an instance$/, place);
-  // What JavaScript itself looks for is no mistake.
-  own.residuals("r", { of: { a: position }, data: { target: [0, 0, 0] } }, (slots, data) => {
-    assert.equal(Object.prototype.toString.call(data), "[object Object]");
-    assert.deepEqual([Object.keys(slots), "target" in data, { ...data }.other, data.then, typeof data.hasOwnProperty], [["a"], true, undefined, undefined, "function"]);
-    return slots.a.sub(data.target);
-  });
-});
-
 test("small things that were bare TypeErrors", async () => {
   refuses(() => lw.scope(5), "invalid-option", "scope(work): work must be a function, not a number");
   refuses(() => lw.scope(), "invalid-option", "scope(work): work must be a function, not undefined");
@@ -516,11 +490,6 @@ test("what is no GPUDevice is refused before anything is asked of it", async () 
     await rejects(init({ backend: "webgpu", device }), "invalid-option", /device/);
   }
   await works();
-});
-
-test("operands that can't be looked at are refused in words", () => {
-  refuses(() => problem.residuals("revoked operand", { of: [x] }, ([p]) => p.add(revoked({}))), "shape", /add/, { term: "revoked operand" });
-  refuses(() => problem.residuals("revoked factor", { of: [x] }, ([p]) => p.x.mul(revoked({}))), "shape", /mul/, { term: "revoked factor" });
 });
 
 test("a solver's signal and time limit hold for its steps", async () => {

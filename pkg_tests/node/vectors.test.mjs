@@ -213,7 +213,7 @@ test("what callers get wrong", async () => {
   for (const [first, count] of [[0, 4], [4, 0], [-1, 1], [0.5, 1], [0, NaN], [3, 1]]) await rejects(vectors.rows(first, count), "index-out-of-range", `${count} vectors from vector ${first} on were asked for, but there are 3`);
   assert.deepEqual(await vectors.rows(3, 0), new Float32Array());
   await rejects(openVectors(file, { format: "csv" }), "invalid-option", "format: \"csv\" is not one of \"npy\", \"fvecs\", \"bvecs\", \"ivecs\", \"raw\"");
-  await rejects(openVectors(file, { format: "raw", dim: 3 }), "invalid-option", /^type: "undefined" is not one of float16, /);
+  await rejects(openVectors(file, { format: "raw", dim: 3 }), "invalid-option", /^type: undefined is not one of float16, /);
   await rejects(openVectors(file, { format: "raw", type: "toString", dim: 3 }), "invalid-option", /^type: "toString"/);
   await rejects(openVectors(file, { format: "raw", type: "float32" }), "invalid-option", "dim: undefined is no positive integer; a raw file needs it");
   await rejects(openVectors("vectors.npy"), "invalid-option", /^vectors are read from a Uint8Array/);

@@ -53,7 +53,7 @@ const getter = <T>(name: PropertyKey) => {
 };
 /** The class by which a typed array was made, of any realm; undefined for anything else. Nothing of the caller's runs. */
 const kindOf = getter<string | undefined>(Symbol.toStringTag);
-const [bufferOf, offsetOf, lengthOf] = [getter<ArrayBuffer>("buffer"), getter<number>("byteOffset"), getter<number>("length")];
+const [bufferOf, offsetOf, lengthOf, bytesIn] = [getter<ArrayBuffer>("buffer"), getter<number>("byteOffset"), getter<number>("length"), getter<number>("byteLength")];
 const { at: elementAt, set: setAll } = typedArray as Float64Array;
 
 type Maker = new (buffer: ArrayBuffer, offset: number, length: number) => Typed;
@@ -213,6 +213,14 @@ export function listOf(what: string, given: unknown, must: string, place: Place 
 export function bytesOf(what: string, given: unknown, place: Place = {}): Uint8Array | undefined {
   const view = isMask(given) ? viewOf(what, given, place) : undefined;
   return view as Uint8Array | undefined;
+}
+
+/** The class, the length and the bytes of a typed array of any class; `undefined` for anything else. @internal */
+export function storedIn(what: string, given: unknown): { readonly kind: string; readonly length: number; readonly bytes: U8 } | undefined {
+  const kind = kindOf(given);
+  if (kind === undefined) return undefined;
+  mustHaveMemory(what, given, {});
+  return { kind, length: lengthOf(given), bytes: new Uint8Array(bufferOf(given), offsetOf(given), bytesIn(given)) };
 }
 
 /** The true length of a caller's `Float32Array` or `Float64Array` that is to be written to. @internal */

@@ -5,6 +5,7 @@ import { compress, openIndex, type CompressOptions, type PublishedFiles } from "
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
+import { hasMethods, takesNoMore } from "./options.js";
 import { remember, whenForgotten } from "./owners.js";
 import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
@@ -232,6 +233,7 @@ export class EngineOf implements Engine {
   }
 
   problem(): Problem {
+    takesNoMore("lw.problem()", 0, arguments, "options of solves are given to problem.solve(options), and those of the engine to init(options)");
     this.#alive();
     const problem = new ProblemOf(this.#tasks, (gone) => this.#tensors.exit(gone));
     this.#tensors.enter(problem);
@@ -248,6 +250,7 @@ export class EngineOf implements Engine {
   }
 
   trim(): void {
+    takesNoMore("lw.trim()", 0, arguments);
     this.#tasks.call((native) => native.tensorTrim());
   }
 
@@ -273,7 +276,10 @@ export class EngineOf implements Engine {
   evaluate(...tensors: readonly AnyTensor[]): Promise<void> { return this.#maker.evaluate(tensors); }
   tensors(settings: TensorSettings): void { this.#routing.set(settings); }
   tensorRouting(): TensorRouting { return this.#routing.now; }
-  measureTensors(): Promise<TensorModel> { return this.#routing.measure(); }
+  async measureTensors(): Promise<TensorModel> {
+    takesNoMore("lw.measureTensors()", 0, arguments);
+    return this.#routing.measure();
+  }
   tensorTrace(): readonly TensorStep[] { return this.#tasks.call((native) => native.tensorTrace()); }
   tensorStatistics(): TensorStatistics { return this.#tasks.call((native) => native.tensorStatistics()); }
 
@@ -287,6 +293,7 @@ export class EngineOf implements Engine {
   }
 
   async tune(problem?: Problem): Promise<Tuning> {
+    takesNoMore("lw.tune(problem)", 1, arguments);
     this.#alive();
     if (problem !== undefined && !(isA(problem, ProblemOf) && problem.isOn(this.#tasks))) {
       throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
@@ -303,22 +310,26 @@ export class EngineOf implements Engine {
   }
 
   setTuning(table: Tuning): void {
+    takesNoMore("lw.setTuning(table)", 1, arguments);
     const { keys, choices } = checkedTuning(table);
     this.#tasks.call((native) => native.setTuning(keys, choices));
   }
 
   async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {
+    takesNoMore("lw.cluster(points, options)", 2, arguments);
     this.#alive();
     return cluster(this.#tasks, points, options);
   }
 
   async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
+    takesNoMore("lw.compress(points, options)", 2, arguments);
     this.#alive();
     const { handle, length } = await compress(this.#tasks, points, options);
     return this.#index(handle, { points, length });
   }
 
   async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {
+    takesNoMore("lw.openIndex(file)", 1, arguments);
     this.#alive();
     return this.#index(await openIndex(this.#tasks, file));
   }
@@ -328,13 +339,14 @@ export class EngineOf implements Engine {
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
+    takesNoMore("lw.scope(work)", 1, arguments);
     this.#alive();
     if (typeof work !== "function") throw new LeastwiseError("invalid-option", `scope(work): work must be a function, not ${describe(work)}`);
     let returned: unknown;
     this.#tensors.open();
     try {
       returned = work();
-      if (typeof (returned as { then?: unknown } | null | undefined)?.then === "function") {
+      if (hasMethods(returned, "then")) {
         // Nobody waits for it any more, so nobody is told what it fails of.
         void Promise.resolve(returned).catch(() => {});
         returned = undefined;

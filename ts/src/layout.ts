@@ -104,6 +104,12 @@ function columnsOf(name: string, { values: table, stride }: Taken, slots: readon
   }
   if (stride !== undefined) {
     if (stride < Math.max(1, least)) throw new LeastwiseError("data-length", `term "${name}": the rows of \`over\` have ${stride} indices, but its slots take ${least} columns`, { term: name });
+    const most = Math.max(least, ...singles.map((position) => position + 1));
+    // Who names a column has looked at the rows, and may leave others out.
+    if (stride > most && !slots.some(({ column }) => typeof column === "number")) {
+      const taking = slots.filter(({ column }) => column === undefined).length;
+      throw new LeastwiseError("data-length", `term "${name}": the rows of \`over\` have ${stride} indices, but ${taking} ${taking === 1 ? "slot takes" : "slots take"} an index from it: leave the others out of the rows, or say by .at(column) which ones slots take`, { term: name });
+    }
     return stride;
   }
   const divides = (columns: number) => table.length % columns === 0;

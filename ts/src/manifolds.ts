@@ -12,7 +12,8 @@
  * than 1e-3, as one of zeros is, is refused (`shape`, with the `instance`); one that is nearer is divided by its length.
  * So are constants; data columns are taken as they are.
  */
-import { LeastwiseError } from "./errors.js";
+import { isList, listOf } from "./arrays.js";
+import { LeastwiseError, reading } from "./errors.js";
 import { describe, wrap, writeOutputs, type Output, type Value } from "./expression.js";
 import { So2, Se2, Se3, Sim3 } from "./motions.js";
 import { Opcode } from "./opcodes.js";
@@ -99,9 +100,10 @@ export function sphere<const N extends number>(n: N): Manifold<Value<N>> {
 export function subset<const N extends number>(n: N, constant: readonly number[]): Manifold<Value<N>> {
   const call = "subset(n, constant)";
   count(call, "n", n, 1, MAX_WIDTH);
-  if (!Array.isArray(constant)) refuse(`${call}: constant is an array of components (0, 1, …), not ${describe(constant)}`);
-  for (const component of constant as readonly unknown[]) count(call, "a component", component, 0, n - 1);
-  const still = [...new Set<number>(constant)].sort((a, b) => a - b);
+  if (!isList(constant)) refuse(`${call}: constant is an array of components (0, 1, …), not ${describe(constant)}`);
+  const components = listOf(`${call}: constant`, constant, "is an array of components (0, 1, …)");
+  for (const component of components) count(call, "a component", component, 0, n - 1);
+  const still = [...new Set(components as readonly number[])].sort((a, b) => a - b);
   if (still.length === n) refuse(`${call}: every component is constant: use problem.constants for what never moves`);
   return new ManifoldOf(`subset(${n}, [${still.join(", ")}])`, n, n - still.length, [Part.Subset, n, still.length, ...still], (of, first) => vecAt(of, first, n));
 }
@@ -131,7 +133,7 @@ export interface Retraction<A extends number, T extends number> {
 export function manifold<const A extends number, const T extends number>(made: Retraction<A, T>): Manifold<Value<A>> {
   const call = "manifold({ ambient, tangent, retract })";
   if (typeof made !== "object" || made === null) refuse(`${call} takes an object, not ${describe(made)}`);
-  const { ambient, tangent, retract } = made;
+  const { ambient, tangent, retract } = reading(call, () => ({ ambient: made.ambient, tangent: made.tangent, retract: made.retract }));
   count(call, "ambient", ambient, 1, MAX_WIDTH);
   count(call, "tangent", tangent, 1, ambient);
   if (typeof retract !== "function") refuse(`${call}: retract is a function of x and δ, not ${describe(retract)}`);

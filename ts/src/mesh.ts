@@ -1,7 +1,8 @@
 /** From a triangle index to what residuals need. */
 import { taken, type F32, type Rows } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
-import { checked, flag, given } from "./options.js";
+import { shownValue } from "./instruction.js";
+import { checked, flag, given, takesNoMore } from "./options.js";
 
 function trianglesOf(given: ArrayLike<number> | Rows): ArrayLike<number> {
   const { values } = taken("triangles", given, { width: 3 });
@@ -18,6 +19,7 @@ const EDGES = { directed: flag, map: given<Uint32Array>() } as const;
  * collapses are left out.
  */
 export function edges(triangles: ArrayLike<number> | Rows, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
+  takesNoMore("edges(triangles, options)", 2, arguments);
   const corners = trianglesOf(triangles);
   const { directed = false, map: renamed } = checked("edges(triangles, options): options", options, EDGES, { prefix: "edges(triangles, options): " });
   const map = renamed === undefined ? undefined : taken("edges(triangles, { map }): map", renamed).values;
@@ -52,7 +54,8 @@ export function edges(triangles: ArrayLike<number> | Rows, options: { directed?:
  * no triangle uses has an empty row.
  */
 export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
-  if (!Number.isInteger(vertices) || vertices < 1) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${String(vertices)}`);
+  takesNoMore("stars(triangles, vertices)", 2, arguments);
+  if (!Number.isInteger(vertices) || vertices < 1 || vertices > 67108864) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${shownValue(vertices)}`);
   // Sorted by their first vertex: the second ones are the rows.
   const pairs = edges(triangles, { directed: true });
   const offsets = new Uint32Array(vertices + 1);
@@ -72,6 +75,7 @@ export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { 
  * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
  */
 export function weld(positions: ArrayLike<number> | Rows): { values: F32; toWelded: Uint32Array } {
+  takesNoMore("weld(positions)", 1, arguments, "vertices become one where they are at exactly the same place");
   const { values: places } = taken("positions", positions, { width: 3 });
   if (places.length % 3 !== 0) {
     throw new LeastwiseError("data-length", `positions has ${places.length} numbers, which is not a multiple of 3`);

@@ -117,6 +117,28 @@ export function entriesOf(what: string, object: unknown, place: Place = {}): rea
   }, place);
 }
 
+/** True if something has these methods. Nothing is thrown: what can't be read has none. @internal */
+export function hasMethods<Name extends string>(value: unknown, ...names: readonly Name[]): value is { readonly [N in Name]: (...args: never) => unknown } {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  try {
+    return names.every((name) => typeof (value as { readonly [name: string]: unknown })[name] === "function");
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Refuses arguments that a call does not take, which would be ignored in silence: `count` are its own, and what is undefined was not
+ * given. `instead` says where they belong. @internal
+ */
+export function takesNoMore(call: string, count: number, given: ArrayLike<unknown>, instead?: string, place: Place = {}): void {
+  for (let k = count; k < given.length; k++) {
+    if (given[k] === undefined) continue;
+    const takes = count === 0 ? "no arguments" : count === 1 ? "one argument" : `${count} arguments`;
+    refuse(`${call} takes ${takes}, but argument ${k + 1} is ${describe(given[k])}${instead === undefined ? "" : `: ${instead}`}`, place);
+  }
+}
+
 /** @internal */
 export function refuseName(what: string, name: string | symbol, known: readonly string[], place: Place = {}): never {
   return refuse(`${what} have no ${typeof name === "symbol" ? String(name) : shownValue(name)}${meant(name, known)}`, place);

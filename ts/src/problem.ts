@@ -7,7 +7,7 @@ import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, type Output } from "./expression.js";
 import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
 import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
-import { checked, given, whole, type Checked } from "./options.js";
+import { checked, given, takesNoMore, whole, type Checked } from "./options.js";
 import { remember } from "./owners.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
@@ -202,6 +202,7 @@ export class ProblemOf implements Problem {
   }
 
   async solve(options: SolveOptions = {}): Promise<Report> {
+    takesNoMore("problem.solve(options)", 1, arguments);
     const known = this.#checked(options);
     const laidOut = this.#layOut(known);
     const solver = this.#solver(laidOut ? await laidOut : known);
@@ -237,13 +238,17 @@ export class ProblemOf implements Problem {
     return timeLimitMs ? { ...options, native: { ...native, timeLimitMs: Math.max(1, timeLimitMs - (performance.now() - began)) } } : options;
   }
 
-  solver(options: SolveOptions = {}): Solver { return this.#solver(this.#checked(options)); }
+  solver(options: SolveOptions = {}): Solver {
+    takesNoMore("problem.solver(options)", 1, arguments);
+    return this.#solver(this.#checked(options));
+  }
 
   #checked(options: SolveOptions): CheckedSolve { return nativeOptions(options, (variables, what) => this.#own(variables, what).handle); }
 
   #solver(options: CheckedSolve): Solver { return new SolverOf(this.tasks, this.#alive, options, () => this.#traceMs); }
 
   async multiStart(options: MultiStartOptions): Promise<MultiStartReport> {
+    takesNoMore("problem.multiStart(options)", 1, arguments);
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
     const laidOut = this.#layOut(known);
@@ -256,6 +261,7 @@ export class ProblemOf implements Problem {
   }
 
   async solveGraduated(options: GraduatedOptions): Promise<GraduatedReport> {
+    takesNoMore("problem.solveGraduated(options)", 1, arguments);
     const { suspects, cost = "tls", muStep, maxRounds, roundTolerance, ...solve } = checked("solveGraduated(options): options", options, GRADUATED);
     const { terms, thresholds, known } = packSuspects(suspects, this);
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
@@ -274,6 +280,7 @@ export class ProblemOf implements Problem {
   };
 
   async covariance(of: Variables<any>, which?: Indices | Mask, options: CovarianceOptions & CovarianceSpace = {}): Promise<F64> {
+    takesNoMore("problem.covariance(of, which, options)", 3, arguments);
     const { space = "tangent", onProgress, ...known } = checked("covariance options", options, { ...COVARIANCE, ...SPACE });
     // What is asked for wrongly is refused before anything is computed.
     const instances = this.#own(of, "covariance(of): of").instances("covariance", which);
@@ -287,6 +294,7 @@ export class ProblemOf implements Problem {
   }
 
   async marginals(options: CovarianceOptions = {}): Promise<Marginals> {
+    takesNoMore("problem.marginals(options)", 1, arguments);
     return this.#marginals(checked("covariance options", options, COVARIANCE));
   }
 
@@ -299,6 +307,7 @@ export class ProblemOf implements Problem {
   }
 
   async backward(of: readonly Cotangent[], options: BackwardOptions = {}): Promise<Gradients> {
+    takesNoMore("problem.backward(of, options)", 2, arguments);
     const { space = "values", deficient, rankTolerance, stationaryTolerance, signal, onProgress } = checked("backward(of, options): options", options, BACKWARD);
     const { tables, values } = packCotangents(of, this.#own);
     const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));

@@ -5,18 +5,20 @@
 import { isArrayLike, listOf, numbersOf, type Floats } from "./arrays.js";
 import { writeTerm, type TermCrossing, type TermKind } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
-import { isOurs, LeastwiseError, reading } from "./errors.js";
+import { isA, isOurs, LeastwiseError, reading, wordsOf } from "./errors.js";
 import { describe, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
 import { packedLoss } from "./loss.js";
+import { named } from "./named.js";
 import { Opcode } from "./opcodes.js";
-import { checked, entriesOf, given as any, meant } from "./options.js";
+import { checked, entriesOf, given as any } from "./options.js";
 import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
 import { TableOf } from "./table.js";
 import type { TermOptions } from "./term.js";
 import { Trace } from "./trace.js";
+import { vectorName } from "./vector.js";
 import type { Words } from "./words.js";
 
 /** A column with its name; those of entries come last. @internal */
@@ -110,6 +112,19 @@ export const kept: { values: readonly unknown[] } = { values: NONE };
 /** Entries that a row may have and still be traced one by one. */
 const LONGEST_ROW = 64;
 
+/** The slots of a list as a function gets them. It knows when more were taken of it than there are, as by `([a, b, c]) => …` of two slots. */
+class Arguments extends Array<unknown> {
+  #isOverrun = false;
+
+  static override get [Symbol.species](): ArrayConstructor { return Array; }
+  get isOverrun(): boolean { return this.#isOverrun; }
+
+  override *[Symbol.iterator](): ArrayIterator<unknown> {
+    for (let k = 0; k < this.length; k++) yield this[k];
+    this.#isOverrun = true;
+  }
+}
+
 /** Runs the residual for rows of a length, and packs its tape and outputs. */
 function writeTrace(words: Words, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: (of: never, data: never) => unknown, length: number, largest: number | undefined): void {
   const at = words.length;
@@ -122,40 +137,49 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
   const row = (offset: number, form: Form) => (summed ? new Each(tracing, input(first + offset, form)) : array(offset, form));
   let [nextBare, nextRagged] = [0, 0];
   const values = slots.map((slot) => (slot instanceof SlotOf ? input(nextBare++, slot.table.form) : row(nextRagged++, slot.table.form)));
-  const of = keys ? withNames(`${tracing.title}: the slots`, name, keys.map((key, k) => [key, values[k]])) : values;
-  const data = withNames(`${tracing.title}: the data`, name, [
+  const naming = (what: string) => ({ what: () => `${tracing.title}: the ${what}`, isPlural: true, term: name });
+  const list = keys ? undefined : new Arguments();
+  if (list) for (const value of values) list.push(value);
+  const of = keys ? named(keys.map((key, k) => [key, values[k]]), naming("slots")) : list;
+  const data = named([
     ...columns.map((column, k) => [column.name, input(bare + k, column.plain.form)] as const),
     ...entries.map((column, k) => [column.name, row(ragged.length + k, column.plain.form)] as const),
-  ]);
+  ], naming("data"));
   kept.values = values;
   let returned: unknown;
   try {
     returned = tracing.run(residual, of as never, data as never);
   } catch (thrown) {
-    throw withHint(thrown, layout.count, columns);
+    throw withHint(withSlots(thrown, tracing.title, name, list), layout.count, columns);
   }
   words.set(at + 1, words.length - at - 3);
-  words.set(at + 2, writeOutputs(returned, tracing, words));
+  words.set(at + 2, reading(`${tracing.title}: what it returned`, () => writeOutputs(returned, tracing, words), { term: name }));
 }
 
 /**
- * Values by their names. A name that is not there is an error: as `undefined`, it would be one in some operation far away.
+ * An error about `undefined` says, too, how many slots there are, if more were taken: a slot that is not there is undefined. What JavaScript
+ * itself throws of it becomes an error of ours.
  */
-function withNames(what: string, term: string, values: readonly (readonly [name: string, value: unknown])[]): object {
-  return new Proxy(Object.fromEntries(values), {
-    get(target, name) {
-      if (typeof name === "symbol" || name in target || name === "then" || name === "toJSON") return Reflect.get(target, name) as unknown;
-      throw new LeastwiseError("invalid-option", `${what} have no "${name}"${meant(name, Object.keys(target))}`, { term });
-    },
-  });
+function withSlots(thrown: unknown, title: string, term: string, slots: Arguments | undefined): unknown {
+  const isNative = isA(thrown, TypeError);
+  if (!slots?.isOverrun || !(isNative || (isOurs(thrown) && thrown.code === "shape"))) return thrown;
+  const message = wordsOf(thrown);
+  if (!/\bundefined\b/.test(message)) return thrown;
+  return new LeastwiseError("shape", `${isNative ? `${title}: ` : ""}${message}. \`of\` has ${slots.length} ${slots.length === 1 ? "slot" : "slots"}, and the function takes more: those are undefined`, { term, cause: thrown });
 }
 
 /** An error of shapes says, too, if an array literal was probably meant as a column. */
 function withHint(thrown: unknown, count: number, columns: readonly NamedColumn[]): unknown {
-  const meantEach = columns.find(({ plain: { shared, values } }) => shared && values.length === count && count > 1);
-  if (!meantEach || !isOurs(thrown) || thrown.code !== "shape") return thrown;
+  if (!isOurs(thrown) || thrown.code !== "shape") return thrown;
   const { term, message } = thrown;
-  return new LeastwiseError("shape", `${message}. The data "${meantEach.name}" are an array literal of ${count} numbers, which is one vector for all ${count} instances: for one number an instance give new Float64Array(${meantEach.name})`, { term, cause: thrown });
+  // Where no column says how many instances there are, there is one: then the operand that was refused tells which literal it was.
+  const [operands = ""] = message.split(": it takes");
+  const isOperand = (width: number) => new RegExp(`\\b${vectorName(width)}(?!\\d)`).test(operands);
+  const found = columns.find(({ plain: { shared, form: { width } } }) => shared && width > 1 && (count === 1 ? isOperand(width) : width === count));
+  if (!found) return thrown;
+  const { name, plain: { form: { width } } } = found;
+  const meaning = count === 1 ? "which is one vector that all instances share, and there is one instance" : `which is one vector for all ${count} instances`;
+  return new LeastwiseError("shape", `${message}. The data "${name}" are an array literal of ${width} numbers, ${meaning}: for one number an instance give new Float64Array(${name})`, { term, cause: thrown });
 }
 
 /** What stands in a slot. */

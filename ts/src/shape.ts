@@ -5,6 +5,7 @@
  */
 import { LeastwiseError, reading } from "./errors.js";
 import { describe, wrap, type Value } from "./expression.js";
+import { named } from "./named.js";
 import { Opcode } from "./opcodes.js";
 import type { Trace } from "./trace.js";
 
@@ -106,5 +107,8 @@ function within(what: string, shape: unknown, which: string, depth: number): For
     for (const word of part.words) words.push(word);
     return [name, at, part.take] as const;
   });
-  return new Form(width, words, (of, first) => Object.freeze(Object.fromEntries(parts.map(([name, at, take]) => [name, take(of, first + at)]))));
+  return new Form(width, words, (of, first) => {
+    const { trace } = of;
+    return named(parts.map(([name, at, take]) => [name, take(of, first + at)] as const), { what: () => `${trace.title}: a record`, isPlural: false, term: trace.term });
+  });
 }

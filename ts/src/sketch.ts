@@ -2,9 +2,10 @@
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
+import { shownValue } from "./instruction.js";
 import type { Problem } from "./problem.js";
 import type { Report } from "./report.js";
-import { checked, given, real, whole } from "./options.js";
+import { checked, given, hasMethods, real, whole } from "./options.js";
 import { dependencies, type Row } from "./sketch/dependencies.js";
 import { KINDS, type Kind } from "./sketch/kinds.js";
 import type { Variables } from "./table.js";
@@ -51,9 +52,9 @@ export interface SketchConstraint {
   remove(): void;
 }
 
-interface PointOf extends SketchPoint { x: number; y: number; readonly index: number; readonly of: SketchOf; fixed: boolean }
+interface PointOf extends SketchPoint { x: number; y: number; readonly index: number; fixed: boolean }
 interface LineOf extends SketchLine { readonly from: PointOf; readonly to: PointOf }
-interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number; readonly of: SketchOf }
+interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number }
 
 /** Name of a constraint. Default: its kind and a number. */
 export interface Named { name?: string }
@@ -116,6 +117,7 @@ interface Made {
 
 /** A sketch whose problems are solved by an engine, best by one in f64 (`init({ backend: "cpu" })`): digits decide what is redundant. */
 export function sketch(lw: Engine): Sketch {
+  if (!hasMethods(lw, "problem")) throw new LeastwiseError("invalid-option", `sketch(lw): lw must be an engine, as init() makes one, not ${describe(lw)}`);
   return new SketchOf(lw);
 }
 
@@ -126,7 +128,8 @@ const SOLVE = { tolerance: real(0, Infinity, true), maxIterations: whole(0) } as
 class SketchOf implements Sketch {
   readonly #points: PointOf[] = [];
   readonly #circles: CircleOf[] = [];
-  readonly #lines = new WeakSet<object>();
+  /** What this sketch has made: nothing of anything else is looked at. */
+  readonly #made = { point: new WeakSet<object>(), line: new WeakSet<object>(), circle: new WeakSet<object>() };
   #constraints: Made[] = [];
   #problem: Problem | undefined;
   #terms: { readonly term: Term<object>; readonly kind: Kind; readonly of: readonly Made[] }[] = [];
@@ -151,8 +154,9 @@ class SketchOf implements Sketch {
 
   point(x: number, y: number): SketchPoint {
     this.#changed();
-    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `point(${x}, ${y}): two finite numbers`);
-    const point: PointOf = { x, y, index: this.#points.length, of: this, fixed: false };
+    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `point(${shownValue(x)}, ${shownValue(y)}): two finite numbers`);
+    const point: PointOf = { x, y, index: this.#points.length, fixed: false };
+    this.#made.point.add(point);
     this.#points.push(point);
     return point;
   }
@@ -160,14 +164,15 @@ class SketchOf implements Sketch {
   line(from: SketchPoint, to: SketchPoint): SketchLine {
     const line: LineOf = { from: this.#point("line", from), to: this.#point("line", to) };
     if (line.from === line.to) throw new LeastwiseError("invalid-option", "line(from, to): two points, not one");
-    this.#lines.add(line);
+    this.#made.line.add(line);
     return line;
   }
 
   circle(centre: SketchPoint, radius: number): SketchCircle {
     this.#changed();
-    if (!(radius > 0 && Number.isFinite(radius))) throw new LeastwiseError("invalid-option", `circle(centre, ${radius}): the radius must be a positive number`);
-    const circle: CircleOf = { centre: this.#point("circle", centre), radius, index: this.#circles.length, of: this };
+    if (!(Number.isFinite(radius) && radius > 0)) throw new LeastwiseError("invalid-option", `circle(centre, ${shownValue(radius)}): the radius must be a positive number`);
+    const circle: CircleOf = { centre: this.#point("circle", centre), radius, index: this.#circles.length };
+    this.#made.circle.add(circle);
     this.#circles.push(circle);
     return circle;
   }
@@ -176,29 +181,27 @@ class SketchOf implements Sketch {
   free(point: SketchPoint): void { this.#point("free", point).fixed = false; this.#changed(); }
 
   move(point: SketchPoint, x: number, y: number): void {
-    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `move(point, ${x}, ${y}): two finite numbers`);
+    if (!(Number.isFinite(x) && Number.isFinite(y))) throw new LeastwiseError("invalid-option", `move(point, ${shownValue(x)}, ${shownValue(y)}): two finite numbers`);
     this.#alive();
     Object.assign(this.#point("move", point), { x, y });
   }
 
   #point(method: string, given: unknown): PointOf {
-    const point = given as PointOf;
-    if (typeof given !== "object" || given === null || point.of !== this || !("fixed" in point)) throw new LeastwiseError("invalid-option", `${method}: a point of this sketch, not ${describe(given)}`);
-    return point;
+    if (!this.#is("point", given)) throw new LeastwiseError("invalid-option", `${method}: a point of this sketch, not ${describe(given)}`);
+    return given as PointOf;
   }
 
   #line(method: string, given: unknown): LineOf {
-    if (typeof given !== "object" || given === null || !this.#lines.has(given)) throw new LeastwiseError("invalid-option", `${method}: a line of this sketch, not ${describe(given)}`);
+    if (!this.#is("line", given)) throw new LeastwiseError("invalid-option", `${method}: a line of this sketch, not ${describe(given)}`);
     return given as LineOf;
   }
 
   #circle(method: string, given: unknown): CircleOf {
-    const circle = given as CircleOf;
-    if (typeof given !== "object" || given === null || circle.of !== this || !("radius" in circle)) throw new LeastwiseError("invalid-option", `${method}: a circle of this sketch, not ${describe(given)}`);
-    return circle;
+    if (!this.#is("circle", given)) throw new LeastwiseError("invalid-option", `${method}: a circle of this sketch, not ${describe(given)}`);
+    return given as CircleOf;
   }
 
-  #is(given: unknown): boolean { return typeof given === "object" && given !== null && this.#lines.has(given); }
+  #is(kind: "point" | "line" | "circle", given: unknown): boolean { return typeof given === "object" && given !== null && this.#made[kind].has(given); }
 
   #add(kind: Kind, options: Named, points: readonly PointOf[], circles: readonly CircleOf[] = [], value?: number, side = 1): SketchConstraint {
     this.#changed();
@@ -247,7 +250,7 @@ class SketchOf implements Sketch {
 
   distance(a: SketchPoint, b: SketchPoint | SketchLine, value: number, options: Named = {}): SketchConstraint {
     const point = this.#point("distance", a);
-    if (!this.#is(b)) return this.#add(KINDS.distance, options, [point, this.#point("distance", b)], [], value);
+    if (!this.#is("line", b)) return this.#add(KINDS.distance, options, [point, this.#point("distance", b)], [], value);
     const ends = this.#ends("distance", b);
     return this.#add(KINDS.distanceToLine, options, [point, ...ends], [], value, sideOf(point, ends));
   }
@@ -269,7 +272,7 @@ class SketchOf implements Sketch {
 
   tangent(given: SketchCircle, other: SketchLine | SketchCircle, options: Named = {}): SketchConstraint {
     const circle = this.#circle("tangent", given);
-    if (this.#is(other)) {
+    if (this.#is("line", other)) {
       const ends = this.#ends("tangent", other);
       return this.#add(KINDS.tangentToLine, options, [circle.centre, ...ends], [circle], undefined, sideOf(circle.centre, ends));
     }

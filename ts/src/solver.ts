@@ -3,7 +3,7 @@ import { bytesOf, listOf, numbersOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { NativeOptions } from "./native.js";
-import { abortSignal, callback, checked, given, measure, oneOf, whole, type Kind } from "./options.js";
+import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -192,6 +192,8 @@ export function nativeOptions(options: SolveOptions, tableOf: (variables: unknow
   return { native: (tables ? { ...native, eliminate: tables } : native) as NativeOptions, signal, onIteration };
 }
 
+/** Where the options of a solver's calls belong. */
+const MADE_WITH = "a solver's options are given when it is made, to problem.solver(options)";
 const ADVANCE = { iterations: whole(0), budgetMs: measure } as const;
 
 /** @internal */
@@ -214,6 +216,7 @@ export class SolverOf implements Solver {
   }
 
   async solve(): Promise<Report> {
+    takesNoMore("solver.solve()", 0, arguments, MADE_WITH);
     const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
@@ -221,6 +224,7 @@ export class SolverOf implements Solver {
   }
 
   async step(): Promise<Iteration> {
+    takesNoMore("solver.step()", 0, arguments, MADE_WITH);
     const { signal, native: { timeLimitMs: limitMs } } = this.options;
     const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
@@ -231,23 +235,27 @@ export class SolverOf implements Solver {
   }
 
   advance(options: { iterations?: number; budgetMs?: number } = {}): LiveSteps | undefined {
+    takesNoMore("solver.advance(options)", 1, arguments);
     const { iterations = 1, budgetMs = 8 } = checked("advance(options): options", options, ADVANCE, { prefix: "advance(options): " });
     const steps = this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
     return steps ? { accepted: steps[0]!, rejected: steps[1]!, unfinished: steps[2]! } : undefined;
   }
 
   async report(): Promise<Report> {
+    takesNoMore("solver.report()", 0, arguments);
     const task = this.tasks.call((native) => native.report(this.#alive()));
     return this.#report(await this.tasks.run(task));
   }
 
   async save(): Promise<Uint8Array> {
+    takesNoMore("solver.save()", 0, arguments);
     const { bytes } = await this.tasks.run(this.tasks.call((native) => native.saveSolver(this.#alive())));
     if (!bytes) throw new LeastwiseError("engine-dead", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
     return bytes;
   }
 
   restore(state: Uint8Array): void {
+    takesNoMore("solver.restore(state)", 1, arguments);
     const bytes = bytesOf("restore(state): state", state);
     if (!bytes) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
     this.tasks.call((native) => native.restoreSolver(this.#alive(), bytes));

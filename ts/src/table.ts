@@ -2,7 +2,7 @@
 import { fill, indicesOf, isArrayLike, isMask, numbersOf, roomIn, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Rows as RowsOfNumbers, type Values } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
-import { checked, given, oneOf } from "./options.js";
+import { checked, given, oneOf, takesNoMore } from "./options.js";
 import type { Form } from "./shape.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
@@ -133,6 +133,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   write(values: ArrayLike<number> | RowsOfNumbers, options: { at?: Indices } = {}): void {
+    this.#noMore("write(values, options)", 2, arguments);
     const { at } = checked(`"${this.name}".write(values, options): options`, options, WRITE);
     const no = (k: number, value: number) => new LeastwiseError("index-out-of-range", `"${this.name}": at[${k}] is ${value}, which is no index`);
     // A copy: reading the values may run functions of the caller's.
@@ -141,7 +142,11 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, numbers, instances));
   }
 
+  /** Refuses arguments that a call does not take. */
+  #noMore(call: string, count: number, given: ArrayLike<unknown>): void { takesNoMore(`"${this.name}".${call}`, count, given); }
+
   fix(which?: Indices | Mask, components?: readonly number[]): void {
+    this.#noMore("fix(which, components)", 2, arguments);
     const at = this.instances("fix", which)?.slice();
     const call = `"${this.name}".fix(which, components): components`;
     const parts = components === undefined ? undefined
@@ -150,11 +155,13 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   free(which?: Indices | Mask): void {
+    this.#noMore("free(which)", 1, arguments);
     const at = this.instances("free", which);
     this.tasks.call((native) => native.unfixTable(this.problemHandle(), this.handle, at));
   }
 
   bound(limits: Bounds): void {
+    this.#noMore("bound(limits)", 1, arguments);
     const both = checked(`"${this.name}".bound(limits): limits`, limits, BOUNDS);
     const [lower, upper] = (["lower", "upper"] as const).map((side) => {
       const limit: unknown = both[side];
@@ -180,6 +187,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
   async read(given: Floats | { as?: "f32" | "f64" | undefined } = {}): Promise<Floats> {
+    this.#noMore("read(out or options)", 1, arguments);
     const out = isArrayLike(given) ? given as Floats : this.#madeAs(given);
     const length = roomIn(`"${this.name}".read(out): out`, out);
     if (length !== this.count * this.width) {

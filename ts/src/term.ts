@@ -4,7 +4,7 @@ import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
-import { checked, entriesOf, flag, meant, measure, oneOf } from "./options.js";
+import { checked, entriesOf, flag, meant, measure, oneOf, takesNoMore } from "./options.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
@@ -159,7 +159,13 @@ export class TermOf<D> implements Term<D> {
     this.#enabled = enabled;
   }
 
+  /** Refuses arguments that a call does not take. */
+  protected noMore(call: string, count: number, given: ArrayLike<unknown>): void {
+    takesNoMore(`term "${this.name}": ${call}`, count, given, undefined, { term: this.name });
+  }
+
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
+    this.noMore("set(changes)", 1, arguments);
     const problem = this.alive();
     // Everything is checked, and nothing of the caller's runs any more, before anything is written.
     const { columns, weight, loss } = reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name });
@@ -226,10 +232,12 @@ export class TermOf<D> implements Term<D> {
   }
 
   async cost(): Promise<number> {
+    this.noMore("cost()", 0, arguments);
     return (await this.#costs()).reduce((sum, cost) => sum + cost, 0);
   }
 
   async worst(count: number): Promise<{ instance: number; cost: number }[]> {
+    this.noMore("worst(count)", 1, arguments);
     measure(`term "${this.name}".worst(count): count`, count, { term: this.name });
     const costs = Array.from(await this.#costs(), (cost, instance) => ({ instance, cost }));
     return costs.sort((a, b) => b.cost - a.cost || a.instance - b.instance).slice(0, count);
@@ -238,6 +246,7 @@ export class TermOf<D> implements Term<D> {
   evaluate(): Promise<Evaluation>;
   evaluate(options: { hessian: HessianForm }): Promise<Evaluation & HessianEvaluation>;
   async evaluate(options: { hessian?: HessianForm | undefined } = {}): Promise<Evaluation & Partial<HessianEvaluation>> {
+    this.noMore("evaluate(options)", 1, arguments);
     const { hessian: form } = checked(`term "${this.name}": evaluate(options): options`, options, EVALUATE, { term: this.name });
     const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.alive(), this.handle));
     const task = this.tasks.call((native) => native.evaluateTerm(this.alive(), this.handle, form));
@@ -249,6 +258,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async checkGradients(): Promise<GradientCheck> {
+    this.noMore("checkGradients()", 0, arguments);
     const task = this.tasks.call((native) => native.checkTerm(this.alive(), this.handle));
     const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0, skipped = 0] = (await this.tasks.run(task)).values ?? [];
     return { error, instance, row, slot, component, derivative, difference, skipped };
@@ -267,6 +277,7 @@ export class TermOf<D> implements Term<D> {
 /** @internal */
 export class ConstraintOf<D> extends TermOf<D> implements Constraint<D> {
   async multipliers(): Promise<F64> {
+    this.noMore("multipliers()", 0, arguments);
     const task = this.tasks.call((native) => native.multipliers(this.alive(), this.handle));
     return ((await this.tasks.run(task)).values ?? new Float64Array()) as F64;
   }

@@ -7,8 +7,10 @@
  * @packageDocumentation
  */
 import type { Device, DeviceView } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
-import type { Vec3 } from "./expression.js";
+import { isA, LeastwiseError, reading } from "./errors.js";
+import { describe, type Vec3 } from "./expression.js";
+import { shownValue } from "./instruction.js";
+import { takesNoMore } from "./options.js";
 import { TableOf, type Table } from "./table.js";
 
 /** An attribute whose vertices come from a solver, until it is disposed. */
@@ -37,9 +39,11 @@ export interface BindableAttribute { array: ArrayLike<number>; itemSize: number;
  * its values in the modes that stay on the GPU: set `mesh.frustumCulled = false`.
  */
 export function bindAttribute(renderer: object, attribute: BindableAttribute, x: Table<Vec3>): Binding {
-  if (!(x instanceof TableOf)) throw new LeastwiseError("foreign-variable", "bindAttribute takes a variable or constant of this copy of Leastwise");
-  const bindable = checked(attribute, x);
-  const { mode, reason, start } = choose(renderer as { backend?: Backend }, bindable, x);
+  takesNoMore("bindAttribute(renderer, attribute, x)", 3, arguments);
+  if (!isA(x, TableOf<Vec3, boolean>)) throw new LeastwiseError("foreign-variable", "bindAttribute takes a variable or constant of this copy of Leastwise");
+  const bindable = reading("bindAttribute: the attribute", () => checked(attribute, x));
+  if (typeof renderer !== "object" || renderer === null) throw new LeastwiseError("invalid-option", `bindAttribute: the renderer must be one of three.js, not ${describe(renderer)}`);
+  const { mode, reason, start } = reading("bindAttribute: the renderer", () => choose(renderer, bindable, x));
   bound.add(bindable);
   let stop: (() => void) | undefined = start();
   const dispose = () => {
@@ -73,14 +77,15 @@ const COPY_DST = 8;
 const bound = new WeakSet<object>();
 
 function checked(attribute: BindableAttribute, x: TableOf<Vec3, boolean>): Attribute {
+  const refuse = (what: string) => new LeastwiseError("shape", `bindAttribute: ${what}`);
+  if (typeof attribute !== "object" || attribute === null) throw refuse("the attribute is no BufferAttribute of three.js");
   const { array, itemSize } = attribute;
   const known = attribute as unknown as Record<string, unknown>;
-  const refuse = (what: string) => new LeastwiseError("shape", `bindAttribute: ${what}`);
   if (known.isInterleavedBufferAttribute || known.isStorageBufferAttribute || known.isStorageInstancedBufferAttribute) {
     throw refuse("the attribute is interleaved or for storage, which three lays out in its own way: use a plain BufferAttribute");
   }
   if (typeof known.version !== "number" || typeof known.dispose !== "function") throw refuse("the attribute is no BufferAttribute of three.js");
-  if (!(array instanceof Float32Array) || itemSize !== 3) throw refuse(`the attribute must be a Float32Array of item size 3, not a ${array.constructor.name} of ${itemSize}`);
+  if (!isA(array, Float32Array) || itemSize !== 3) throw refuse(`the attribute must be a Float32Array of item size 3, not ${describe(array)} of ${shownValue(itemSize)}`);
   if (x.width !== 3) throw refuse(`"${x.name}" has ${x.width} scalars an instance, but a vertex has 3`);
   if (array.length !== 3 * x.count) throw new LeastwiseError("data-length", `bindAttribute: the attribute has ${array.length / 3} vertices, but "${x.name}" has ${x.count} instances`);
   if (bound.has(attribute)) throw new LeastwiseError("busy", `bindAttribute: the attribute is bound already; dispose that binding before binding it to "${x.name}"`);

@@ -5,7 +5,7 @@ import { LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEvaluation } from "./native.js";
 import { pointsOf, type Points } from "./points.js";
-import { checked, flag, given, oneOf, REPORTING, whole, type Reporting } from "./options.js";
+import { checked, flag, given, oneOf, REPORTING, takesNoMore, whole, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
 /** Device of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
@@ -183,6 +183,7 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   async search(queries: Points, options: SearchOptions): Promise<Hits> {
+    takesNoMore("index.search(queries, options)", 2, arguments);
     const index = this.#alive();
     const { k, probes, filter: given, signal } = checked("search(queries, options): options", options, SEARCH);
     mustBeThere(k);
@@ -198,6 +199,7 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   async add(points: Points, options: Reporting = {}): Promise<Uint32Array> {
+    takesNoMore("index.add(points, options)", 2, arguments);
     const index = this.#alive();
     const { signal, onProgress } = checked("add(points, options): options", options, REPORTING);
     const floats = pointsOf("add(points): points", points, this.dim);
@@ -208,16 +210,19 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   remove(ids: Indices): number {
+    takesNoMore("index.remove(ids)", 1, arguments);
     const given = idsOf("remove", ids);
     return this.tasks.call((native) => native.removeFromIndex(this.#alive(), given));
   }
 
   reconstruct(ids: Indices): F32 {
+    takesNoMore("index.reconstruct(ids)", 1, arguments);
     const given = idsOf("reconstruct", ids);
     return this.tasks.call((native) => native.reconstructFromIndex(this.#alive(), given)) as F32;
   }
 
   async evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation> {
+    takesNoMore("index.evaluate(queries, options)", 2, arguments);
     const index = this.#alive();
     const { k, probes, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
     mustBeThere(k);
@@ -248,6 +253,7 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   async save(): Promise<U8> {
+    takesNoMore("index.save()", 0, arguments);
     const task = this.tasks.call((native) => native.saveIndex(this.#alive()));
     return (await this.tasks.run(task)).bytes as U8;
   }

@@ -47,7 +47,7 @@ export class Vec<N extends number> extends Expression<N> {
     return component(this, i);
   }
 
-  /** @internal */ get what(): string { return this.length > 1 && this.length < 5 ? `a Vec${this.length}` : `a Vec<${this.length}>`; }
+  /** @internal */ get what(): string { return `a ${vectorName(this.length)}`; }
   /** @internal */ like(value: number): VecOf<N> { return vecOf(this.owner, value, this.length); }
 }
 
@@ -81,6 +81,9 @@ export class Vec4 extends Vec<4> {
   get zw(): Vec2 { return components(this, [2, 3]); }
   get xyz(): Vec3 { return components(this, [0, 1, 2]); }
 }
+
+/** Name of a vector's type. @internal */
+export const vectorName = (length: number): string => (length > 1 && length < 5 ? `Vec${length}` : `Vec<${length}>`);
 
 function elementwise<N extends number>(name: string, opcode: Opcode, a: Vec<N>, b: Vec<N>): VecOf<N> {
   if (!isVec(b, a.length)) refuse(name, [a, b], "two vectors of one size");

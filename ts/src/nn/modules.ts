@@ -1,9 +1,9 @@
 /** Modules: functions of a tensor with parameters that can be trained. */
-import { isList } from "../arrays.js";
+import { isList, listOf, taken } from "../arrays.js";
 import type { Engine } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { checked, flag, given, oneOf, whole } from "../options.js";
+import { checked, flag, given, hasMethods, oneOf, whole } from "../options.js";
 import { mustBeTensor } from "../tensor/apply.js";
 import { conv2d, CONVOLUTION, type ConvolutionOptions } from "../tensor/functions.js";
 import { pairOf, shown } from "../tensor/shapes.js";
@@ -54,15 +54,17 @@ const MLP = { ...SEEDED, activation: oneOf("relu", "gelu", "silu", "tanh", "sigm
 /** A module of your own: parameters, which it owns from now on, and what is done with them. */
 export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(parameters: T, forward: (parameters: T, x: Tensor<T[0]["dtype"]>) => Tensor<T[0]["dtype"]>): Module<T[0]["dtype"]> {
   type D = T[0]["dtype"];
-  let held: readonly Tensor<D>[] = [...parameters] as unknown as readonly Tensor<D>[];
-  held.forEach((tensor, k) => mustBeTensor("layer(parameters, forward)", `parameter ${k}`, tensor));
+  const what = "layer(parameters, forward)";
+  let held = listOf(`${what}: parameters`, parameters, "must be an array of tensors") as readonly Tensor<D>[];
+  held.forEach((tensor, k) => mustBeTensor(what, `parameter ${k}`, tensor));
+  if (typeof forward !== "function") throw new LeastwiseError("invalid-option", `${what}: forward must be a function of the parameters and a tensor, not ${describe(forward)}`);
   return {
     forward: (x) => forward(held as unknown as T, x),
     parameters: () => held,
-    update(next) {
-      mustFit(held, next);
+    update(given) {
+      const next = mustFit(held, given);
       const old = held;
-      held = [...next];
+      held = next;
       for (const tensor of old) if (!held.includes(tensor)) tensor.dispose();
     },
     dispose() { for (const tensor of held) tensor.dispose(); },
@@ -73,17 +75,23 @@ export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[
 /** x W + b: [.., inputs] becomes [.., outputs]. Parameters: W [inputs, outputs], b [outputs]. */
 export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
   const what = "linear(lw, inputs, outputs)";
+  mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
   whole()(`${what}: outputs`, outputs, {});
   const all = checked(`${what}: options`, options, LAYER, { prefix: `${what}: ` }) as LayerOptions<D>;
   const weight = started(what, lw, [inputs, outputs], inputs, outputs, all);
-  if (all.bias === false) return layer([weight], ([w], x) => x.matmul(w));
-  return layer([weight, lw.zeros([outputs], dtypeOf(all))], ([w, b], x) => x.matmul(w).add(b));
+  const product = (w: Tensor<D>, x: Tensor<D>): Tensor<D> => {
+    mustBeTensor("forward(x) of linear", "x", x);
+    return x.matmul(w);
+  };
+  if (all.bias === false) return layer([weight], ([w], x) => product(w, x));
+  return layer([weight, lw.zeros([outputs], dtypeOf(all))], ([w, b], x) => product(w, x).add(b));
 }
 
 /** A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1]. */
 export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
   const what = "conv(lw, inputs, outputs, size)";
+  mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
   whole()(`${what}: outputs`, outputs, {});
   const [height, width] = pairOf(what, "size", size, NaN);
@@ -98,14 +106,14 @@ export function conv<D extends DType = "f32">(lw: Engine, inputs: number, output
 /** Parts one after the other. */
 export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]): Module<D> {
   const modules = parts.filter((part) => typeof part !== "function");
-  const odd = parts.findIndex((part) => typeof part !== "function" && typeof (part as Partial<Module<D>> | undefined)?.forward !== "function");
+  const odd = parts.findIndex((part) => typeof part !== "function" && !isModule(part));
   if (odd >= 0) throw new LeastwiseError("invalid-option", `sequential(…parts): part ${odd} must be a module or a function of a tensor, not ${describe(parts[odd])}`);
   const parameters = () => modules.flatMap((module) => module.parameters());
   return {
     forward: (x) => parts.reduce((value, part) => (typeof part === "function" ? part(value) : part.forward(value)), x),
     parameters,
-    update(next) {
-      mustFit(parameters(), next);
+    update(given) {
+      const next = mustFit(parameters(), given);
       let first = 0;
       for (const module of modules) {
         const count = module.parameters().length;
@@ -122,13 +130,15 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
 export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
   const what = "mlp(lw, sizes)";
   const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });
-  if (!isList(sizes) || sizes.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
+  mustBeEngine(what, lw);
+  const widths = isList(sizes) ? Array.from(taken(`${what}: sizes`, sizes).values) : [];
+  if (widths.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
   if (seed === undefined) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, options): a seed is needed");
   const saturates = activation === "tanh" || activation === "sigmoid";
   const parts: Part<D>[] = [];
-  for (let k = 1; k < sizes.length; k++) {
-    const isLast = k === sizes.length - 1;
-    parts.push(linear(lw, sizes[k - 1]!, sizes[k]!, { ...dtypeOf({ dtype: dtype as D }), seed: (seed + k - 1) >>> 0, start: isLast || saturates ? "glorot" : "he" }));
+  for (let k = 1; k < widths.length; k++) {
+    const isLast = k === widths.length - 1;
+    parts.push(linear(lw, widths[k - 1]!, widths[k]!, { ...dtypeOf({ dtype: dtype as D }), seed: (seed + k - 1) >>> 0, start: isLast || saturates ? "glorot" : "he" }));
     if (!isLast) parts.push((x) => x[activation]());
   }
   return sequential(...parts);
@@ -144,9 +154,20 @@ function started<D extends DType>(what: string, lw: Engine, shape: readonly numb
   return lw.random<D>(shape, { ...dtypeOf(options), seed, low: -limit, high: limit });
 }
 
-function mustFit<D extends DType>(held: readonly Tensor<D>[], next: readonly Tensor<D>[]): void {
+/** True for whatever has a module's methods. @internal */
+export const isModule = <D extends DType>(value: unknown): value is Module<D> => hasMethods(value, "forward", "parameters", "update", "dispose");
+
+function mustBeEngine(what: string, lw: unknown): void {
+  if (!hasMethods(lw, "random", "zeros")) throw new LeastwiseError("invalid-option", `${what}: lw must be an engine, as init() makes one, not ${describe(lw)}`);
+}
+
+/** New parameters of a module, checked. */
+function mustFit<D extends DType>(held: readonly Tensor<D>[], given: unknown): readonly Tensor<D>[] {
+  const next = listOf("update(parameters): parameters", given, "must be an array of tensors") as readonly Tensor<D>[];
+  next.forEach((tensor, k) => mustBeTensor("update(parameters)", `parameter ${k}`, tensor));
   const other = held.findIndex((tensor, k) => !next[k] || shown(next[k].shape) !== shown(tensor.shape));
   if (next.length !== held.length || other >= 0) {
     throw new LeastwiseError("shape", `update(parameters): the module has ${held.length} parameters of shapes ${held.map((tensor) => shown(tensor.shape)).join(", ")}, not ${next.map((tensor) => shown(tensor.shape)).join(", ") || "none"}`);
   }
+  return next;
 }

@@ -1,7 +1,8 @@
 /** Optimizers: from parameters and gradients to better parameters. Nothing is computed until the results are evaluated, all of them in one submission. */
+import { listOf, numbersOf } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
-import { numbersOf } from "../arrays.js";
-import { checked, real, type Kind } from "../options.js";
+import { checked, given, real, whole, type Kind } from "../options.js";
+import { mustBeTensor } from "../tensor/apply.js";
 import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
 import { within } from "../tensor/scope.js";
 
@@ -52,6 +53,22 @@ const SGD = { learningRate, momentum: real(0, 1) } as const;
 const ADAM = { learningRate, decays, epsilon: real(0, Infinity, true) } as const;
 const ADAMW = { ...ADAM, weightDecay: real(0) } as const;
 
+const STATE = { steps: whole(0), moments: given() } as const;
+
+/** A state that may come from anywhere. */
+function checkedState<D extends DType>(what: string, state: OptimizerState<D> | undefined): OptimizerState<D> {
+  if (state === undefined) return { steps: 0, moments: [] };
+  const { steps = 0, moments = [] } = checked(`${what}: state`, state, STATE, { prefix: `${what}: ` });
+  const must = "must have a list of tensors for each parameter";
+  return {
+    steps,
+    moments: listOf(`${what}: moments`, moments, must).map((each, k) => listOf(`${what}: moments[${k}]`, each, must).map((tensor) => {
+      mustBeTensor(what, `what moments[${k}] has`, tensor);
+      return tensor as Tensor<D>;
+    })),
+  };
+}
+
 /** v ← μ v + g, x ← x − η v: gradient descent with momentum (Polyak 1964, as in Sutskever et al. 2013 and PyTorch). */
 export function sgd(options: SgdOptions): Optimizer {
   const { learningRate, momentum = 0 } = checked("sgd(options): options", options, SGD, { prefix: "sgd(options): " });
@@ -100,15 +117,15 @@ function stepping(one: <D extends DType>(x: Tensor<D>, g: Tensor<D>, moments: re
   return {
     step<D extends DType>(parameters: readonly Tensor<D>[], gradients: readonly Tensor<D>[], state?: OptimizerState<D>): Stepped<D> {
       const what = "step(parameters, gradients)";
-      mustBeTensors(what, parameters);
-      mustBeTensors(what, [...parameters, ...gradients]);
+      const all: readonly unknown[] = [parameters, gradients].flatMap((tensors: unknown) => (mustBeTensors(what, tensors), [...tensors]));
+      mustBeTensors(what, all);
       if (parameters.length !== gradients.length) throw new LeastwiseError("shape", `${what}: there are ${parameters.length} parameters, but ${gradients.length} gradients`);
-      const { context } = parameters[0] as Tensor<DType>;
-      const steps = (state?.steps ?? 0) + 1;
+      const { context } = all[0];
+      const before = checkedState(what, state), steps = before.steps + 1;
       let stepped: Stepped<D> | undefined;
       context.open();
       try {
-        const each = (parameters as readonly Tensor<D>[]).map((x, k) => one(x, gradients[k]!, state?.moments[k] ?? [], steps));
+        const each = (parameters as readonly Tensor<D>[]).map((x, k) => one(x, gradients[k]!, before.moments[k] ?? [], steps));
         stepped = { parameters: each.map(({ x }) => x.detach()), state: { steps, moments: each.map(({ moments }) => moments) } };
         return stepped;
       } finally {

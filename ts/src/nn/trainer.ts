@@ -1,9 +1,11 @@
 /** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission. */
 import { LeastwiseError } from "../errors.js";
+import { describe } from "../instruction.js";
+import { hasMethods } from "../options.js";
 import { grad } from "../tensor/functions.js";
 import { within } from "../tensor/scope.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
-import type { Module } from "./modules.js";
+import { isModule, type Module } from "./modules.js";
 import type { Optimizer, OptimizerState, Stepped } from "./optimizers.js";
 
 /** Trains a model, step by step. */
@@ -25,6 +27,10 @@ export interface Trainer<B> extends Disposable {
  * after the step: `trainer(model, (model, { x, y }: Batch) => crossEntropy(model.forward(lw.tensor(x, [64, 784])), y), adam())`.
  */
 export function trainer<D extends DType, M extends Module<D>, B>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
+  const what = "trainer(model, loss, optimizer)";
+  if (!isModule(model)) throw new LeastwiseError("invalid-option", `${what}: model must be a module, not ${describe(model)}`);
+  if (typeof loss !== "function") throw new LeastwiseError("invalid-option", `${what}: loss must be a function of the model and a batch, not ${describe(loss)}`);
+  if (!hasMethods(optimizer, "step")) throw new LeastwiseError("invalid-option", `${what}: optimizer must have a method step, as adam() has, not ${describe(optimizer)}`);
   let state: OptimizerState<D> | undefined;
   let running = false;
   const freeAll = (tensors: readonly Tensor<D>[]) => { for (const tensor of tensors) tensor.dispose(); };
@@ -38,7 +44,7 @@ export function trainer<D extends DType, M extends Module<D>, B>(model: M & Modu
     context.open();
     try {
       const value = loss(model, batch);
-      if (typeof (value as { then?: unknown } | undefined)?.then === "function") throw new LeastwiseError("invalid-option", "trainer(model, loss, optimizer): loss must be synchronous, but returned a promise");
+      if (hasMethods(value, "then")) throw new LeastwiseError("invalid-option", "trainer(model, loss, optimizer): loss must be synchronous, but returned a promise");
       made = { value, stepped: optimizer.step(parameters, grad(value, parameters), state) };
       return made;
     } finally {

@@ -8,12 +8,20 @@ export function within(value: unknown): ReadonlySet<unknown> {
     const each = open.pop();
     if (typeof each !== "object" || each === null || found.has(each) || ArrayBuffer.isView(each)) continue;
     found.add(each);
-    if (each instanceof Map || each instanceof Set) open.push(...each.keys(), ...each.values());
-    else if (Array.isArray(each)) open.push(...each);
-    else if (typeof (each as { parameters?: unknown }).parameters === "function") open.push((each as { parameters: () => unknown }).parameters());
-    else if (each === value || isPlain(each)) open.push(...Object.values(each));
+    try {
+      open.push(...partsOf(each, each === value));
+    } catch {
+      // What can't be read has nothing in it.
+    }
   }
   return found;
+}
+
+function partsOf(value: object, isWhole: boolean): readonly unknown[] {
+  if (value instanceof Map || value instanceof Set) return [...value.keys(), ...value.values()];
+  if (Array.isArray(value)) return value;
+  if (typeof (value as { parameters?: unknown }).parameters === "function") return [(value as { parameters: () => unknown }).parameters()];
+  return isWhole || isPlain(value) ? Object.values(value) : [];
 }
 
 function isPlain(value: object): boolean {

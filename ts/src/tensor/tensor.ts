@@ -2,11 +2,11 @@
  * Tensors: immutable arrays of any number of axes, on the engine's device. Operations note what is to be done, and it is done when values are asked for: chains
  * of elementwise operations in one kernel, and everything in one submission. Names and broadcasting are NumPy's.
  */
-import { isArrayLike, isList, type DeviceView, type F32, type F64 } from "../arrays.js";
-import { LeastwiseError } from "../errors.js";
+import { isArrayLike, isList, listOf as elementsOfList, taken, type DeviceView, type F32, type F64 } from "../arrays.js";
+import { LeastwiseError, reading } from "../errors.js";
 import { isWholeExponent } from "../functions.js";
 import { describe } from "../instruction.js";
-import { checked, given as any, real, whole } from "../options.js";
+import { checked, given as any, real, takesNoMore, whole } from "../options.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
@@ -169,11 +169,12 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** `value` around what is there: how many elements before and after, a pair for each axis. */
   pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Tensor<D> {
     const what = "pad(widths)";
-    if (!isList(widths) || widths.length !== this.rank || !widths.every((pair) => isArrayLike(pair) && pair.length === 2)) {
-      throw new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
-    }
+    const no = () => new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
+    if (!isList(widths)) throw no();
+    const pairs = elementsOfList(`${what}: widths`, widths, "").map((pair) => Array.from(isArrayLike(pair) ? taken(`${what}: widths`, pair).values : []));
+    if (pairs.length !== this.rank || pairs.some((pair) => pair.length !== 2)) throw no();
     mustBeNumber(`${what}: the value`, value, computedWith(this.dtype));
-    return through(what, this, widths.flatMap(([before, after], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
+    return through(what, this, pairs.flatMap(([before = 0, after = 0], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
   }
   /** Windows along an axis: [.., n, ..] becomes [.., windows, size, ..], `step` apart, of elements `dilation` apart. */
   window(axis: number, size: number, options: { readonly step?: number; readonly dilation?: number } = {}): Tensor<D> {
@@ -255,12 +256,14 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   detach(): Tensor<D> { return apply("detach", [this]); }
   /** The elements, row by row. What is asked for in one turn of the event loop is computed and read together. */
   async read(): Promise<ValuesOf<D>> {
+    takesNoMore("read()", 0, arguments);
     this.mustLive("read()");
     const [values] = await this.context.evaluations.ask([], [this as AnyTensor]);
     return values as ValuesOf<D>;
   }
   /** The one element. */
   async item(): Promise<number> {
+    takesNoMore("item()", 0, arguments);
     if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
     return (await this.read())[0]!;
   }
@@ -316,7 +319,9 @@ function listOf(given: readonly (number | Sizes)[]): unknown {
 
 /** Refuses anything but tensors of one engine and precision, one at least. @internal */
 export function mustBeTensors(what: string, tensors: unknown): asserts tensors is readonly [AnyTensor, ...AnyTensor[]] {
-  if (!isList(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${isList(tensors) ? "an empty one" : describe(tensors)}`);
-  tensors.forEach((tensor, k) => mustBeTensor(what, `tensor ${k}`, tensor));
-  mustGoTogether(what, tensors[0] as AnyTensor, tensors as AnyTensor[]);
+  reading(`${what}: the tensors`, () => {
+    if (!isList(tensors) || tensors.length === 0) throw new LeastwiseError("invalid-option", `${what}: an array of tensors, one at least, not ${isList(tensors) ? "an empty one" : describe(tensors)}`);
+    tensors.forEach((tensor, k) => mustBeTensor(what, `tensor ${k}`, tensor));
+    mustGoTogether(what, tensors[0] as AnyTensor, tensors as AnyTensor[]);
+  });
 }

@@ -38,7 +38,7 @@ function table(): Float32Array {
 
 /** f16 → f32, exactly. */
 export function fromHalf(numbers: Half | Uint16Array): F32 {
-  const bits = taken("half(bits): bits", (numbers instanceof Half ? numbers : half(numbers)).bits).values;
+  const bits = taken("half(bits): bits", (isA(numbers, Half) ? numbers : half(numbers)).bits).values;
   const known = table(), out = new Float32Array(bits.length);
   for (let k = 0; k < bits.length; k++) out[k] = known[bits[k]!]!;
   return out;
@@ -54,9 +54,10 @@ const ROUNDER = 2 ** 52;
 
 /** To f16: rounded to the nearest, ties to even, once (not to f32 before). What is 65,520 or more becomes an infinity. */
 export function toHalf(numbers: ArrayLike<number>): Half {
-  const bits = new Uint16Array(numbers.length);
+  const { values: given } = taken("toHalf(numbers): numbers", numbers);
+  const bits = new Uint16Array(given.length);
   for (let k = 0; k < bits.length; k++) {
-    const value = numbers[k]!;
+    const value = given[k]!;
     double[0] = value;
     const high = words[HIGH]!;
     const sign = (high >>> 16) & 0x8000;

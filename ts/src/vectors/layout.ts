@@ -1,5 +1,6 @@
 /** How rows of numbers lie in a file. */
 import { LeastwiseError } from "../errors.js";
+import { shownValue } from "../instruction.js";
 import { ELEMENT_TYPES, ELEMENTS, type ElementType } from "./element.js";
 import type { Head } from "./source.js";
 
@@ -45,9 +46,9 @@ export async function recordsLayout(head: Head, format: keyof typeof RECORDS): P
 
 /** Numbers and nothing else, row by row. @internal */
 export function rawLayout(head: Head, { type, dim, offset = 0 }: { type?: ElementType; dim?: number; offset?: number }): Layout {
-  if (type === undefined || !ELEMENT_TYPES.includes(type)) throw new LeastwiseError("invalid-option", `type: "${String(type)}" is not one of ${ELEMENT_TYPES.join(", ")}; a raw file needs it`);
-  if (!(Number.isInteger(dim) && dim! >= 1)) throw new LeastwiseError("invalid-option", `dim: ${String(dim)} is no positive integer; a raw file needs it`);
-  if (!(Number.isSafeInteger(offset) && offset >= 0)) throw new LeastwiseError("invalid-option", `offset: ${String(offset)} is no number of bytes`);
+  if (type === undefined || !ELEMENT_TYPES.includes(type)) throw new LeastwiseError("invalid-option", `type: ${shownValue(type)} is not one of ${ELEMENT_TYPES.join(", ")}; a raw file needs it`);
+  if (!(Number.isInteger(dim) && dim! >= 1)) throw new LeastwiseError("invalid-option", `dim: ${shownValue(dim)} is no positive integer; a raw file needs it`);
+  if (!(Number.isSafeInteger(offset) && offset >= 0)) throw new LeastwiseError("invalid-option", `offset: ${shownValue(offset)} is no number of bytes`);
   const stride = dim! * ELEMENTS[type].bytes;
   return { type, dim: dim!, count: countOf(head.size, offset, stride), littleEndian: true, offset, stride, prefix: 0, byColumns: false };
 }

@@ -4,8 +4,9 @@
  *
  * The readers on npm take whole files and evaluate or rewrite the header's text; this one reads by rows and believes nothing.
  */
-import type { U8 } from "../arrays.js";
-import { LeastwiseError } from "../errors.js";
+import { storedIn, taken, type U8 } from "../arrays.js";
+import { isA, LeastwiseError } from "../errors.js";
+import { oneOf } from "../options.js";
 import { ELEMENT_TYPES, ELEMENTS, type ElementType } from "./element.js";
 import { Half } from "./half.js";
 import type { Layout } from "./layout.js";
@@ -112,22 +113,40 @@ export type NpyArray = Half | Float32Array | Float64Array | Int8Array | Uint8Arr
  * A `.npy` file of an array with the given shape, row by row: `encodeNpy(ids, [queries, 10])`; by default one dimension. A plain
  * `Uint16Array` is of integers, one in {@link half} of numbers in half precision.
  */
-export function encodeNpy(array: NpyArray, shape: readonly number[] = [array.length]): U8 {
-  const numbers = array instanceof Half ? array.bits : array;
-  const type = array instanceof Half ? "float16" : ELEMENT_TYPES.find((name) => name !== "float16" && ELEMENTS[name].array === (array.constructor as unknown));
+export function encodeNpy(array: NpyArray, shape?: readonly number[]): U8 {
+  const isHalf = isA(array, Half);
+  const stored = storedIn("encodeNpy(array): array", isHalf ? array.bits : array);
+  const type = stored && ELEMENT_TYPES.find((name) => (name === "float16") === isHalf && ELEMENTS[name].array.name === stored.kind);
   if (!type) throw new LeastwiseError("invalid-option", "encodeNpy(array): array must be a typed array of numbers, or half(bits)");
-  const header = npyHeader(type, shape);
-  if (!shape.every((size) => Number.isSafeInteger(size) && size >= 0) || shape.reduce((a, b) => a * b, 1) !== numbers.length) {
-    throw new LeastwiseError("data-length", `encodeNpy(array, shape): a shape of (${shape.join(", ")}) does not have the array's ${numbers.length} numbers`);
+  const { length, bytes } = stored;
+  const sizes = shape === undefined ? [length] : sizesOf("encodeNpy(array, shape)", shape);
+  if (sizes.reduce((a, b) => a * b, 1) !== length) {
+    throw new LeastwiseError("data-length", `encodeNpy(array, shape): a shape of (${sizes.join(", ")}) does not have the array's ${length} numbers`);
   }
-  const file = new Uint8Array(header.length + numbers.byteLength);
+  const header = headerOfSizes(type, sizes);
+  const file = new Uint8Array(header.length + bytes.length);
   file.set(header);
-  file.set(new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength), header.length);
+  file.set(bytes, header.length);
   return file;
 }
 
+/** A caller's shape, checked. */
+function sizesOf(call: string, shape: unknown): readonly number[] {
+  const { values } = taken(`${call}: shape`, shape, { code: "shape", must: "must be an array of sizes, such as [2, 3]" });
+  const sizes = Array.from(values), wrong = sizes.findIndex((size) => !(Number.isSafeInteger(size) && size >= 0));
+  if (wrong >= 0) throw new LeastwiseError("shape", `${call}: size ${wrong} of the shape is ${sizes[wrong]}, but sizes are whole numbers`);
+  return sizes;
+}
+
+const elementType = oneOf(...ELEMENT_TYPES);
+
 /** What stands before the numbers, row by row and little-endian, of a `.npy` file that is written piece by piece. */
 export function npyHeader(type: ElementType, shape: readonly number[]): U8 {
+  const call = "npyHeader(type, shape)";
+  return headerOfSizes(elementType(`${call}: type`, type, {}), sizesOf(call, shape));
+}
+
+function headerOfSizes(type: ElementType, shape: readonly number[]): U8 {
   const { npy, bytes } = ELEMENTS[type];
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const text = `{'descr': '${bytes === 1 ? "|" : "<"}${npy}', 'fortran_order': False, 'shape': (${sizes}), }`;

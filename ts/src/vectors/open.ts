@@ -1,6 +1,7 @@
 /** Reading vectors by rows, from any file that is understood. */
-import type { F32 } from "../arrays.js";
+import { bytesOf, type F32 } from "../arrays.js";
 import { isA, LeastwiseError } from "../errors.js";
+import { describe, shownValue } from "../instruction.js";
 import { checked, given } from "../options.js";
 import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
 import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorFormat } from "./layout.js";
@@ -47,7 +48,7 @@ export async function openVectors(source: ReadableStream<Uint8Array>, options?: 
 export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
   const all = checked("openVectors(source, options): options", options, OPEN) as OpenOptions;
   const { format = "npy" } = all;
-  if (!FORMATS.includes(format)) throw new LeastwiseError("invalid-option", `format: "${String(format)}" is not one of "${FORMATS.join("\", \"")}"`);
+  if (!FORMATS.includes(format)) throw new LeastwiseError("invalid-option", `format: ${shownValue(format)} is not one of "${FORMATS.join("\", \"")}"`);
   if (typeof ReadableStream !== "undefined" && isA(source, ReadableStream)) {
     const bytes = new StreamBytes(source);
     try {
@@ -63,7 +64,10 @@ export async function openVectors(source: Source | ReadableStream<Uint8Array>, o
 
 /** The format of a file, by what it begins with or by its name; undefined where neither tells. */
 export function formatOf(name: string, start: Uint8Array = new Uint8Array()): Exclude<VectorFormat, "raw"> | undefined {
-  if (String.fromCharCode(...start.subarray(0, NPY_MAGIC.length)) === NPY_MAGIC) return "npy";
+  if (typeof name !== "string") throw new LeastwiseError("invalid-option", `formatOf(name, start): name must be a string, not ${describe(name)}`);
+  const bytes = bytesOf("formatOf(name, start): start", start);
+  if (!bytes) throw new LeastwiseError("invalid-option", `formatOf(name, start): start must be a Uint8Array, not ${describe(start)}`);
+  if (String.fromCharCode(...bytes.subarray(0, NPY_MAGIC.length)) === NPY_MAGIC) return "npy";
   return (["npy", "fvecs", "bvecs", "ivecs"] as const).find((format) => name.toLowerCase().endsWith(`.${format}`));
 }
 
@@ -99,14 +103,15 @@ class Stored implements Vectors {
     this.count = layout.count!;
   }
 
-  async rows(first = 0, count = this.count - first): Promise<F32> {
+  async rows(first = 0, count?: number): Promise<F32> {
     return asFloats(await this.elements(first, count), this.type);
   }
 
-  async elements(first = 0, count = this.count - first): Promise<Elements> {
+  async elements(first = 0, given?: number): Promise<Elements> {
     const isIndex = (value: number) => Number.isInteger(value) && value >= 0;
+    const count = given ?? (isIndex(first) ? this.count - first : 0);
     if (!isIndex(first) || !isIndex(count) || first + count > this.count) {
-      throw new LeastwiseError("index-out-of-range", `${count} vectors from vector ${first} on were asked for, but there are ${this.count}`);
+      throw new LeastwiseError("index-out-of-range", `${shownValue(count)} vectors from vector ${shownValue(first)} on were asked for, but there are ${this.count}`);
     }
     const { layout } = this;
     if (layout.byColumns) return this.#columns(first, count);
@@ -170,5 +175,5 @@ class Streamed implements VectorStream {
 }
 
 function mustBeRows(rows: number): void {
-  if (!(Number.isSafeInteger(rows) && rows >= 1)) throw new LeastwiseError("invalid-option", `chunks(rows): ${String(rows)} is no positive integer`);
+  if (!(Number.isSafeInteger(rows) && rows >= 1)) throw new LeastwiseError("invalid-option", `chunks(rows): ${shownValue(rows)} is no positive integer`);
 }

@@ -1,5 +1,8 @@
 /** Sources of bytes: memory, anything with random access, or a stream. */
-import { LeastwiseError } from "../errors.js";
+import { bytesOf } from "../arrays.js";
+import { isA, LeastwiseError, reading } from "../errors.js";
+import { describe, shownValue } from "../instruction.js";
+import { hasMethods } from "../options.js";
 
 /**
  * Bytes that can be read anywhere, such as a file's: `read` gives `length` bytes from `offset` on, fewer only where they end.
@@ -24,29 +27,37 @@ export interface Head {
 /** A checked source. @internal */
 export class Bytes implements Head {
   readonly #source: RandomAccess;
+  readonly size: number;
 
   constructor(source: Source) {
     this.#source = randomAccess(source);
-    if (!Number.isSafeInteger(this.size) || this.size < 0) throw new LeastwiseError("invalid-option", `a source of vectors says that its size is ${String(this.size)} bytes`);
+    this.size = reading("the size of a source of vectors", () => this.#source.size);
+    if (!Number.isSafeInteger(this.size) || this.size < 0) throw new LeastwiseError("invalid-option", `a source of vectors says that its size is ${shownValue(this.size)} bytes`);
   }
 
-  get size(): number { return this.#source.size; }
+  peek(length: number): Promise<Uint8Array> { return this.#bytes(0, Math.min(length, this.size)); }
 
-  peek(length: number): Promise<Uint8Array> { return this.#source.read(0, Math.min(length, this.size)); }
+  async #bytes(offset: number, length: number): Promise<Uint8Array> {
+    const given = await this.#source.read(offset, length);
+    const bytes = bytesOf("read(offset, length) of a source of vectors", given);
+    if (!bytes) throw new LeastwiseError("invalid-option", `read(offset, length) of a source of vectors must give a Uint8Array, not ${describe(given)}`);
+    return bytes;
+  }
 
   /** Exactly these bytes, or the error `file-truncated`. */
   async read(offset: number, length: number): Promise<Uint8Array> {
-    const bytes = await this.#source.read(offset, length);
+    const bytes = await this.#bytes(offset, length);
     if (bytes.length !== length) throw truncated(offset + length, offset + bytes.length);
     return bytes;
   }
 }
 
 function randomAccess(source: Source): RandomAccess {
-  if (source instanceof ArrayBuffer) return randomAccess(new Uint8Array(source));
-  if (source instanceof Uint8Array) return { size: source.length, read: async (offset, length) => source.subarray(offset, offset + length) };
-  if (source instanceof Blob) return { size: source.size, read: async (offset, length) => new Uint8Array(await source.slice(offset, offset + length).arrayBuffer()) };
-  if (typeof source === "object" && source !== null && typeof source.read === "function") return source;
+  if (isA(source, ArrayBuffer)) return randomAccess(reading("a source of vectors", () => new Uint8Array(source)));
+  const bytes = bytesOf("a source of vectors", source);
+  if (bytes) return { size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length) };
+  if (isA(source, Blob)) return { size: source.size, read: async (offset, length) => new Uint8Array(await source.slice(offset, offset + length).arrayBuffer()) };
+  if (hasMethods(source, "read")) return source as RandomAccess;
   throw new LeastwiseError("invalid-option", "vectors are read from a Uint8Array, an ArrayBuffer, a Blob, a ReadableStream or an object with size and read(offset, length)");
 }
 
@@ -64,7 +75,7 @@ export class StreamBytes implements Head {
   #waiting = 0;
   #taken = 0;
 
-  constructor(stream: ReadableStream<Uint8Array>) { this.#reader = stream.getReader(); }
+  constructor(stream: ReadableStream<Uint8Array>) { this.#reader = reading("a stream of vectors", () => stream.getReader()); }
 
   async peek(length: number): Promise<Uint8Array> {
     await this.#fill(length);
@@ -93,10 +104,11 @@ export class StreamBytes implements Head {
     while (this.#waiting < length) {
       const { done, value } = await this.#reader.read();
       if (done) return;
-      if (!(value instanceof Uint8Array)) throw new LeastwiseError("invalid-option", "a stream of vectors must bring Uint8Arrays");
-      if (value.length === 0) continue;
-      this.#pieces.push(value);
-      this.#waiting += value.length;
+      const piece = bytesOf("a piece of a stream of vectors", value);
+      if (!piece) throw new LeastwiseError("invalid-option", "a stream of vectors must bring Uint8Arrays");
+      if (piece.length === 0) continue;
+      this.#pieces.push(piece);
+      this.#waiting += piece.length;
     }
   }
 
