@@ -1,4 +1,5 @@
 // What callers of `cluster`, `compress` and `openIndex` get wrong, without TypeScript to tell them.
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { half } from "leastwise";
 import { open, rejects } from "./support.mjs";
@@ -65,4 +66,15 @@ test("after the engine is disposed", async (t) => {
   await rejects(lw.cluster(points, { dim: 2, clusters: 2 }), "disposed", message);
   await rejects(lw.compress(points, { dim: 2 }), "disposed", message);
   await rejects(lw.openIndex(new Uint8Array()), "disposed", message);
+});
+
+test("an empty array literal is no vectors", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const index = await lw.compress([], { dim: 3 });
+  assert.equal(index.count, 0);
+  assert.deepEqual([...await index.add([])], []);
+  assert.deepEqual([...await index.add(points)], [0, 1, 2, 3]);
+  assert.deepEqual([...(await index.search([], { k: 1 })).ids], []);
+  assert.equal((await index.evaluate(points, { k: 1 })).recall, 1);
+  await rejects(lw.compress([1, 2, 3], { dim: 3 }), "invalid-option", /^compress\(points\): points must be a Float32Array, .* not an array$/);
 });

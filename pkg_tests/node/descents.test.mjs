@@ -94,3 +94,23 @@ test("options that a method does not have are refused", async (t) => {
   await rejects(problem.solve({ method: "adam", decays: [0.9] }), "invalid-option", /^decays must be two numbers from 0 to less than 1, not /);
   await rejects(problem.solve({ method: "bfgs" }), "invalid-option", /method: "bfgs" is not one of "lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"/);
 });
+
+for (const backend of BACKENDS) {
+  test(`Adam on ${backend} ends at its last iterate, whatever the cost; methods that look at it end at the best`, async (t) => {
+    const lw = await open(t, { backend });
+    const solved = async (options) => {
+      const problem = lw.problem();
+      const x = problem.variables("x", { shape: 1, values: [1] });
+      problem.residuals("pull", { of: [x] }, ([a]) => a.sub(1.5));
+      const { cost, initialCost } = await problem.solve({ maxIterations: 1, ...options });
+      const [value] = await x.read();
+      problem.dispose();
+      return { cost, initialCost, value };
+    };
+    const adam = await solved({ method: "adam", learningRate: 10 });
+    assert.ok(adam.cost > adam.initialCost && Math.abs(adam.value - 11) < 1e-3, JSON.stringify(adam));
+    assert.ok(Math.abs(adam.cost - 0.5 * (adam.value - 1.5) ** 2) < 1e-3, JSON.stringify(adam));
+    const other = await solved({ method: "gradient-descent" });
+    assert.ok(other.cost <= other.initialCost, JSON.stringify(other));
+  });
+}

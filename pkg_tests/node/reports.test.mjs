@@ -119,3 +119,16 @@ test("hostile tuning tables are refused, with what is wrong", async (t) => {
   await problem.solve({ maxIterations: 2, onIteration });
   assert.equal(refused?.code, "busy");
 });
+
+for (const backend of BACKENDS) {
+  test(`counters on ${backend} are of the call, not of the solver's life`, async (t) => {
+    const { problem, x } = arap(await open(t, { backend }), mesh);
+    const start = await x.read(), solver = problem.solver({ linear: "pcg", maxIterations: 3, costTolerance: 0, gradientTolerance: 0, stepTolerance: 0 });
+    const counted = [];
+    for (let call = 0; call < 3; call++) {
+      x.write(start);
+      counted.push((await solver.solve()).counters.dispatches);
+    }
+    assert.ok(counted[0] > 0 && counted[2] < 1.5 * counted[1], counted.join());
+  });
+}

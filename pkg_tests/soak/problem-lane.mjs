@@ -4,7 +4,7 @@ import { edit } from "./edits.mjs";
 import { build, definitionOf } from "./models.mjs";
 import { SolverActions } from "./solver-actions.mjs";
 import { instances } from "./values.mjs";
-import { essence, nonsense, sameBits, valuesOf } from "./verify.mjs";
+import { essence, isOfDoubles, nonsense, sameBits, valuesOf } from "./verify.mjs";
 
 const QUESTION_CODES = ["invalid-option", "non-finite", "limits", "empty-term", "rank-deficient", "busy"];
 
@@ -67,8 +67,10 @@ async function isWithoutPast({ model, terms }) {
 async function start(session, lane, { made }) {
   const read = () => session.act(lane, "read", () => valuesOf(made), { codes: ["busy"] });
   const given = await read();
-  if (!given || lane.engine.lw.precision === "f64") return { given, now: given };
-  const curved = Object.keys(made.model.tables).filter((name) => !made.model.tables[name].isPlain);
+  const { precision } = lane.engine.lw;
+  if (!given || precision === "f64") return { given, now: given };
+  // Of double-floats f64 has 53 bits: whatever lies below them is not given again.
+  const curved = Object.keys(made.model.tables).filter((name) => isOfDoubles(precision) || !made.model.tables[name].isPlain);
   for (const name of curved) await session.act(lane, `write ${name} as read`, () => made.tables[name].write(given[name]));
   return { given, now: curved.length ? await read() : given };
 }

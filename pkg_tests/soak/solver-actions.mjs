@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { outcome, SOLVE_CODES, withTables } from "./calls.mjs";
 import { build } from "./models.mjs";
-import { sameBits, valuesOf } from "./verify.mjs";
+import { isOfDoubles, sameBits, valuesOf } from "./verify.mjs";
 
 const FILE_CODES = ["file-format", "file-version", "file-truncated", "file-corrupt", "checkpoint-mismatch"];
 
@@ -81,8 +81,8 @@ export class SolverActions {
     if (!values) return;
     const definition = structuredClone({ ...state.definition, tables: values });
     const lw = session.engines[engine]?.over === false ? session.engines[engine].lw : undefined;
-    // The same bits are those of the same tuning table.
-    if (!lw || lw.precision !== lane.engine.lw.precision || !isDeepStrictEqual(lw.tuning, lane.engine.lw.tuning)) return;
+    // The same bits are those of the same tuning table; files of double-floats have 53 bits of each.
+    if (!lw || isOfDoubles(lw.precision) || lw.precision !== lane.engine.lw.precision || !isDeepStrictEqual(lw.tuning, lane.engine.lw.tuning)) return;
     const other = { ...lane, engine: session.engines[engine] };
     const made = await session.act(other, "make it again", () => build(lw, definition), { codes: ["limits", "out-of-memory"] });
     if (!made) return;
@@ -102,8 +102,9 @@ export class SolverActions {
           this.act("step beside another engine's", () => outcome(() => this.#solver.step())),
           session.act(other, label, () => outcome(() => solver.step())),
         ]);
-        const over = settled.find(({ status }) => status === "rejected");
-        if (over) throw over.reason;
+        const [own, others] = settled.map(({ status }) => status === "rejected");
+        if (own) throw settled[0].reason;
+        if (others) return;
         const both = settled.map(({ value }) => value);
         if (both.includes(undefined)) return;
         const [here, there] = both.map(({ value, refused }) => (value ? withoutClock(value) : { refused }));

@@ -25,6 +25,8 @@ export function essence({ termination, initialCost, cost, iterations, method, li
   };
 }
 
+export const isOfDoubles = (precision) => precision === "f32x2" || precision === "mixed";
+
 /** All variables' values, as f64 has them. */
 export async function valuesOf({ model, tables }) {
   const found = {};

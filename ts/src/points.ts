@@ -1,12 +1,12 @@
 /** Vectors as callers give them: row by row in one array. */
-import { isFloats, numbersOf, type Floats } from "./arrays.js";
-import { isA, LeastwiseError } from "./errors.js";
+import { isFloats, isList, numbersOf, type Floats } from "./arrays.js";
+import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, shownValue } from "./instruction.js";
 import type { Kind } from "./options.js";
 import { fromHalf, Half } from "./vectors/half.js";
 
-/** Vectors, one after the other: `Float32Array`, `Float64Array` (rounded to f32), or half precision in `half(bits)`. */
-export type Points = Floats | Half;
+/** Vectors, one after the other: `Float32Array`, `Float64Array` (rounded to f32), or half precision in `half(bits)`; `[]` for none. */
+export type Points = Floats | Half | readonly [];
 
 /** Components of a vector, as `anneal/rows.rs` has it. */
 const MOST_DIMENSIONS = 2 ** 20;
@@ -18,10 +18,13 @@ export const dimension: Kind<number> = (_, dim, place) => {
   return dim as number;
 };
 
+const isEmptyList = (given: unknown): boolean => isList(given) && reading("vectors", () => given.length) === 0;
+
 /** Checked vectors as the engine takes them. @internal */
 export function pointsOf(what: string, points: Points, dim: number | undefined): Floats {
   const given: unknown = points;
-  const floats = isA(given, Half) ? fromHalf(given) : given;
+  // Without numbers, an array literal has no precision to choose.
+  const floats = isA(given, Half) ? fromHalf(given) : isEmptyList(given) ? new Float32Array(0) : given;
   if (!isFloats(floats)) {
     throw new LeastwiseError("invalid-option", `${what} must be a Float32Array, a Float64Array or half(bits) with one vector after the other, not ${describe(points)}`);
   }

@@ -59,7 +59,10 @@ export interface Problem extends Disposable {
    * A limit on single unknowns is better a {@link Variables.bound}.
    */
   constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D>;
-  /** Solves to termination. A solve that does not converge is a report, never an error. The variables hold the best accepted iterate. */
+  /**
+   * Solves to termination. A solve that does not converge is a report, never an error. The variables hold the best accepted iterate;
+   * after `method: "adam"`, which does not look at the cost, the last one, whose cost may be above the first.
+   */
   solve(options?: SolveOptions): Promise<Report>;
   /** A solver to step by hand or to advance every frame. */
   solver(options?: SolveOptions): Solver;

@@ -113,7 +113,10 @@ export interface Feasibility {
   readonly constraints: readonly { readonly term: string; readonly relation: "=0" | "<=0" | ">=0"; readonly violation: number; readonly instance: number; readonly row: number; readonly multiplier: number }[];
 }
 
-/** The account of a whole solve. The best accepted values are in the variables, however it ended. */
+/**
+ * The account of a whole solve. The variables hold the best accepted iterate, however it ended; after `method: "adam"`, which does
+ * not look at the cost, the last one.
+ */
 export interface Report {
   readonly termination: Termination;
   readonly converged: boolean;
@@ -152,9 +155,9 @@ export interface Report {
   readonly preconditionerReason?: string;
   /** How often a `"frozen-factor"` was made since the solver was. */
   readonly factorizations?: number;
-  /** Since the solver was made. */
+  /** Work of the device during this call. */
   readonly counters: Counters;
-  /** Those of its dispatches that found the linear system solved already: submissions run ahead of what they have found. */
+  /** Dispatches of this call that found the linear system solved already: submissions run ahead of what they have found. */
   readonly idleDispatches: number;
   /** The table that people know from Ceres. */
   toString(): string;

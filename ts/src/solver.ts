@@ -24,7 +24,7 @@ export interface SolveOptions {
    * - `"gradient-descent"`: −g, first tried at Barzilai & Borwein's length.
    *
    *   These three search along their direction for a point with the strong Wolfe conditions; `innerIterations` are the points tried.
-   * - `"adam"`: Kingma & Ba 2015, without a search; {@link SolveOptions.learningRate} and {@link SolveOptions.decays}.
+   * - `"adam"`: Kingma & Ba 2015, without a search and without a look at the cost: the variables end at the last iterate, not at the best; {@link SolveOptions.learningRate} and {@link SolveOptions.decays}.
    */
   method?: "lm" | "gauss-newton" | "newton" | "dogleg" | "lbfgs" | "nonlinear-cg" | "gradient-descent" | "adam";
   /** History of `"lbfgs"`: pairs of steps and changes of the gradient, an integer from 1 to 20. @defaultValue 10 */

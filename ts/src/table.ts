@@ -40,7 +40,14 @@ export interface Table<V> extends Slot<V>, Disposable {
   read(options: { as: "f64" }): Promise<F64>;
   read(options: { as?: "f32" | "f64" | undefined }): Promise<Values>;
   read<A extends Floats>(out: A): Promise<A>;
-  /** True once the device is lost: {@link read} gives the last values that the host knows then, as they were given, written, read or restored. */
+  /**
+   * True once the device is lost. {@link read} then gives the last values that the host knows:
+   *
+   * - given, when the table was made
+   * - written, by {@link write}
+   * - read, by {@link read}: not what later steps made of them
+   * - restored, from a checkpoint
+   */
   readonly stale: boolean;
   /** The GPU buffer that holds the accepted values, tightly packed; stable for the variable's life. Undefined on the CPU. */
   readonly buffer: DeviceView | undefined;

@@ -107,7 +107,7 @@ export class Tasks {
       return isLate ? `timeLimitMs = ${limitMs} ms are over` : undefined;
     };
     const mayEnd = signal !== undefined || limitMs !== undefined ? why : undefined;
-    let total = 1;
+    let total = 1, share = 0;
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort, { once: true });
     try {
@@ -122,7 +122,11 @@ export class Tasks {
         if (progress.state === "yielded") await macrotask();
         if (progress.state === "progress") {
           total = progress.total;
-          onProgress?.(progress.done, total);
+          // A task of several parts may know too little of the later ones at first: what was told is never taken back.
+          if (progress.done / total >= share) {
+            share = progress.done / total;
+            onProgress?.(progress.done, total);
+          }
           await macrotask();
         }
         if (progress.state === "iteration") {
