@@ -20,15 +20,15 @@ const manifest = JSON.parse(text("package.json"));
 // 300 KB was the limit of the first solver, with few operations; losses, methods, manifolds and factorisations came on top, then clustering,
 // codes of vectors and their index, then the coarse space of patches, checkpoints, gradients through solves, and methods without systems; last
 // double-floats (the writer of their kernels and their functions, some 45 KB) and the writer of WebAssembly (some 20 KB).
-test("the module is under 1080 KB, compressed", () => {
+test("the module is under 1100 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
-  assert.ok(bytes < 1080 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 1100 * 1024, `${bytes} bytes`);
 });
 
 // The same engine with atomics and without WebGPU; it is loaded by `leastwise/threads` alone.
-test("the module with threads is under 1080 KB, compressed", () => {
+test("the module with threads is under 1100 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/threaded_bg.wasm"))).length;
-  assert.ok(bytes < 1080 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 1100 * 1024, `${bytes} bytes`);
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {

@@ -99,7 +99,11 @@ impl Tests {
         ending: Option<(Termination, String)>,
     ) -> Option<(Termination, String)> {
         let is_steep = step.gradient_norm >= STEEP * self.steepest;
-        if ending.is_some() && is_steep && self.is_far(step.cost, initial_cost, 10.0 * epsilon) { Some(Self::falling(step.cost)) } else { ending }
+        if ending.is_some() && is_steep && self.is_far(step.cost, initial_cost, 10.0 * epsilon) {
+            Some(Self::falling(step.cost))
+        } else {
+            ending
+        }
     }
 
     /// The same of a length whose square overflows soon.

@@ -358,7 +358,7 @@ impl Solver {
                 section::PREVIOUS if self.descent.is_some() => {
                     // There r and J are to be made again.
                     let trial = Part::new(problem, part.section, problem.arenas()?.1, Over::Scalars { moving: true });
-                    uploads.extend([&part, &trial].into_iter().flat_map(|part| part.uploads(values)));
+                    uploads.extend([part, &trial].into_iter().flat_map(|part| part.uploads(values)));
                 }
                 section::PEAK | section::PREVIOUS | section::BEST | section::DIRECTION.. => uploads.extend(part.uploads(values)),
                 _ => kept.extend(part.uploads(values)),
