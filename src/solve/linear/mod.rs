@@ -21,6 +21,7 @@ pub mod frozen;
 pub mod host;
 pub mod left_looking;
 pub mod matrix;
+mod minimum_degree;
 pub mod panels;
 mod parallel;
 pub mod pcg;

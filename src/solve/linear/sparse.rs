@@ -6,11 +6,10 @@
 //! ordering them one by one would only be slower.
 
 use super::matrix::{BlockMatrix, System, Unsolved, packed};
+use super::minimum_degree;
 use crate::problem::Pattern;
 use crate::work::{Pace, Stopped, UNIT};
-use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
-use faer::sparse::linalg::amd;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 
 #[cfg(target_arch = "wasm32")]
@@ -137,30 +136,48 @@ impl Ordering {
 
     async fn of(pattern: &Pattern, blocks: &BlockColumns, pace: &Pace) -> Result<Self, Unfactorised> {
         let n = pattern.variables() as usize;
-        // With the diagonal, as those who look at it expect.
         let mut starts = vec![0u32; n + 1];
-        let mut rows = Vec::with_capacity(blocks.blocks.len() + n);
         for variable in 0..n as u32 {
-            rows.push(variable);
-            rows.extend(blocks.of(variable).iter().map(|block| block.0));
-            starts[variable as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
-            pace.spend(4 * (blocks.of(variable).len() + 1)).await?;
+            let below = blocks.of(variable);
+            starts[variable as usize + 1] += below.len() as u32;
+            below.iter().for_each(|&(row, ..)| starts[row as usize + 1] += 1);
+            pace.spend(4 * (below.len() + 1)).await?;
         }
-        let symbolic = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
-        let (mut forward, mut inverse) = (vec![0u32; n], vec![0u32; n]);
-        let memory = amd::order_maybe_unsorted_scratch::<u32>(n, rows.len());
-        let mut memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
-        let flops = amd::order_maybe_unsorted(&mut forward, &mut inverse, symbolic, Default::default(), MemStack::new(&mut memory));
-        let flops = flops.map_err(|_| TooLarge)?;
+        let all: u64 = starts.iter().map(|&count| u64::from(count)).sum();
+        // Places in lists, with room to work in, are signed.
+        if all + all / 5 + n as u64 > i32::MAX as u64 {
+            return Err(TooLarge.into());
+        }
+        for variable in 0..n {
+            starts[variable + 1] += starts[variable];
+        }
+        // Ascending: columns come in order, and so do the rows of each.
+        let (mut next, mut neighbours) = (starts.clone(), vec![0u32; all as usize]);
+        let mut put = |at: u32, other: u32| {
+            neighbours[next[at as usize] as usize] = other;
+            next[at as usize] += 1;
+        };
+        for column in 0..n as u32 {
+            blocks.of(column).iter().for_each(|&(row, ..)| put(row, column));
+            pace.spend(4 * (blocks.of(column).len() + 1)).await?;
+        }
+        for column in 0..n as u32 {
+            blocks.of(column).iter().for_each(|&(row, ..)| put(column, row));
+            pace.spend(4 * (blocks.of(column).len() + 1)).await?;
+        }
+        let minimum_degree::Found { order: forward, divisions, multiplications } =
+            minimum_degree::order(&starts, &neighbours, pace).await?;
+        let mut inverse = vec![0u32; n];
+        (0..).zip(&forward).for_each(|(place, &variable)| inverse[variable as usize] = place);
         // Divisions are entries of the factor of blocks below its diagonal.
         let mean = f64::from(pattern.scalars) / n.max(1) as f64;
-        let fill = flops.n_div * mean * mean + f64::from(pattern.scalars) * (mean + 1.0) / 2.0;
-        Ok(Self { forward, inverse, fill, work: flops.n_mult_subs_ldl * mean * mean * mean + fill * mean })
+        let fill = divisions * mean * mean + f64::from(pattern.scalars) * (mean + 1.0) / 2.0;
+        Ok(Self { forward, inverse, fill, work: multiplications * mean * mean * mean + fill * mean })
     }
 }
 
 impl<F: Factorization> SparseCholesky<F> {
-    /// The structure of a pattern's factor. The order of elimination is found in one piece.
+    /// The structure of a pattern's factor.
     pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
         let blocks = BlockColumns::new(pattern, pace).await?;
         let ordering = Ordering::of(pattern, &blocks, pace).await?;
