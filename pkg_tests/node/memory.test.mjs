@@ -145,3 +145,12 @@ test("a linear solver whose matrix has no room is refused with the sizes, and th
   await rejects(hub.solve({ linear: "schur", eliminate: [s] }), "limits", /^linear "schur": eliminating "s" leaves 17000 unknowns, .* and 2147483647 are possible here/);
   assert.equal((await hub.solve({ maxIterations: 2 })).linear, "sparse-cholesky");
 });
+
+test("reads of more elements than an array may hold are refused, before anything is computed", { skip: ADDON && "the addon's arrays hold more" }, async (t) => {
+  const lw = await open(t, { backend: "cpu" }, { fresh: true });
+  for (const dtype of ["f32", "f64"]) {
+    const large = lw.zeros([2 ** 27 + 1], { dtype });
+    await rejects(large.read(), "limits", `${2 ** 27 + 1} elements are read at once, and ${2 ** 27} are possible here: read parts, tensor.slice([from, to])`);
+    assert.deepEqual([...await large.slice([5, 8]).read()], [0, 0, 0]);
+  }
+});

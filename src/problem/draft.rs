@@ -28,7 +28,7 @@ pub(super) struct Draft {
     pub largest: usize,
 }
 
-/// What a draft takes of its structure and its tables.
+/// Parts of a draft that follow from its structure and its tables.
 struct Outline {
     name: String,
     signature: Signature,
@@ -83,7 +83,7 @@ struct Filling {
 /// Values of which copies are one unit of work.
 const RUN: u32 = (UNIT / 8) as u32;
 
-/// What a draft is made of.
+/// Origin of a draft: tables and terms as they are.
 pub(super) struct Origin<'a> {
     pub tables: &'a [Table],
     pub terms: &'a [Option<Term>],
@@ -201,7 +201,7 @@ impl Draft {
         }
         let mut of_chunks = frame(name, programs, signature);
         of_chunks.list_words = of_chunks.list_words.max(3 * pairs.len() as u32);
-        // What projecting takes is the solver's.
+        // Scratch for projecting is the solver's.
         let projecting = programs.curvature.as_ref().map_or(0, ProjectedHessian::work);
         let largest = of_chunks.largest_chunk(device, scratch.max(projecting))? as usize;
         let count = self.count() as usize;

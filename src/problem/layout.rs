@@ -132,7 +132,7 @@ impl Problem {
         Ok(true)
     }
 
-    /// What batches there are to be; those that are not any more are destroyed.
+    /// Batches that there are to be; those that are not any more are destroyed.
     fn regroup(&mut self, device: &mut Device) -> Box<Laying> {
         let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
         let mut known: HashMap<(usize, &[u32], bool), usize> = HashMap::new();

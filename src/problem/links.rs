@@ -28,7 +28,7 @@ pub struct LinkedBatch {
     /// First instance and count of every chunk.
     pub chunks: Vec<(u32, u32)>,
     pub count: u32,
-    /// Whether diagonal blocks have what two slots of one variable have in common.
+    /// True where diagonal blocks have the part that two slots of one variable have in common.
     pub has_twice: bool,
     pub has_sums: bool,
     /// For every slot its table and index column, and whether it moves.

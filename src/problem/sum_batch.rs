@@ -56,7 +56,7 @@ impl SumPlace {
     }
 }
 
-/// What is drafted of the entries of a term, apart from it.
+/// Draft of the entries of a term, apart from it.
 pub(super) struct Outline {
     name: String,
     signature: Signature,

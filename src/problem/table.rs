@@ -122,17 +122,17 @@ impl Table {
 
     /// Elements of the lower triangle of an instance's diagonal block.
     pub fn packed(&self) -> u32 {
-        self.tangent * (self.tangent + 1) / 2
+        self.site().packed()
     }
 
     /// Its part of the arena.
     pub fn elements(&self) -> u32 {
-        self.width * self.count
+        self.site().elements()
     }
 
     /// Its part of a vector over all unknowns.
     pub fn unknowns(&self) -> u32 {
-        self.tangent * self.count
+        self.site().unknowns()
     }
 
     /// The values until they are on a device.

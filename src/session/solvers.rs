@@ -30,7 +30,7 @@ pub(super) struct LayingOut {
 
 type Begin = Box<dyn FnOnce(&mut Session) -> Result<Task, Error> + Send>;
 
-/// What a task of a solver is for.
+/// Purpose of a solver's task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Solve(SolveMode),

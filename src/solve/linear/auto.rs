@@ -141,7 +141,7 @@ impl Made {
     }
 }
 
-/// What decides besides the problem's links.
+/// Facts that decide besides the problem's links.
 #[derive(Clone, Copy)]
 pub struct Facts {
     profile: Profile,
