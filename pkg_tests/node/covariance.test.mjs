@@ -181,7 +181,7 @@ for (const backend of BACKENDS) {
   test(`${backend}: what is asked for wrongly is refused`, async (t) => {
     const lw = await open(t, { backend });
     const problem = lw.problem();
-    await rejects(problem.marginals(), "empty-term", /^the problem has no (variables|enabled residual terms): add some before solving$/);
+    await rejects(problem.marginals(), "empty-term", "the problem has no variables: add some before solving");
     const x = problem.variables("x", { shape: 2, values: [1, 2, 3, 4] });
     await rejects(problem.covariance(x), "empty-term", "the problem has no enabled residual terms: add some before solving");
     const data = Float64Array.of(1, 2);

@@ -63,6 +63,9 @@ impl Session {
     pub fn covariance(&mut self, problem: u32, options: CovarianceOptions) -> Result<u32, Error> {
         options.validate()?;
         let (entry, ..) = self.idle(problem)?;
+        if entry.problem.moving().next().is_none() {
+            return Err(Error::EmptyProblem("variables"));
+        }
         if !entry.problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }

@@ -16,6 +16,7 @@ mod mirroring;
 pub mod offender;
 mod options;
 mod product;
+mod reduction;
 mod report;
 mod solver;
 pub mod state;

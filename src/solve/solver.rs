@@ -10,6 +10,7 @@
 mod checkpoint;
 mod descending;
 mod ending;
+mod live;
 mod reporting;
 mod setup;
 mod start;
@@ -32,9 +33,9 @@ use super::termination::{Scale, Tests};
 use super::waste::Waste;
 use super::{Iteration, Method, Needs, Report, Termination, Workspace, state};
 use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Counters, Device, Precision, Recording, Slice};
+use crate::device::{BufferId, Command, Counters, Device, Precision, Recording};
 use crate::error::Error;
-use crate::kernel::{Entry, Fixed};
+use crate::kernel::Entry;
 use crate::problem::{Problem, Registry};
 use checkpoint::Kept;
 use setup::{Made, SetUp};
@@ -359,50 +360,6 @@ impl Solver {
             }
             None => Next::Iteration(iteration),
         })
-    }
-
-    /// One live step, without reading back.
-    pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        if self.descent.is_some() {
-            return Ok(Recording { commands: self.trial_commands(problem)? });
-        }
-        let mut commands = problem.take_uploads();
-        self.refresh_state(problem, &mut commands)?;
-        self.go_back(problem, &mut commands)?;
-        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
-        // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
-        (self.arrival, self.retreats) = (None, 0);
-        (self.kept, self.resuming) = (None, false);
-        self.record(problem, Kind::Live, &mut commands)?;
-        Ok(Recording { commands })
-    }
-
-    /// The kernels that a step names after an edit, besides its own, in a recording that is compiled and never played.
-    pub fn edit_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
-        let mut commands = vec![self.work.scalars(Fixed::Wake)];
-        self.work.project_point(problem, &mut commands)?;
-        if self.descent.is_none() {
-            self.work.retreat(problem, &[], &mut commands)?;
-        }
-        Ok(Recording { commands })
-    }
-
-    /// All kernels that live steps name, in such a recording.
-    pub fn live_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
-        let Recording { mut commands } = self.edit_kernels(problem)?;
-        match &self.descent {
-            Some(descent) => {
-                descent.set_out(&self.work, problem, &mut commands)?;
-                descent.trial(&self.work, problem, &mut commands)?;
-            }
-            None => commands.extend(self.step_commands(problem, Kind::Live)?),
-        }
-        Ok(Recording { commands })
-    }
-
-    /// The device's counts of steps: the first element is those accepted, the last those tried.
-    pub fn step_counts(&self) -> Slice {
-        Slice { offset: self.work.state.offset + state::TAKEN, len: state::STEPS - state::TAKEN + 1, ..self.work.state }
     }
 
     /// Appends a step; one of kind `Whole` becomes `Again` where that is enough.

@@ -1,5 +1,6 @@
 //! The buffers of a solver, and the dispatches that are the same for all solvers.
 
+use super::reduction::Reduction;
 use super::state;
 use super::sums::Along;
 use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Profile, Reals, Slice, binding::*};
@@ -60,30 +61,6 @@ pub struct Workspace {
     fixed: Vec<KernelId>,
     /// `gather` in the precision of inner iterations.
     inner_gather: KernelId,
-}
-
-/// How a reduction is spread: enough workgroups to fill a device, few enough that the second stage is short and that
-/// every lane has some elements to add before the workgroup must meet at a barrier.
-#[derive(Clone, Copy)]
-struct Reduction {
-    group_size: u32,
-    elements_per_lane: u32,
-    max_groups: u32,
-}
-
-/// Workgroups of a reduction at most.
-const MAX_GROUPS: u32 = 1024;
-
-impl Reduction {
-    fn on(device: &Device) -> Self {
-        let limits = device.limits();
-        let max_groups = MAX_GROUPS.min(limits.groups_per_dimension);
-        Self { group_size: limits.group_size, elements_per_lane: limits.elements_per_lane, max_groups }
-    }
-
-    fn groups(self, elements: u32) -> u32 {
-        elements.div_ceil(self.group_size * self.elements_per_lane).clamp(1, self.max_groups)
-    }
 }
 
 /// What inner iterations write.

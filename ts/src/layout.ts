@@ -56,7 +56,7 @@ export function indexColumns(name: string, given: readonly SlotOf<unknown>[], po
       number = keys.push(column) - 1;
       indices.push(
         column === SHARED ? new Uint32Array(count)
-        : column === undefined ? Uint32Array.from({ length: count }, (_, i) => i)
+        : column === undefined ? identity(count)
         : typeof column === "object" ? ownColumn(name, column, slots[k]!, positions[k]!, count)
         : tableColumn(name, table!, column, widest, slots[k]!, positions[k]!, count));
     }
@@ -157,6 +157,13 @@ function ownColumn(name: string, column: IndexTable, { table }: SlotOf<unknown>,
   }
   const wrong = firstNonIndex(column);
   if (wrong >= 0) throw noIndex(name, slot, wrong, column[wrong]);
+  return column;
+}
+
+/** The column 0, 1, 2, …: a loop, for `from` with a function takes ten times as long. */
+function identity(count: number): Uint32Array {
+  const column = new Uint32Array(count);
+  for (let i = 0; i < count; i++) column[i] = i;
   return column;
 }
 

@@ -1,17 +1,12 @@
 //! Sparse Cholesky factors in little code, for wasm: columns of (nearly) the same structure are a panel, from which all
 //! panels before it that reach it are subtracted when its turn comes (Ng & Peyton, "Block sparse Cholesky algorithms on
-//! advanced uniprocessor computers", 1993). The structure of the factor is faer's.
+//! advanced uniprocessor computers", 1993).
 
 use super::matrix::Unsolved;
 use super::panels;
 use super::sparse::{Factorization, TooLarge, Unfactorised};
 use crate::work::{Pace, Stopped, UNIT};
-use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
-use faer::sparse::linalg::cholesky::simplicial::{
-    SymbolicSimplicialCholesky, factorize_simplicial_symbolic_cholesky, factorize_simplicial_symbolic_cholesky_scratch,
-    prefactorize_symbolic_cholesky, prefactorize_symbolic_cholesky_scratch,
-};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use std::ops::Range;
 
@@ -97,40 +92,106 @@ impl LeftLooking {
     }
 }
 
-/// Row and column of the upper triangle in the order of elimination, for every entry of a lower triangle in any.
-fn ordered(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32]) -> impl Iterator<Item = (u32, u32)> {
-    ordered_columns(lower, inverse, 0..inverse.len())
-}
-
-/// The same for some columns of that.
-fn ordered_columns(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32], columns: Range<usize>) -> impl Iterator<Item = (u32, u32)> {
+/// Row and column of the upper triangle in the order of elimination, for every entry of some columns of a lower triangle in any.
+fn ordered(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32], columns: Range<usize>) -> impl Iterator<Item = (u32, u32)> {
     let entries = columns.flat_map(move |column| lower.row_idx_of_col_raw(column).iter().map(move |&row| (row as usize, column)));
     entries.map(|(row, column)| (inverse[row].min(inverse[column]), inverse[row].max(inverse[column])))
 }
 
-/// The factor's structure, column by column.
-fn structure(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32]) -> Result<SymbolicSimplicialCholesky<u32>, TooLarge> {
-    let n = inverse.len();
-    let mut starts = vec![0u32; n + 1];
-    ordered(lower, inverse).for_each(|(_, column)| starts[column as usize + 1] += 1);
-    for column in 0..n {
-        starts[column + 1] += starts[column];
+/// Columns of a triangle: where each begins, and the rows of its entries.
+struct Columns {
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Columns {
+    fn of(&self, column: usize) -> &[u32] {
+        &self.rows[self.starts[column] as usize..self.starts[column + 1] as usize]
     }
-    let mut next = starts.clone();
-    let mut rows = vec![0u32; starts[n] as usize];
-    for (row, column) in ordered(lower, inverse) {
-        rows[next[column as usize] as usize] = row;
-        next[column as usize] += 1;
+
+    fn count(&self) -> usize {
+        self.starts.len() - 1
     }
-    let upper = SymbolicSparseColMatRef::new_unsorted_checked(n, n, &starts, None, &rows);
-    let memory = prefactorize_symbolic_cholesky_scratch::<u32>(n, rows.len()).or(factorize_simplicial_symbolic_cholesky_scratch::<u32>(n));
-    let mut memory = MemBuffer::try_new(memory).map_err(|_| TooLarge)?;
-    let (mut tree, mut counts) = (vec![0i32; n], vec![0u32; n]);
-    let tree = prefactorize_symbolic_cholesky(&mut tree, &mut counts, upper, MemStack::new(&mut memory));
-    if counts.iter().map(|&count| u64::from(count)).sum::<u64>() > i32::MAX as u64 {
-        return Err(TooLarge);
+
+    /// The upper triangle in the order of elimination, of a lower triangle in any.
+    async fn upper(lower: SymbolicSparseColMatRef<'_, u32>, inverse: &[u32], pace: &Pace) -> Result<Self, Stopped> {
+        let n = inverse.len();
+        let runs = || (0..n).step_by(COLUMNS).map(|first| first..n.min(first + COLUMNS));
+        let entries = |columns: &Range<usize>| columns.clone().map(|column| lower.row_idx_of_col_raw(column).len()).sum::<usize>();
+        let mut starts = vec![0u32; n + 1];
+        for columns in runs() {
+            pace.spend(4 * entries(&columns)).await?;
+            ordered(lower, inverse, columns).for_each(|(_, column)| starts[column as usize + 1] += 1);
+        }
+        for column in 0..n {
+            starts[column + 1] += starts[column];
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![0u32; starts[n] as usize];
+        for columns in runs() {
+            pace.spend(8 * entries(&columns)).await?;
+            for (row, column) in ordered(lower, inverse, columns) {
+                rows[next[column as usize] as usize] = row;
+                next[column as usize] += 1;
+            }
+        }
+        Ok(Self { starts, rows })
     }
-    factorize_simplicial_symbolic_cholesky(upper, tree, &counts, MemStack::new(&mut memory)).map_err(|_| TooLarge)
+
+    /// The factor of a matrix with this upper triangle, rows ascending from the diagonal: row by row, each by the paths from its entries
+    /// up the tree of elimination, which is found on the way (Davis, *Algorithm 849: a concise sparse Cholesky factorization package*,
+    /// 2005).
+    async fn factor(&self, pace: &Pace) -> Result<Self, Unfactorised> {
+        let n = self.count();
+        let (mut parent, mut seen) = (vec![NONE; n], vec![NONE; n]);
+        let mut starts = vec![0u32; n + 1];
+        let mut all = n as u64;
+        for row in 0..n as u32 {
+            seen[row as usize] = row;
+            let before = all;
+            for &entry in self.of(row as usize) {
+                let mut column = entry as usize;
+                while seen[column] != row {
+                    seen[column] = row;
+                    starts[column + 1] += 1;
+                    all += 1;
+                    if parent[column] == NONE {
+                        parent[column] = row;
+                    }
+                    column = parent[column] as usize;
+                }
+            }
+            if all > i32::MAX as u64 {
+                return Err(TooLarge.into());
+            }
+            pace.spend(8 * ((all - before) as usize + self.of(row as usize).len() + 1)).await?;
+        }
+        for column in 0..n {
+            starts[column + 1] += starts[column] + 1;
+        }
+        let (mut next, mut rows) = (starts.clone(), vec![0u32; all as usize]);
+        seen.fill(NONE);
+        for row in 0..n as u32 {
+            let mut found = 1;
+            let mut put = |column: usize| {
+                rows[next[column] as usize] = row;
+                next[column] += 1;
+            };
+            seen[row as usize] = row;
+            put(row as usize);
+            for &entry in self.of(row as usize) {
+                let mut column = entry as usize;
+                while seen[column] != row {
+                    seen[column] = row;
+                    put(column);
+                    found += 1;
+                    column = parent[column] as usize;
+                }
+            }
+            pace.spend(8 * (found + self.of(row as usize).len())).await?;
+        }
+        Ok(Self { starts, rows })
+    }
 }
 
 /// Whether so many columns, of whose panel this part would be zeros, are worth being together: the fewer they are, the less
@@ -139,21 +200,19 @@ fn is_worth(columns: usize, zeros: f64) -> bool {
     columns <= 4 || columns <= 16 && zeros < 0.8 || columns <= 48 && zeros < 0.1 || zeros < 0.05
 }
 
-/// The columns of every panel.
-fn together(structure: &SymbolicSimplicialCholesky<u32>) -> Vec<Range<usize>> {
-    let (starts, rows) = (structure.col_ptr(), structure.row_idx());
-    let of = |column: usize| &rows[starts[column] as usize..starts[column + 1] as usize];
+/// The columns of every panel of a factor.
+async fn together(factor: &Columns, pace: &Pace) -> Result<Vec<Range<usize>>, Stopped> {
     // Columns, and entries of the factor that are not zeros.
     let mut panels: Vec<(Range<usize>, usize)> = Vec::new();
-    for column in 0..structure.ncols() {
-        let mut own = (column..column + 1, of(column).len());
+    for column in 0..factor.count() {
+        let mut own = (column..column + 1, factor.of(column).len());
         while let Some((before, entries)) = panels.last() {
             // Their rows are among this one's if the first one below is.
-            if of(before.end - 1).get(1).is_none_or(|&parent| parent as usize != own.0.start) {
+            if factor.of(before.end - 1).get(1).is_none_or(|&parent| parent as usize != own.0.start) {
                 break;
             }
             let both = (before.start..own.0.end, entries + own.1);
-            let (width, below) = (both.0.len(), of(column).len() - 1);
+            let (width, below) = (both.0.len(), factor.of(column).len() - 1);
             let stored = width * (width + 1) / 2 + width * below;
             if !is_worth(width, 1.0 - both.1 as f64 / stored as f64) {
                 break;
@@ -162,21 +221,20 @@ fn together(structure: &SymbolicSimplicialCholesky<u32>) -> Vec<Range<usize>> {
             panels.pop();
         }
         panels.push(own);
+        pace.spend(32).await?;
     }
-    panels.into_iter().map(|(columns, _)| columns).collect()
+    Ok(panels.into_iter().map(|(columns, _)| columns).collect())
 }
 
 impl Factorization for LeftLooking {
     async fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>, pace: &Pace) -> Result<Self, Unfactorised> {
         let inverse = order.arrays().1.to_vec();
-        let structure = structure(lower, &inverse)?;
-        pace.spend(UNIT).await?;
+        let structure = Columns::upper(lower, &inverse, pace).await?.factor(pace).await?;
         let (mut panels, mut rows, mut first, mut panel_of) = (Vec::new(), Vec::new(), 0, Vec::new());
-        for columns in together(&structure) {
-            let [start, end] = [columns.end - 1, columns.end].map(|column| structure.col_ptr()[column] as usize);
+        for columns in together(&structure, pace).await? {
             let begin = rows.len();
             rows.extend(columns.clone().map(|column| column as u32));
-            rows.extend(&structure.row_idx()[start + 1..end]);
+            rows.extend(&structure.of(columns.end - 1)[1..]);
             panel_of.resize(columns.end, panels.len() as u32);
             let panel = Panel { columns, rows: begin..rows.len(), first };
             first = panel.values().end;
@@ -195,7 +253,7 @@ impl Factorization for LeftLooking {
         let mut places = Vec::with_capacity(lower.row_idx().len());
         for columns in (0..n).step_by(COLUMNS).map(|first| first..n.min(first + COLUMNS)) {
             let before = places.len();
-            places.extend(ordered_columns(lower, &inverse, columns).map(place));
+            places.extend(ordered(lower, &inverse, columns).map(place));
             // A search each.
             pace.spend(32 * (places.len() - before)).await?;
         }
@@ -291,5 +349,80 @@ impl LeftLooking {
         }
         inverse.iter().zip(x).for_each(|(&place, value)| *value = y[place as usize]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::Work;
+    use std::collections::BTreeSet;
+
+    /// The factor's columns of a lower triangle, in slices that end at every look at the clock; and how many those were.
+    fn sliced(starts: &[u32], rows: &[u32], inverse: &[u32]) -> (Columns, usize) {
+        let n = inverse.len();
+        let lower = SymbolicSparseColMatRef::new_checked(n, n, starts, None, rows);
+        let mut work = Work::new(|pace| async move { Columns::upper(lower, inverse, &pace).await?.factor(&pace).await });
+        let mut slices = 1;
+        loop {
+            match work.resume(f64::NEG_INFINITY) {
+                Some(found) => {
+                    assert!(work.largest_unit() < 2 * UNIT, "{} operations", work.largest_unit());
+                    return (found.unwrap_or_else(|_| panic!("refused")), slices);
+                }
+                None => slices += 1,
+            }
+        }
+    }
+
+    #[test]
+    fn structures_are_those_of_elimination() {
+        let mut state = 7u32;
+        let mut below = |most: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % most
+        };
+        for _ in 0..200 {
+            let n = 1 + below(40);
+            let mut columns: Vec<BTreeSet<usize>> = (0..n).map(|column| BTreeSet::from([column])).collect();
+            for _ in 0..below(3 * n + 1) {
+                let (a, b) = (below(n), below(n));
+                columns[a.min(b)].insert(a.max(b));
+            }
+            let mut inverse: Vec<u32> = (0..n as u32).collect();
+            (1..n).rev().for_each(|place| inverse.swap(place, below(place + 1)));
+            let mut starts = vec![0];
+            columns.iter().for_each(|rows| starts.push(starts[starts.len() - 1] + rows.len() as u32));
+            let rows: Vec<u32> = columns.iter().flatten().map(|&row| row as u32).collect();
+            // Eliminating a column links all that are below it.
+            let mut wanted: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); n];
+            for (column, rows) in columns.iter().enumerate() {
+                for &row in rows {
+                    let [a, b] = [inverse[row], inverse[column]];
+                    wanted[a.min(b) as usize].insert(a.max(b));
+                }
+            }
+            for column in 0..n {
+                let below: Vec<u32> = wanted[column].iter().copied().filter(|&row| row > column as u32).collect();
+                for (k, &row) in below.iter().enumerate() {
+                    wanted[row as usize].extend(&below[k + 1..]);
+                }
+            }
+            let (found, _) = sliced(&starts, &rows, &inverse);
+            for (column, wanted) in wanted.iter().enumerate() {
+                assert!(found.of(column).iter().eq(wanted), "column {column} of {n}: {:?}, not {wanted:?}", found.of(column));
+            }
+        }
+    }
+
+    #[test]
+    fn structures_are_found_in_slices() {
+        // An arrow: the first column is next to all others, so that the factor is dense.
+        let n = 1500u32;
+        let starts: Vec<u32> = (0..=n).map(|column| if column == 0 { 0 } else { n + column - 1 }).collect();
+        let rows: Vec<u32> = (0..n).chain(1..n).collect();
+        let (found, slices) = sliced(&starts, &rows, &(0..n).collect::<Vec<_>>());
+        assert_eq!(found.rows.len(), (n * (n + 1) / 2) as usize);
+        assert!(slices > 8, "{slices} slices");
     }
 }
