@@ -66,6 +66,10 @@ const WORKS = {
   "dense, 4,000": solve((lw) => tangle(lw, 4000), { linear: "dense" }),
   "covariance, 10,800": (lw) => { const { problem, x } = grid(lw, 60)(); return (more) => problem.covariance(x, undefined, { variance: 1, ...more }); },
   "covariance, 30,000": (lw) => { const { problem, x } = grid(lw, 100)(); return (more) => problem.covariance(x, [0], { variance: 1, ...more }); },
+  "marginals, 10,800": (lw) => {
+    const { problem, x } = grid(lw, 60)();
+    return async (more) => (await problem.marginals({ variance: 1, ...more })).standardErrors(x);
+  },
   "backward, 10,800": async (lw) => {
     const { problem, x } = grid(lw, 60)();
     await problem.solve({ maxIterations: 100 });
@@ -76,6 +80,10 @@ const WORKS = {
   "cluster, lloyd": (lw) => { const of = points(40000, 16); return (more) => lw.cluster(of, { dim: 16, clusters: 200, method: "lloyd", ...more }); },
   "compress": (lw) => { const of = points(40000, 32); return (more) => lw.compress(of, { dim: 32, ...more }); },
   "compress, pq": (lw) => { const of = points(20000, 32); return (more) => lw.compress(of, { dim: 32, code: "pq", ...more }); },
+  "search of 2,000": async (lw) => {
+    const index = await lw.compress(points(40000, 32), { dim: 32 }), queries = points(2000, 32);
+    return () => index.search(queries, { k: 10 });
+  },
   "product of 1500²": (lw) => { const a = lw.random([1500, 1500], { seed: 1 }); return () => a.matmul(a).sum().item(); },
   "convolution": (lw) => {
     const a = lw.random([16, 8, 64, 64], { seed: 1 }), k = lw.random([16, 8, 3, 3], { seed: 2 });
