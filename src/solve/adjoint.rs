@@ -150,25 +150,29 @@ pub async fn solve(
     let (v, g) = (on_free(v), on_free(g));
     let tolerance = options.tolerance(precision);
     let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
-    let (null, z, step, method) = if pattern.scalars <= DENSE {
+    // Beside what a sparse factor has no places for there may be any number of unknowns that nothing touches: these are counted, for as
+    // vectors they would fill the memory and be compared each with each.
+    let (null, apart, z, step, method) = if pattern.scalars <= DENSE {
         let whole = Whole::new(&masked, free, tolerance, pace).await?;
-        (whole.null.clone(), whole.solve(&v), whole.solve(&g), "dense")
+        (whole.null.clone(), Vec::new(), whole.solve(&v), whole.solve(&g), "dense")
     } else {
         // A diagonal that is negative bends downwards all alone.
         if diagonal.iter().zip(free).any(|(value, free)| *free && *value < 0.0) {
             return Err(refused(Refused::Singular));
         }
-        let (sparse, mut null) = Sparse::new(masked, free, tolerance.sqrt(), pace).await.map_err(refused)?;
+        let (sparse, null) = Sparse::new(masked, free, tolerance.sqrt(), pace).await.map_err(refused)?;
         let (z, step) = (sparse.solve(&v, pace).await?, sparse.solve(&g, pace).await?);
-        null.extend((0..free.len()).filter(|&k| untouched[k]).map(|k| unit(free.len(), k)));
-        (null, z, step, "sparse")
+        let apart: Vec<usize> = (0..free.len()).filter(|&k| untouched[k]).collect();
+        (null, apart, z, step, "sparse")
     };
     let unseen = unseen::describe(pattern, &null, &untouched, points(values), pace).await?;
-    let along = null.iter().map(|direction| dot(direction, &v).powi(2)).sum::<f64>().sqrt();
+    let along = null.iter().map(|direction| dot(direction, &v)).chain(apart.iter().map(|&k| v[k]));
+    let along = along.map(|part| part * part).sum::<f64>().sqrt();
+    let deficiency = null.len() + apart.len();
     if options.deficient == Deficient::Error && along > tolerance.sqrt() * length(&v) {
-        return Err(Error::RankDeficient(deficient(null.len(), &unseen)));
+        return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
     }
-    Ok(Adjoint { z, step, deficiency: null.len() as u32, unseen, method })
+    Ok(Adjoint { z, step, deficiency: deficiency as u32, unseen, method })
 }
 
 fn points(values: &Values) -> &[Points] {

@@ -97,6 +97,30 @@ fn what_a_gauge_does_not_change_has_a_gradient() {
     }
 }
 
+/// As vectors, what nothing touches would fill the memory, and to compare each with each would take hours.
+#[test]
+fn thousands_that_nothing_touches_are_counted() {
+    let mut session = cpu(Precision::F64);
+    let (problem, x, term) = frame(&mut session, 60);
+    let held: Vec<u32> = (1..60).flat_map(|copy| [4 * copy, 4 * copy + 1]).collect();
+    session.fix_table(problem, x, Some(&held), None).unwrap();
+    let loose = session.table(problem, "loose", 2, Reals::F64(&[0.5; 6000]), true).unwrap();
+    solve(&mut session, problem, &tight());
+    let at = read(&mut session, problem, x);
+    let mut v = vec![0.0; at.len()];
+    for k in 0..2 {
+        (v[k], v[4 + k]) = (2.0 * (at[k] - at[4 + k]), -2.0 * (at[k] - at[4 + k]));
+    }
+    let gradients = backward(&mut session, problem, &[(x, &v)], false, BackwardOptions::default()).unwrap();
+    assert_eq!((gradients.deficiency, gradients.method), (6003, "sparse"));
+    let of_loose = gradients.unseen.iter().find(|unseen| unseen.variable == "loose").unwrap();
+    assert_eq!((of_loose.instances, of_loose.untouched), (3000, 3000));
+    assert!(of_term(&gradients, term, Some(0))[..6].iter().any(|value| *value != 0.0));
+    let refused = backward(&mut session, problem, &[(loose, &[1.0; 6000])], false, BackwardOptions::default());
+    let Err(Error::RankDeficient(message)) = refused.map(|_| ()) else { panic!("not refused") };
+    assert!(message.contains("6003 directions") && message.contains("\"loose\""), "{message}");
+}
+
 #[test]
 fn values_that_are_not_stationary_are_told() {
     let mut session = cpu(Precision::F64);

@@ -127,10 +127,11 @@ impl Points {
             // Points in one place, or on a line, turn less than others.
             known.extend(fields.into_iter().filter(|field: &Vec<f64>| length(field) > STILL * reach));
             known = orthonormal(known, pace).await?;
+            // BᵀA, not AᵀB: of seven movements at most, columns are few however many directions there are.
             let mut products: Vec<Vec<f64>> = Vec::new();
-            for a in &found {
-                products.push(known.iter().map(|b| dot(a, b)).collect());
-                pace.spend(2 * known.len() * a.len()).await?;
+            for b in &known {
+                products.push(found.iter().map(|a| dot(a, b)).collect());
+                pace.spend(2 * found.len() * b.len()).await?;
             }
             orthogonalise(&mut products, pace).await?;
             let common = products.iter().filter(|product| length(product) > 1.0 - COMMON).count() as u32;
