@@ -279,6 +279,8 @@ impl Solver {
                     self.ending = self.tests.judge(self.settings.method, &tolerances, &iteration, &scale);
                 }
                 self.iterations.push(iteration);
+                let straight = || self.tests.is_straight(&self.iterations, scale.initial_cost, scale.epsilon);
+                self.ending = self.ending.take().or_else(straight);
                 if !iteration.cost_change.is_finite() && self.offenders.count(iteration.index) {
                     return self.search(problem, iteration);
                 }

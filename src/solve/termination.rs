@@ -45,6 +45,10 @@ const UNBOUNDED: &str = "bound the variables, or add what holds them";
 
 /// Such steps after which a cost far below the first one is taken to have no lower bound.
 const FALLS: u32 = 3;
+/// Steps alike after which an energy is taken to be a slope without end, and what their gradients may differ by: a minimum is
+/// 1/ALIKE of these steps away at least.
+const STRAIGHT: usize = 8;
+const ALIKE: f64 = 1e-6;
 /// The part of the largest gradient that is none of a minimum's.
 const STEEP: f64 = 0.1;
 
@@ -104,6 +108,20 @@ impl Tests {
         } else {
             ending
         }
+    }
+
+    /// Whether the last steps, each as long as next to no damping lets one be, went down a slope that does not bend: no trust region
+    /// or line search makes them longer then, and the cost does not double. It is negative, and 1/√ε times all that it was of.
+    pub fn is_straight(&self, steps: &[Iteration], initial_cost: f64, epsilon: f64) -> Option<(Termination, String)> {
+        let last = &steps[steps.len().checked_sub(STRAIGHT)?..];
+        let [first, .., end] = last else { return None };
+        let is_like = |a: f64, b: f64| (a - b).abs() <= ALIKE * b.abs();
+        let is_plain = |step: &Iteration| {
+            let alike = is_like(step.gradient_norm, first.gradient_norm) && is_like(step.step_norm, first.step_norm);
+            step.accepted && step.damping <= SLIGHT_DAMPING && step.radius.is_some() && alike
+        };
+        let is_straight = self.is_far(end.cost, initial_cost, epsilon.sqrt()) && last.iter().all(is_plain);
+        is_straight.then(|| Self::falling(end.cost))
     }
 
     /// The same of a length whose square overflows soon.

@@ -120,7 +120,7 @@ fn what_falls_without_end_is_told() {
         };
         let energies: [(&str, Write); 2] = [("x", &line), ("3 − x²", &hill)];
         for (energy, write) in energies {
-            for method in ["newton", "lbfgs"] {
+            for method in ["lm", "dogleg", "newton", "lbfgs"] {
                 let (problem, _) = one(&mut session, 1.0, write);
                 let options = Options { method: Some(method.into()), ..Options::default() };
                 let report = solve(&mut session, problem, &options);

@@ -47,7 +47,7 @@ pub(super) struct Pivot {
     pub(super) end: usize,
     pub(super) size: i32,
     pub(super) degree: usize,
-    /// Whether its list was made at the end of the others.
+    /// True if its list was made at the end of the others.
     pub(super) is_new: bool,
 }
 
@@ -169,7 +169,7 @@ impl Quotient {
                         continue;
                     }
                     if self.free >= self.lists.len() {
-                        // What is left of both lists.
+                        // Both lists are shortened to what is left of them.
                         self.shorten(me, p, self.len[me] - number);
                         self.shorten(e, from, count - taken);
                         self.compact(pivot);
