@@ -87,13 +87,27 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|package\.json|README\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z]+\.md|[a-z]+\.png)|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }
   for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.ok(files.includes(name), `${name} is missing`);
   assert.equal(manifest.license, "MIT OR Apache-2.0");
   assert.equal(manifest.dependencies, undefined, "what the command line needs is bundled into it; nothing else needs another package");
+});
+
+test("README and documents: every link is within the package, or has an address of its own", () => {
+  const documents = files.filter((name) => name.endsWith(".md"));
+  assert.ok(documents.includes("README.md") && documents.includes("CHANGELOG.md") && documents.length > 15, documents.join());
+  let links = 0;
+  for (const name of documents) {
+    for (const [, target] of text(name).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(\w+:|#)/.test(target)) continue;
+      links++;
+      assert.ok(files.includes(relative(root, join(root, dirname(name), target.split("#")[0]))), `${name} links to ${target}, which is not in the package`);
+    }
+  }
+  assert.ok(links > 40, `${links} links`);
 });
 
 test("maps lead from what is compiled to sources that are in the package", () => {
