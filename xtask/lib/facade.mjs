@@ -74,9 +74,9 @@ export async function pack() {
   const staged = join(folder, "package");
   rmSync(folder, { recursive: true, force: true });
   cpSync(join(root, "ts"), staged, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
-  for (const name of ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
+  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
   cpSync(join(root, "docs"), join(staged, "docs"), { recursive: true, filter: (path) => !forDevelopers.includes(basename(path)) });
-  for (const name of ["README.md", ...documentsIn(staged)]) {
+  for (const name of ["README.md", "CHANGELOG.md", ...documentsIn(staged)]) {
     writeFileSync(join(staged, name), linkedWithin(staged, name, readFileSync(join(root, name), "utf8")));
   }
   writeFileSync(join(staged, "THIRD-PARTY-NOTICES"), thirdPartyNotices());
