@@ -65,7 +65,7 @@ const documentsIn = (folder) => readdirSync(join(folder, "docs")).filter((name) 
 /** A document's text without links to files that the package does not have: of those only the words stay. */
 export function linkedWithin(folder, name, text) {
   const isThere = (target) => /^(\w+:|#)/.test(target) || existsSync(join(folder, dirname(name), target.split("#")[0]));
-  return text.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (whole, _image, words, target) => (isThere(target) ? whole : words));
+  return text.replace(/!?\[([^\]]*)\]\(([^)\s]+)\)/g, (whole, words, target) => (isThere(target) ? whole : words));
 }
 
 /** Packs from a copy, so that the README and the licences, which live at the top, do not have to be in ts/ as well. */
@@ -74,7 +74,7 @@ export async function pack() {
   const staged = join(folder, "package");
   rmSync(folder, { recursive: true, force: true });
   cpSync(join(root, "ts"), staged, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
-  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
+  for (const name of ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
   cpSync(join(root, "docs"), join(staged, "docs"), { recursive: true, filter: (path) => !forDevelopers.includes(basename(path)) });
   for (const name of ["README.md", "CHANGELOG.md", ...documentsIn(staged)]) {
     writeFileSync(join(staged, name), linkedWithin(staged, name, readFileSync(join(root, name), "utf8")));
