@@ -10,12 +10,12 @@ import { setup } from "./setup.mjs";
 const PICTURES = { solve: "bunny.png", palette: "palette.png", vertices: "vertices.png" };
 export const DEMOS = Object.keys(PICTURES);
 
-/** Installs the tarball into `target/demo` and runs there. */
-export async function demo(tarball, name = "solve", args = [], say = undefined) {
+/** Installs the tarball into `target/demo` and runs there, in an environment that has what a process on the GPU needs. */
+export async function demo(tarball, name = "solve", args = [], { say, env = gpuEnvironment() } = {}) {
   if (!DEMOS.includes(name)) throw new StepError(`There is no demo "${name}", only ${DEMOS.join(", ")}.`);
   const sources = await scratchProject("demo", { tarball, packages: ["webgpu", "bunny", "pngjs"], sources: "xtask/demo" });
   await passThrough(`demo ${name}`, process.execPath, [join(sources, `${name}.mjs`), join(root, "target/demo", PICTURES[name]), ...args],
-    { cwd: dirname(sources), env: gpuEnvironment(), ...(say && { say }) });
+    { cwd: dirname(sources), env, ...(say && { say }) });
 }
 
 await entry(import.meta, async () => {

@@ -6,7 +6,7 @@ import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
 import { checkDocuments } from "./lib/documents.mjs";
-import { browserEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
+import { browserEnvironment, calmEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { inLanes } from "./lib/lanes.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm } from "./lib/rust.mjs";
@@ -17,7 +17,10 @@ import { kitVerdict } from "./lib/verdict.mjs";
 import { setup } from "./setup.mjs";
 
 const full = process.argv.includes("--full");
-const testEnvironment = () => ({ ...gpuEnvironment(), ...(full && { LEASTWISE_FULL: "1" }) });
+const ofFull = full ? { LEASTWISE_FULL: "1" } : {};
+const testEnvironment = () => ({ ...gpuEnvironment(), ...ofFull });
+/** Of processes of Node. In full they wait for a device as a user's do. */
+const nodeEnvironment = () => (full ? testEnvironment() : calmEnvironment());
 
 /** Seconds by test file: ["package in Node: scenes.test.mjs", 12.3]. */
 const times = [];
@@ -85,13 +88,13 @@ function stages() {
     { name: "lints of the build for wasm32", after: ["build"], behind: ["clippy"], work: lintWasm },
     { name: "TypeScript, strict", after: ["build"], work: typeCheck },
     { name: "install the tarball", after: ["build"], work: async () => { project = await scratchProject("pkg_tests", { tarball, packages, sources: "pkg_tests" }); } },
-    { name: "type tests", after: ["install the tarball"], work: (say) => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project), say }) },
-    ...nodeStages("package in the browser", "target/pkg_tests/pkg_tests/browser", testsIn("browser"), { after: ["install the tarball"], env: browserEnvironment }),
+    { name: "type tests", after: ["install the tarball"], work: (say) => passThrough("type tests", process.execPath, [join(project, "types/run.mjs")], { cwd: dirname(project), env: ofFull, say }) },
+    ...nodeStages("package in the browser", "target/pkg_tests/pkg_tests/browser", testsIn("browser"), { after: ["install the tarball"], env: () => ({ ...nodeEnvironment(), ...browserEnvironment() }) }),
     // Its shaders are those that the Rust tests write down.
     ...nodeStages("package in Node", "target/pkg_tests/pkg_tests/node", slowestFirst(testsIn("node")),
-      { after: ["install the tarball"], alone: ALONE, env: () => ({ ...testEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") }) })
+      { after: ["install the tarball"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") }) })
       .map((stage) => (stage.name.endsWith("shaders.test.mjs") ? { ...stage, after: [...stage.after, "Rust tests"] } : stage)),
-    ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], say) })),
+    ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
     ...(canBuildAddon() ? [
       { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
         addon = await buildAddon();
@@ -99,7 +102,7 @@ function stages() {
       } },
       // On machines without a GPU its engine is the one on the CPU. What is about WebGPU, the browser's module or the package is not repeated.
       ...[["addon", testsIn("addon")], ["node", ofAddon]].flatMap(([folder, files]) => nodeStages("addon", `target/pkg_tests_addon/pkg_tests/${folder}`, files,
-        { after: ["build the addon"], alone: ALONE, env: () => ({ ...testEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" }), only: folder === "node" ? suitePattern : undefined })),
+        { after: ["build the addon"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" }), only: folder === "node" ? suitePattern : undefined })),
     ] : []),
   ];
 }

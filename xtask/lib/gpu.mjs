@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { tmpdir } from "node:os";
-import { capture } from "./run.mjs";
+import { pathToFileURL } from "node:url";
+import { capture, root } from "./run.mjs";
 
 /** A GPU with a kernel driver. `LEASTWISE_GPU=software|hardware` overrides the look. */
 export function hardwareGpu() {
@@ -40,6 +41,12 @@ export function gpuEnvironment() {
   const icd = findSwiftShader();
   // SwiftShader wants a runtime folder, which containers and services often lack.
   return { ...(icd && { VK_ICD_FILENAMES: icd, VK_DRIVER_FILES: icd }), XDG_RUNTIME_DIR: process.env.XDG_RUNTIME_DIR || tmpdir() };
+}
+
+/** The same for tests: on a software device Dawn's binding leaves the cores to what is tested (`calm.mjs`). */
+export function calmEnvironment() {
+  const { NODE_OPTIONS } = process.env;
+  return { ...gpuEnvironment(), ...(!hardwareGpu() && { NODE_OPTIONS: `${NODE_OPTIONS ? `${NODE_OPTIONS} ` : ""}--import=${pathToFileURL(join(root, "xtask/lib/calm.mjs"))}` }) };
 }
 
 /** What the browser tests need: the browser, and flags that give it a WebGPU adapter. */
