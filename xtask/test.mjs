@@ -1,5 +1,5 @@
 // `npm test`: sets the machine up, then runs every check, two stages at a time, but for what comes after one that failed. `npm run test:full` repeats what `npm test`
-// has a share of: every size of every kernel, all random programs, and the package's whole suite on the addon.
+// has a share of: every size of every kernel, all random programs, all repetitions of the package's tests, and its whole suite on the addon.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
@@ -67,7 +67,7 @@ const testsIn = (folder) => readdirSync(join(root, "pkg_tests", folder)).filter(
 // What looks at clocks, or needs all cores, runs alone.
 const ALONE = ["evaluators.test.mjs", "live.test.mjs", "threads.test.mjs"];
 // The slowest first, so that none of them is what the end waits for.
-const FIRST = ["clusters.test.mjs", "doubles.test.mjs", "indices.test.mjs", "scenes.test.mjs", "shaders.test.mjs", "tensors.test.mjs", "training.test.mjs"];
+const FIRST = ["checkpoints.test.mjs", "doubles.test.mjs", "indices.test.mjs", "manifolds.test.mjs", "shaders.test.mjs", "tensors-routing.test.mjs", "training.test.mjs"];
 const slowestFirst = (files) => [...files.filter((name) => FIRST.includes(name)), ...files.filter((name) => !FIRST.includes(name))];
 
 function stages() {

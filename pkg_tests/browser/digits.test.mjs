@@ -1,6 +1,7 @@
 // The page that trains on digits: what it learns, that its curve is drawn and repeats, that it stops, and what is drawn by hand is named.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { FULL } from "../node/support.mjs";
 import { browse, livePage, openTab, photograph, serve } from "./support.mjs";
 
 const endings = [];
@@ -50,9 +51,12 @@ const drawn = (tab) => tab.evaluate(() => {
 
 const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
 
-for (const [network, least, epochs] of [["perceptron", 0.95, 6], ["convolutional", 0.97, 3]]) {
+// A quick run has the convolutional network on the CPU in Node (training.test.mjs), and the perceptron in both sizes of the window here.
+const DESKTOP = { viewport: { width: 1280, height: 900 } }, PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
+const NETWORKS = FULL ? [["perceptron", 0.95, 6, DESKTOP], ["convolutional", 0.97, 3, PHONE]] : [["perceptron", 0.95, 6, PHONE]];
+for (const [network, least, epochs, window] of NETWORKS) {
   test(`on the CPU, the ${network} network names ${100 * least} % of the tests right`, async (t) => {
-    const tab = await visit(t, `network=${network}&backend=cpu&seed=1`, network === "perceptron" ? { viewport: { width: 1280, height: 900 } } : { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 });
+    const tab = await visit(t, `network=${network}&backend=cpu&seed=1`, window);
     const started = performance.now();
     await tab.click("#train");
     // The page answers meanwhile.
@@ -92,12 +96,20 @@ for (const [network, least, epochs] of [["perceptron", 0.95, 6], ["convolutional
     await tab.waitForFunction(() => /^That is a 1/.test(document.querySelector("#answer").textContent));
     await tab.evaluate(() => scrollTo(0, 0));
     await photograph(t, tab, `digits-${network}`);
-    const { width, scroll } = await tab.evaluate(() => ({ width: innerWidth, scroll: document.documentElement.scrollWidth }));
-    assert.equal(scroll, width, "nothing sticks out");
+    const fits = async () => {
+      const { width, scroll } = await tab.evaluate(() => ({ width: innerWidth, scroll: document.documentElement.scrollWidth }));
+      assert.equal(scroll, width, "nothing sticks out");
+    };
+    await fits();
+    if (FULL) return;
+    await tab.setViewportSize(DESKTOP.viewport);
+    await fits();
   });
 }
 
-for (const [backend, network, steps] of [["cpu", "perceptron", 60], ["webgpu", "perceptron", 24], ["webgpu", "convolutional", 6]]) {
+// A software adapter takes a minute to compile the convolutional network, which a quick run trains on it in Node.
+const CURVES = [["cpu", "perceptron", 60], ["webgpu", "perceptron", FULL ? 24 : 12], ...(FULL ? [["webgpu", "convolutional", 6]] : [])];
+for (const [backend, network, steps] of CURVES) {
   test(`${backend}, ${network}: it stops, goes on, and the same seed gives the same curve, to the bit`, async (t) => {
     const tab = await visit(t, `network=${network}&backend=${backend}&seed=5`);
     const started = performance.now();
@@ -131,12 +143,13 @@ for (const [backend, network, steps] of [["cpu", "perceptron", 60], ["webgpu", "
 test("both, as measured: the model is kept, and after a reload the routes and the curve are the same", async (t) => {
   const tab = await visit(t, "backend=auto&seed=2");
   const look = async () => {
-    await trainFor(tab, 10);
+    const steps = FULL ? 10 : 4;
+    await trainFor(tab, steps);
     const { routing, trace } = await tab.evaluate(() => {
       const { engine } = window.leastwiseDigits.session();
       return { routing: engine.tensorRouting(), trace: engine.tensorTrace().map(({ what, place, reason }) => [what, place, reason]) };
     });
-    return { routing, trace, curve: (await state(tab)).curve.slice(0, 10) };
+    return { routing, trace, curve: (await state(tab)).curve.slice(0, steps) };
   };
   const first = await look();
   t.diagnostic(`${first.routing.reason}; ${JSON.stringify(first.trace.map(([, place]) => place))}`);

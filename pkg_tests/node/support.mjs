@@ -13,8 +13,17 @@ export const ADDON = process.env.LEASTWISE_SUITE === "cuda";
 /** Whether that engine has a GPU; `LEASTWISE_ADDON=cpu` runs it without. */
 export const ON_CUDA = ADDON && process.env.LEASTWISE_ADDON !== "cpu";
 
+/** Whether this run has all sizes and repetitions (`npm run test:full`), of which a quick one has a share. On a GPU every run has. */
+export const FULL = Boolean(process.env.LEASTWISE_FULL) || ON_CUDA;
+
 /** Every backend is tested; one that cannot be had is a failure. */
 export const BACKENDS = ADDON ? ["cuda"] : ["cpu", "webgpu"];
+
+/**
+ * An engine for tests that are not about precision. Where f32 ends, a solve on WebGPU goes on in double-floats, whose kernels take a software adapter
+ * ten seconds for each problem: a quick run stays in f32.
+ */
+export const engineOf = (backend) => ({ backend, ...(backend === "webgpu" && !FULL && { precision: "f32" }) });
 
 /** What a test's engine is made with in this run. */
 export const wanted = (options) => (ADDON && options.backend === "cpu" ? { ...options, backend: "cuda" } : options);
