@@ -59,7 +59,7 @@ fn pieces_compute_what_the_whole_does() {
     let (tape, output) = web(160);
     assert!(wgsl::modules(&programs(&tape, output).linearize, wgsl::Cut::Coarse).len() > 1, "linearize is in pieces");
     let mut results = Vec::new();
-    for mut session in [cpu(Precision::F64), gpu(None), gpu(Some(Limits::SMALL))] {
+    for mut session in [cpu(Precision::F64).into(), shared_gpu(None), shared_gpu(Some(Limits::SMALL))] {
         let problem = session.problem();
         let mut random = Random::new(5);
         let count = 77;

@@ -6,8 +6,8 @@ use leastwise::problem::{Schedule, Tuning};
 use leastwise::session::{Measured, Progress, Session, SolveMode};
 use leastwise::solve::Options;
 
-fn every_session() -> [(&'static str, Session); 2] {
-    [("cpu f64", cpu(Precision::F64)), ("webgpu", gpu(None))]
+fn every_session() -> [(&'static str, Shared); 2] {
+    [("cpu f64", cpu(Precision::F64).into()), ("webgpu", shared_gpu(None))]
 }
 
 fn milliseconds(session: &mut Session, task: u32) -> f64 {

@@ -51,7 +51,7 @@ fn close(got: f64, expected: f64, tolerance: f64) -> bool {
 fn every_edge_of_the_table_is_what_happens() {
     let mut checked = 0;
     for (name, mut session, tolerance) in
-        [("cpu f64", cpu(Precision::F64), 1e-13), ("cpu f32", cpu(Precision::F32), 2e-6), ("webgpu", gpu(None), 2e-6)]
+        [("cpu f64", cpu(Precision::F64).into(), 1e-13), ("cpu f32", cpu(Precision::F32).into(), 2e-6), ("webgpu", shared_gpu(None), 2e-6)]
     {
         for rule in RULES.iter().filter(|rule| !rule.edges.is_empty()) {
             let columns = rule.widths.iter().sum::<u32>() as usize;
@@ -101,7 +101,7 @@ fn negative_bases_have_powers_where_the_exponent_is_whole_and_does_not_move() {
     ];
     let (bases, exponents): (Vec<f64>, Vec<f64>) = cases.iter().map(|case| (case.0, case.1)).unzip();
     for (name, mut session, tolerance) in
-        [("cpu f64", cpu(Precision::F64), 1e-13), ("cpu f32", cpu(Precision::F32), 2e-6), ("webgpu", gpu(None), 2e-6)]
+        [("cpu f64", cpu(Precision::F64).into(), 1e-13), ("cpu f32", cpu(Precision::F32).into(), 2e-6), ("webgpu", shared_gpu(None), 2e-6)]
     {
         let problem = session.problem();
         let a = session.table(problem, "a", 1, Reals::F64(&bases), true).unwrap();

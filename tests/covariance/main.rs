@@ -12,12 +12,12 @@ use leastwise::session::{Covaried, Progress, Session};
 use leastwise::solve::covariance::CovarianceOptions;
 
 /// Names, sessions, and how far values may be from those in f64.
-fn sessions() -> Vec<(&'static str, Session, f64)> {
+fn sessions() -> Vec<(&'static str, Shared, f64)> {
     vec![
-        ("cpu f64", cpu(Precision::F64), 1e-9),
-        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL), 1e-9),
-        ("cpu f32", cpu(Precision::F32), 1e-5),
-        ("webgpu", gpu(None), 1e-5),
+        ("cpu f64", cpu(Precision::F64).into(), 1e-9),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-9),
+        ("cpu f32", cpu(Precision::F32).into(), 1e-5),
+        ("webgpu", shared_gpu(None), 1e-5),
     ]
 }
 

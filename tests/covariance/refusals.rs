@@ -41,7 +41,7 @@ fn refused(session: &mut Session, problem: u32, options: &CovarianceOptions) -> 
 
 #[test]
 fn nothing_has_no_covariance() {
-    for mut session in [cpu(Precision::F64), cpu(Precision::F32), gpu(None)] {
+    for mut session in [cpu(Precision::F64).into(), cpu(Precision::F32).into(), shared_gpu(None)] {
         let empty = session.problem();
         assert_eq!(refused(&mut session, empty, &known()).0, "empty-term");
         session.table(empty, "x", 2, Reals::F64(&[1.0, 2.0]), true).unwrap();
@@ -58,7 +58,7 @@ fn nothing_has_no_covariance() {
 
 #[test]
 fn what_is_not_finite_is_named() {
-    for mut session in [cpu(Precision::F64), cpu(Precision::F32), gpu(None)] {
+    for mut session in [cpu(Precision::F64).into(), cpu(Precision::F32).into(), shared_gpu(None)] {
         let (problem, _) = roots(&mut session, &[2.0, 3.0, 0.5, 4.0]);
         let Err(error) = covariance(&mut session, problem, &known()) else { panic!("√−½") };
         assert_eq!((error.code(), error.term(), error.instance()), ("non-finite", Some("roots"), Some(2)));

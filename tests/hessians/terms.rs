@@ -8,13 +8,13 @@ use leastwise::problem::{Column, RaggedSlot, RaggedSpec, Reals, Slot, TermSpec, 
 use leastwise::session::{HessianForm, Progress, Session};
 use leastwise::solve::Options;
 
-fn sessions() -> Vec<(&'static str, f64, Session)> {
+fn sessions() -> Vec<(&'static str, f64, Shared)> {
     let small = Limits { binding_bytes: 1 << 16, buffer_bytes: 1 << 16, ..Limits::SMALL };
     vec![
-        ("cpu in f64", 2e-9, cpu(Precision::F64)),
-        ("cpu in f32", 2e-4, cpu(Precision::F32)),
-        ("cpu, small limits", 2e-9, cpu_with(Precision::F64, small)),
-        ("webgpu, small limits", 2e-4, gpu(Some(small))),
+        ("cpu in f64", 2e-9, cpu(Precision::F64).into()),
+        ("cpu in f32", 2e-4, cpu(Precision::F32).into()),
+        ("cpu, small limits", 2e-9, cpu_with(Precision::F64, small).into()),
+        ("webgpu, small limits", 2e-4, shared_gpu(Some(small))),
     ]
 }
 
@@ -182,7 +182,9 @@ fn terms_that_share_a_batch_have_their_own_hessians() {
             close(&format!("term {k} on {name}, semidefinite"), &nearest, &[expected.max(0.0)], bound);
         }
         let made = session.device().counters().kernels_created - before;
-        assert_eq!(made, 2, "{name}: one kernel for the Hessians of all, and the projection");
+        // On a GPU that is handed on, the projection may be there already.
+        let least = if name.starts_with("webgpu") { 1 } else { 2 };
+        assert!((least..=2).contains(&made), "{name}: one kernel for the Hessians of all, and the projection, not {made}");
         solve(&mut session, problem, &Options { max_iterations: Some(2.0), ..Options::default() });
         session.free_problem(problem);
         let counters = session.device().counters();

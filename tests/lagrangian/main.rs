@@ -12,13 +12,13 @@ use leastwise::solve::graduated::Schedule;
 use leastwise::solve::{Options, Report, Termination};
 
 /// With how exact they are.
-fn sessions() -> Vec<(&'static str, f64, Session)> {
+fn sessions() -> Vec<(&'static str, f64, Shared)> {
     let small = Limits { binding_bytes: 1 << 16, buffer_bytes: 1 << 16, ..Limits::SMALL };
     vec![
-        ("cpu in f64", 1e-6, cpu(Precision::F64)),
-        ("cpu in f32", 2e-3, cpu(Precision::F32)),
-        ("cpu, small limits", 1e-6, cpu_with(Precision::F64, small)),
-        ("webgpu, small limits", 2e-3, gpu(Some(small))),
+        ("cpu in f64", 1e-6, cpu(Precision::F64).into()),
+        ("cpu in f32", 2e-3, cpu(Precision::F32).into()),
+        ("cpu, small limits", 1e-6, cpu_with(Precision::F64, small).into()),
+        ("webgpu, small limits", 2e-3, shared_gpu(Some(small))),
     ]
 }
 

@@ -9,8 +9,8 @@ use leastwise::problem::{Column, Loss, RaggedSlot, RaggedSpec, Reals, Slot, Summ
 use leastwise::session::{Progress, Session};
 use leastwise::solve::Options;
 
-fn sessions() -> Vec<(&'static str, Session)> {
-    vec![("cpu in f64", cpu(Precision::F64)), ("cpu in f32", cpu(Precision::F32)), ("webgpu", gpu(None))]
+fn sessions() -> Vec<(&'static str, Shared)> {
+    vec![("cpu in f64", cpu(Precision::F64).into()), ("cpu in f32", cpu(Precision::F32).into()), ("webgpu", shared_gpu(None))]
 }
 
 /// Points of y = 1.5 − 0.75x with a little noise, and every third one somewhere above.

@@ -5,21 +5,20 @@ use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::Sub;
 use leastwise::problem::{Column, Reals, Shape, Slot, TermSpec, Weight};
-use leastwise::session::Session;
 use leastwise::solve::Options;
 
 const COUNT: u32 = 33;
 
-fn on_cpu() -> Vec<(&'static str, f64, Session)> {
-    vec![("cpu f64", 1e-9, cpu(Precision::F64)), ("cpu f32", 1e-4, cpu(Precision::F32))]
+fn on_cpu() -> Vec<(&'static str, f64, Shared)> {
+    vec![("cpu f64", 1e-9, cpu(Precision::F64).into()), ("cpu f32", 1e-4, cpu(Precision::F32).into())]
 }
 
-fn everywhere() -> Vec<(&'static str, f64, Session)> {
-    [on_cpu(), vec![("webgpu", 1e-4, gpu(None))]].into_iter().flatten().collect()
+fn everywhere() -> Vec<(&'static str, f64, Shared)> {
+    [on_cpu(), vec![("webgpu", 1e-4, shared_gpu(None))]].into_iter().flatten().collect()
 }
 
 /// Instances chase others; the components in `held` keep their bits, and the others arrive.
-fn chase(shapes: &[Shape], held: &[u32], sessions: Vec<(&str, f64, Session)>) {
+fn chase(shapes: &[Shape], held: &[u32], sessions: Vec<(&str, f64, Shared)>) {
     let mut random = Random::new(u64::from(held[0]) + 5);
     let mut draw = |make: &mut dyn FnMut(&Shape, &mut Random) -> Vec<f64>| -> Vec<f64> {
         shapes.iter().flat_map(|shape| make(shape, &mut random)).collect()

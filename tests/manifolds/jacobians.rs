@@ -9,12 +9,12 @@ use leastwise::session::{HessianForm, Progress, Session};
 
 const COUNT: u32 = 9;
 
-fn sessions() -> Vec<(&'static str, f64, Session)> {
+fn sessions() -> Vec<(&'static str, f64, Shared)> {
     vec![
-        ("cpu f64", 1e-8, cpu(Precision::F64)),
-        ("cpu f32", 1e-4, cpu(Precision::F32)),
-        ("cpu f64, small limits", 1e-8, cpu_with(Precision::F64, Limits::SMALL)),
-        ("webgpu", 1e-4, gpu(None)),
+        ("cpu f64", 1e-8, cpu(Precision::F64).into()),
+        ("cpu f32", 1e-4, cpu(Precision::F32).into()),
+        ("cpu f64, small limits", 1e-8, cpu_with(Precision::F64, Limits::SMALL).into()),
+        ("webgpu", 1e-4, shared_gpu(None)),
     ]
 }
 

@@ -6,23 +6,53 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Limits, Precision};
 use leastwise::session::Session;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-static IDLE: Mutex<Vec<(Option<Limits>, Device)>> = Mutex::new(Vec::new());
+struct Pool {
+    idle: Vec<(Option<Limits>, Device)>,
+    /// Those in use, by the tests that have them.
+    lent: Vec<(Option<Limits>, ThreadId)>,
+}
 
-/// A GPU that another test is done with, or a new one.
+static POOL: Mutex<Pool> = Mutex::new(Pool { idle: Vec::new(), lent: Vec::new() });
+static GIVEN: Condvar = Condvar::new();
+
+/// A new device compiles for longer. Tests that wait for each other's end with one each.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A GPU that another test is done with, or soon will be, or a new one.
 pub fn take_gpu(limits: Option<Limits>) -> Device {
-    let mut idle = IDLE.lock().expect("nothing fails while it is locked");
-    let known = idle.iter().position(|(of, _)| *of == limits);
-    let known = known.map(|place| idle.swap_remove(place).1);
-    drop(idle);
+    let me = thread::current().id();
+    let is_others = |pool: &mut Pool| {
+        let none_idle = pool.idle.iter().all(|(of, _)| *of != limits);
+        none_idle && pool.lent.iter().any(|(of, _)| *of == limits) && !pool.lent.contains(&(limits, me))
+    };
+    let pool = POOL.lock().expect("nothing fails while it is locked");
+    let mut pool = GIVEN.wait_timeout_while(pool, PATIENCE, is_others).expect("nothing fails while it is locked").0;
+    pool.lent.push((limits, me));
+    let known = pool.idle.iter().position(|(of, _)| *of == limits);
+    let known = known.map(|place| pool.idle.swap_remove(place).1);
+    drop(pool);
     known.unwrap_or_else(|| take_device(&mut gpu(limits)))
 }
 
 /// For the next test. Nothing may be left on it.
 pub fn give_gpu(limits: Option<Limits>, device: Device) {
-    assert_eq!(device.counters().bytes_live, 0, "buffers are left");
-    IDLE.lock().expect("nothing fails while it is locked").push((limits, device));
+    let is_clean = device.counters().bytes_live == 0;
+    come_back(limits, is_clean.then_some(device));
+    assert!(is_clean, "buffers are left");
+}
+
+/// Nobody need wait for it any more: here it is, or its test failed and may have left anything behind.
+fn come_back(limits: Option<Limits>, device: Option<Device>) {
+    let mut pool = POOL.lock().expect("nothing fails while it is locked");
+    let me = thread::current().id();
+    let place = pool.lent.iter().position(|lent| *lent == (limits, me)).or_else(|| pool.lent.iter().position(|(of, _)| *of == limits));
+    place.map(|place| pool.lent.swap_remove(place));
+    pool.idle.extend(device.map(|device| (limits, device)));
+    GIVEN.notify_all();
 }
 
 fn take_device(session: &mut Session) -> Device {
@@ -68,9 +98,10 @@ impl DerefMut for SharedDevice {
 
 impl Drop for SharedDevice {
     fn drop(&mut self) {
-        // What failed may have left anything behind.
-        if let (Some(limits), false) = (self.gpu, std::thread::panicking()) {
-            give_gpu(limits, std::mem::replace(&mut self.device, placeholder()));
+        match self.gpu {
+            Some(limits) if thread::panicking() => come_back(limits, None),
+            Some(limits) => give_gpu(limits, std::mem::replace(&mut self.device, placeholder())),
+            None => {}
         }
     }
 }
@@ -109,10 +140,13 @@ impl DerefMut for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // What failed may have left anything behind.
-        if let (Some(limits), false) = (self.gpu, std::thread::panicking()) {
-            self.session.problems().into_iter().for_each(|problem| self.session.free_problem(problem));
-            give_gpu(limits, take_device(&mut self.session));
+        match self.gpu {
+            Some(limits) if thread::panicking() => come_back(limits, None),
+            Some(limits) => {
+                self.session.problems().into_iter().for_each(|problem| self.session.free_problem(problem));
+                give_gpu(limits, take_device(&mut self.session));
+            }
+            None => {}
         }
     }
 }
