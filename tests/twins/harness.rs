@@ -1,5 +1,6 @@
 //! One call of a kernel: its input, what it must write, and how it is played and judged.
 
+use crate::support::{SharedDevice, shared_device};
 use crate::twins::value::{Random, Value};
 use leastwise::device::{
     Access, Command, Device, Dispatch, Grade, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
@@ -9,7 +10,6 @@ use leastwise::device::{
 };
 use leastwise::kernel::Fixed;
 use leastwise::{anneal::cluster, solve};
-use std::sync::Mutex;
 
 /// Every slice begins and ends this far within its buffer, in poison that must stay.
 const MARGIN: usize = 64;
@@ -164,49 +164,27 @@ pub fn random_state(random: &mut Random, set: &[(u32, f64)]) -> Vec<f64> {
 /// A device with all static kernels.
 pub struct Bench {
     pub name: &'static str,
-    pub device: Device,
+    pub device: SharedDevice,
     kernels: Vec<KernelId>,
-    /// The limits that a GPU was asked for.
-    asked: Option<Limits>,
-}
-
-/// GPUs that tests are done with: an adapter in software takes longest for compiling all kernels.
-static IDLE: Mutex<Vec<(Limits, Device)>> = Mutex::new(Vec::new());
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        // What failed may have left anything behind.
-        if let (Some(limits), false) = (self.asked, std::thread::panicking()) {
-            let other = Device::Cpu(CpuDevice::new(Precision::F32, Limits::SMALL));
-            let device = std::mem::replace(&mut self.device, other);
-            IDLE.lock().expect("nothing fails while it is locked").push((limits, device));
-        }
-    }
 }
 
 impl Bench {
-    pub fn new(name: &'static str, mut device: Device) -> Self {
+    pub fn new(name: &'static str, mut device: SharedDevice) -> Self {
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
-        Self { name, device, kernels, asked: None }
+        Self { name, device, kernels }
     }
 
     /// A CPU with workgroups of that size; memory is not what the twins are tested on.
     pub fn cpu(precision: Precision, limits: Limits) -> Self {
         let name = if precision == Precision::F64 { "CPU in f64" } else { "CPU in f32" };
         let limits = Limits { binding_bytes: 1 << 30, buffer_bytes: 1 << 30, ..limits };
-        Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)))
+        Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)).into())
     }
 
     /// Whatever adapter there is; none is a failure. One that another test is done with has its kernels compiled.
     pub fn gpu(limits: Limits) -> Self {
-        let mut idle = IDLE.lock().expect("nothing fails while it is locked");
-        let known = idle.iter().position(|(of, _)| *of == limits).map(|place| idle.swap_remove(place).1);
-        drop(idle);
-        let open = || WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/twins/main.rs");
-        let mut bench = Self::new("wgpu", known.unwrap_or_else(|| Device::Wgpu(Box::new(open()))));
-        bench.asked = Some(limits);
-        bench
+        Self::new("wgpu", shared_device(Some(limits)))
     }
 
     /// A GPU in double-floats, with the kernels that there are for them.
@@ -218,7 +196,7 @@ impl Bench {
         let mut device = Device::Wgpu(Box::new(device));
         let sources: Vec<_> = Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| kernel.source()).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
-        Self { name: "wgpu in double-floats", device, kernels, asked: None }
+        Self { name: "wgpu in double-floats", device: device.into(), kernels }
     }
 
     /// The reference, its f32 form, and the GPU, all with the GPU's workgroups (a software adapter's are small).
