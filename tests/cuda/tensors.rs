@@ -39,8 +39,7 @@ fn benches() -> Vec<Bench> {
 /// A device with the CPU beside it.
 fn beside_the_cpu() -> Bench {
     let device = CudaDevice::open(0, Precision::F32).unwrap_or_else(|error| panic!("{error}"));
-    Bench {
-        cpu: Some(Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()))),
-        ..Bench::on("cuda", Device::Cuda(Box::new(device)))
-    }
+    let mut bench = Bench::on("cuda", Device::Cuda(Box::new(device)));
+    bench.cpu = Some(Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits())));
+    bench
 }

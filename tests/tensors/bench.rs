@@ -1,7 +1,6 @@
 //! A device with tensors, whose values are held to those of the other evaluator.
 
 use leastwise::device::cpu::CpuDevice;
-use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
 use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::routing::{Model, Rates};
@@ -9,7 +8,7 @@ use leastwise::tensor::runtime::{Devices, Next, Tensors};
 use std::collections::HashMap;
 
 use super::reference;
-use super::support::Random;
+use super::support::{Random, SharedDevice, repeated, shared_device};
 
 /// The GPU is best at products, the CPU at everything else.
 pub const DIVIDED: Model = Model {
@@ -22,7 +21,7 @@ pub const DIVIDED: Model = Model {
 /// A device, perhaps the CPU beside it, and tensors on them.
 pub struct Bench {
     pub name: &'static str,
-    pub device: Device,
+    pub device: SharedDevice,
     pub cpu: Option<Device>,
     pub tensors: Tensors,
 }
@@ -34,15 +33,19 @@ impl Bench {
     }
 
     pub fn gpu(limits: Limits) -> Self {
-        let device = WgpuDevice::open_blocking(Some(limits)).expect("these tests need a WebGPU adapter: see tests/tensors/main.rs");
         let cpu = Some(Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits())));
-        Self { name: "webgpu", device: Device::Wgpu(Box::new(device)), cpu, tensors: Tensors::new(4) }
+        Self { name: "webgpu", device: shared_device(Some(limits)), cpu, tensors: Tensors::new(4) }
     }
 
     /// On one device.
     pub fn on(name: &'static str, device: Device) -> Self {
         let tensors = Tensors::new(device.precision().bytes());
-        Self { name, device, cpu: None, tensors }
+        Self { name, device: device.into(), cpu: None, tensors }
+    }
+
+    /// What a claim is repeated for: all of it but on an adapter in `npm test`, which takes long to compile kernels.
+    pub fn repeated<'a, T>(&self, all: &'a [T], few: usize) -> &'a [T] {
+        if self.name == "webgpu" { repeated(all, few) } else { all }
     }
 
     pub fn epsilon(&self) -> f64 {
@@ -99,6 +102,22 @@ impl Bench {
         for (place, (found, right)) in found.iter().zip(&right).enumerate() {
             compare(&format!("{}: {what}, tensor {place}", self.name), found, right, factor * self.epsilon());
         }
+    }
+}
+
+impl Drop for Bench {
+    /// Nothing may be left on a device that is handed on.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let graph = &mut self.tensors.graph;
+        let mut nodes = (0..1 << 24).map(Node);
+        while let Some(node) = nodes.next().filter(|_| !graph.is_empty()) {
+            (0..graph.get(node).map_or(0, |entry| entry.held.max(1))).for_each(|_| graph.release(node));
+        }
+        self.tensors.collect();
+        self.tensors.trim(&mut Devices { main: &mut self.device, cpu: self.cpu.as_mut() });
     }
 }
 

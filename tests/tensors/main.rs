@@ -17,10 +17,12 @@ use bench::{Bench, compare};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Limits, Precision};
 
-/// Those that tests of operations run on.
+/// Those that tests of operations run on. Limits change how operations are cut: in `npm test` a GPU is there within the small ones,
+/// where they are cut most, and within WebGPU's in tests of their own.
 fn benches() -> Vec<Bench> {
-    let own = CpuDevice::default_limits();
-    vec![Bench::cpu(Precision::F64, own), Bench::cpu(Precision::F32, Limits::SMALL), Bench::gpu(Limits::WEBGPU), Bench::gpu(Limits::SMALL)]
+    let cpus = [(Precision::F64, CpuDevice::default_limits()), (Precision::F32, Limits::SMALL)];
+    let cpus = cpus.into_iter().map(|(precision, limits)| Bench::cpu(precision, limits));
+    cpus.chain(support::repeated(&[Limits::SMALL, Limits::WEBGPU], 1).iter().map(|&limits| Bench::gpu(limits))).collect()
 }
 
 /// A device with the CPU beside it.
