@@ -193,7 +193,7 @@ fn agree_with_sizes(found: &Outcome, expected: &Outcome, [of_queries, of_keys]: 
 
 /// Below, at and above the sizes of tiles, panels, slabs and stretches; more queries than keys and fewer.
 const SHAPES: [[u32; 5]; 6] =
-    [[1, 1, 1, 1, 1], [3, 63, 65, 5, 7], [2, 65, 63, 64, 64], [1, 130, 37, 65, 129], [2, 17, 131, 200, 3], [1, 97, 101, 13, 256]];
+    [[1, 1, 1, 1, 1], [3, 63, 65, 5, 7], [1, 130, 37, 65, 129], [2, 17, 131, 200, 3], [2, 65, 63, 64, 64], [1, 97, 101, 13, 256]];
 
 #[test]
 fn twins_make_what_the_whole_matrix_makes() {
@@ -212,9 +212,9 @@ fn twins_make_what_the_whole_matrix_makes() {
 
 #[test]
 fn shaders_make_what_the_whole_matrix_makes() {
-    for &group_size in repeated(&[64, 16, 256, 32, 128], 3) {
+    for &group_size in repeated(&[64, 256, 16, 32, 128], 2) {
         let mut gpu = Bench::gpu(group_size);
-        for shape in SHAPES {
+        for &shape in repeated(&SHAPES, 4) {
             for causal in [false, true] {
                 let net = Net::new(shape, causal, 3.0);
                 let what = format!("{:?}, workgroups of {group_size}, {}", net.of, gpu.device.limits().group_size);
@@ -228,7 +228,7 @@ fn shaders_make_what_the_whole_matrix_makes() {
 /// all about as large. In f32 a score of that size is known to a thousandth.
 #[test]
 fn large_scores_overflow_nowhere() {
-    for (causal, offset) in [(false, 0.0), (true, 0.0), (false, 100.0), (true, 100.0), (false, -100.0), (true, -100.0)] {
+    for &(causal, offset) in repeated(&[(false, 0.0), (true, 100.0), (true, -100.0), (true, 0.0), (false, 100.0), (false, -100.0)], 3) {
         let mut net = Net::new([2, 70, 90, 20, 33], causal, if offset == 0.0 { 1e4 } else { 3.0 });
         if offset != 0.0 {
             net.queries.iter_mut().step_by(20).for_each(|q| *q = 100.0);

@@ -14,11 +14,11 @@ fn arap_on_an_icosphere_agrees_between_backends_and_limits() {
     let mesh = Mesh::icosphere(3).normalized();
     let mut costs = Vec::new();
     let sessions = [
-        ("cpu f64", cpu(Precision::F64)),
-        ("cpu f32", cpu(Precision::F32)),
-        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL)),
-        ("webgpu", gpu(None)),
-        ("webgpu, small limits", gpu(Some(Limits::SMALL))),
+        ("cpu f64", cpu(Precision::F64).into()),
+        ("cpu f32", cpu(Precision::F32).into()),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into()),
+        ("webgpu", shared_gpu(None)),
+        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL))),
     ];
     for (name, mut session) in sessions {
         let (problem, _) = arap(&mut session, &mesh);

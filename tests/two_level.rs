@@ -22,6 +22,11 @@ fn tight(preconditioner: &str) -> Options {
     Options { forcing: Some(1e-6), cost_tolerance: Some(1e-10), max_iterations: Some(200.0), ..options(preconditioner) }
 }
 
+/// Solved as well as f32 compares: all that comes after is rounding.
+fn near(preconditioner: &str) -> Options {
+    Options { cost_tolerance: Some(1e-6), max_iterations: Some(200.0), ..options(preconditioner) }
+}
+
 /// Inner iterations of the first steps of as-rigid-as-possible deformation, each of which leaves a thousandth of its system.
 fn iterations(mesh: &Mesh, preconditioner: &str, steps: usize) -> Vec<u32> {
     let mut session = cpu(Precision::F64);
@@ -67,18 +72,19 @@ mod armadillo;
 #[test]
 fn solutions_are_those_of_block_jacobi_on_every_backend() {
     let mesh = Mesh::icosphere(3).normalized();
-    let backends: [(&str, Session, f64); 5] = [
-        ("cpu f64", cpu(Precision::F64), 1e-8),
-        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL), 1e-8),
-        ("cpu f32", cpu(Precision::F32), 1e-4),
-        ("webgpu", gpu(None), 1e-4),
-        ("webgpu, small limits", gpu(Some(Limits::SMALL)), 1e-4),
+    let backends: [(&str, Shared, f64); 5] = [
+        ("cpu f64", cpu(Precision::F64).into(), 1e-8),
+        ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-8),
+        ("cpu f32", cpu(Precision::F32).into(), 1e-4),
+        ("webgpu", shared_gpu(None), 1e-4),
+        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL)), 1e-4),
     ];
     let mut costs = Vec::new();
     for (name, mut session, tolerance) in backends {
         let reports = BOTH.map(|preconditioner| {
             let (problem, _) = arap(&mut session, &mesh);
-            solve(&mut session, problem, &tight(preconditioner))
+            let is_near = tolerance > 1e-6 && !is_full();
+            solve(&mut session, problem, &if is_near { near(preconditioner) } else { tight(preconditioner) })
         });
         let [jacobi, two] = &reports;
         assert!(two.converged || two.termination == leastwise::solve::Termination::Precision, "{name}: {}", two.reason);
@@ -155,7 +161,7 @@ fn what_is_fixed_or_bounded_stays_within() {
 #[test]
 fn edits_are_followed() {
     // The same solver through edits of data and of values, terms switched off, and live steps.
-    let mesh = Mesh::icosphere(4).normalized();
+    let mesh = Mesh::icosphere(if is_full() { 4 } else { 3 }).normalized();
     let ends = BOTH.map(|preconditioner| {
         let mut session = cpu(Precision::F64);
         let (problem, x) = arap(&mut session, &mesh);

@@ -180,8 +180,11 @@ fn bundles_come_to_the_same_cost_with_every_solver() {
 #[test]
 fn outliers_are_weighed_down_with_every_solver() {
     for (name, mut session, tolerance) in backends() {
-        for loss in [Loss::huber(0.005), Loss::cauchy(0.01)] {
-            let loss = loss.unwrap();
+        let mut losses = [Loss::huber(0.005), Loss::cauchy(0.01)].map(Result::unwrap);
+        if name.ends_with("limits") {
+            losses.reverse();
+        }
+        for loss in repeated(&losses, if name.starts_with("webgpu") { 1 } else { 2 }) {
             agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg"], tolerance, |linear| {
                 let problem = bundle(&mut session, &mut Random::new(7), Some(loss.clone()));
                 solve(&mut session, problem, &options(linear))
