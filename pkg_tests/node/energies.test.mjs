@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { angleBetween, column, eigenSymmetric, exp, log, mat3, reciprocal, select, sum } from "leastwise";
-import { BACKENDS, closeTo, icosphere, open, refuses, rejects } from "./support.mjs";
+import { BACKENDS, closeTo, engineOf, icosphere, open, refuses, rejects } from "./support.mjs";
 
 const SIDE = 15;
 
@@ -38,7 +38,7 @@ const symmetricDirichlet = ([a, b, c], { inverse }) => {
 
 for (const backend of BACKENDS) {
   test(`${backend}: a patch is laid flat without turning a triangle over`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const { points, triangles, inverses, areas } = patch();
     const problem = lw.problem();
     const uv = problem.variables("uv", { shape: 2, values: points.flatMap(([u, v]) => [0.5 * u, 0.5 * v]) });
@@ -71,7 +71,7 @@ for (const backend of BACKENDS) {
   });
 
   test(`${backend}: Rosenbrock's valley as an energy, live and by steps`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const problem = lw.problem();
     const x = problem.variables("x", { shape: 2, values: [-1.2, 1] });
     problem.energy("valley", { of: { x } }, ({ x }) => x.y.sub(x.x.mul(x.x)).square().mul(100).add(x.x.sub(1).square()));
@@ -99,7 +99,7 @@ const dirichlet = (held) => ([p, q, r], { inverse }) => {
 
 for (const backend of BACKENDS) {
   test(`${backend}: 1/det² turns triangles over, select(det > 0, …, log(det)) turns none`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const { points, triangles, inverses, areas } = patch();
     const flipped = async (held, method) => {
       const problem = lw.problem();

@@ -6,13 +6,13 @@ import { bundle, randomBundle } from "../problems/bundle.mjs";
 import { adjustBundle, chainOfPoses, chainOn, motion, rotationAveraging, shakenSphere, sphericalMap } from "../problems/manifolds.mjs";
 import { Random } from "../problems/random.mjs";
 import * as plain from "../problems/rotations.mjs";
-import { closeTo, icosphere, open } from "./support.mjs";
+import { closeTo, engineOf, icosphere, open } from "./support.mjs";
 
 /** What there is to run on, and what is left of a value of 1. */
 const ENGINES = [
   ["cpu f64", { backend: "cpu", precision: "f64" }, 1e-12],
   ["cpu f32", { backend: "cpu", precision: "f32" }, 3e-6],
-  ["webgpu", { backend: "webgpu" }, 3e-6],
+  ["webgpu", engineOf("webgpu"), 3e-6],
 ];
 
 const TIGHT = { costTolerance: 1e-14, gradientTolerance: 1e-14, stepTolerance: 1e-14, maxIterations: 60 };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, cos, huber, quaternion, sqrt } from "leastwise";
-import { BACKENDS, open, rejects } from "./support.mjs";
+import { BACKENDS, engineOf, open, rejects } from "./support.mjs";
 import { motion } from "../problems/manifolds.mjs";
 import * as plain from "../problems/rotations.mjs";
 import { Random } from "../problems/random.mjs";
@@ -35,7 +35,7 @@ async function errorOf(pose, [turn, shift]) {
 
 for (const backend of BACKENDS) {
   test(`${backend}: a registration of which 80 % is wrong`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     for (const cost of ["tls", "gm"]) {
       const data = scan(3, 200, cost === "tls" ? 0.8 : 0.5);
       const robust = registration(lw, data, { loss: huber(THRESHOLD) });
@@ -122,7 +122,7 @@ function rastrigin(lw, start) {
 
 for (const backend of BACKENDS) {
   test(`${backend}: the best of many minima`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const single = rastrigin(lw, [3.3, -2.2]);
     const one = await single.problem.solve();
     assert.ok(one.cost > 1, `${one.cost}`);

@@ -1,13 +1,13 @@
 // What conjugate gradients are preconditioned by: the same solutions, in far fewer inner iterations, and the report says which and why.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arap, arapMesh, BACKENDS, closeTo, icosphere, open } from "./support.mjs";
+import { arap, arapMesh, BACKENDS, closeTo, engineOf, icosphere, open } from "./support.mjs";
 
 const inner = (report) => report.iterations.reduce((sum, it) => sum + it.innerIterations, 0);
 
 for (const backend of BACKENDS) {
   test(`${backend}: two levels take fewer inner iterations to the same cost`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const mesh = arapMesh(icosphere(3));
     const solved = {};
     for (const preconditioner of ["block-jacobi", "two-level"]) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { perEntry, sqrt, sum, sumOver } from "leastwise";
-import { BACKENDS, closeTo, open, refuses } from "./support.mjs";
+import { BACKENDS, closeTo, engineOf, open, refuses } from "./support.mjs";
 
 /** Rows over points of which entry e of row i is point (7i + 3e) mod `points`. */
 function rowsOf(lengths, points) {
@@ -15,7 +15,7 @@ const pointsOf = (count) => Float32Array.from({ length: 2 * count }, (_, k) => M
 
 for (const backend of BACKENDS) {
   test(`each() is rows() of any length on ${backend}`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const lengths = [3, 0, 5, 1, 3, 12], ring = rowsOf(lengths, 20);
     const weights = Float32Array.from(ring.indices, (_, e) => 0.5 + (e % 3) / 4);
     const make = () => {
@@ -48,7 +48,7 @@ for (const backend of BACKENDS) {
   });
 
   test(`a row of 100 000 entries on ${backend}: two sums, and a nonlinear function of them`, async (t) => {
-    const lw = await open(t, { backend });
+    const lw = await open(t, engineOf(backend));
     const problem = lw.problem();
     const n = 100_000;
     const x = problem.variables("x", { shape: 1, values: Float32Array.from({ length: n }, (_, k) => 1 + (k % 5) / 10) });
