@@ -169,7 +169,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(name: &'static str, mut device: SharedDevice) -> Self {
+    pub fn new(name: &'static str, device: impl Into<SharedDevice>) -> Self {
+        let mut device = device.into();
         let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
         Self { name, device, kernels }
@@ -179,7 +180,7 @@ impl Bench {
     pub fn cpu(precision: Precision, limits: Limits) -> Self {
         let name = if precision == Precision::F64 { "CPU in f64" } else { "CPU in f32" };
         let limits = Limits { binding_bytes: 1 << 30, buffer_bytes: 1 << 30, ..limits };
-        Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)).into())
+        Self::new(name, Device::Cpu(CpuDevice::new(precision, limits)))
     }
 
     /// Whatever adapter there is; none is a failure. One that another test is done with has its kernels compiled.
