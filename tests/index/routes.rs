@@ -2,7 +2,7 @@
 
 use super::data::{kmeans, mixture};
 use super::memory::{peak, scarcely, taken};
-use super::support::{Shared, shared_gpu};
+use super::support::{Shared, is_full, shared_gpu};
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::device::{FEWEST_QUERIES, MOST_K};
@@ -328,8 +328,13 @@ fn an_index_of_nothing_takes_vectors_one_by_one() {
     for code in ["none", "int8", "int4", "pq", "bits"] {
         let mut session = cpu();
         let blank = compressed(&mut session, Vec::new(), code).expect("an index");
-        for (number, point) in points.chunks(64).take(256).enumerate() {
-            assert_eq!(add(&mut session, blank, point), [number as u32], "{code}");
+        // All that came is brought into shape with every vector: `npm test` has only the first and the last come alone.
+        let mut number = 0;
+        while number < 256 {
+            let end = if is_full() || !(16..240).contains(&number) { number + 1 } else { number + 8 };
+            let ids = add(&mut session, blank, &points[number * 64..end * 64]);
+            assert!(ids.into_iter().eq(number as u32..end as u32), "{code}");
+            number = end;
         }
         let made = compressed(&mut session, points[..256 * 64].to_vec(), code).expect("an index");
         // From there on both have the same model.
