@@ -49,7 +49,7 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
         ("product", all.product.clone()),
         ("diagonal", all.diagonal.clone()),
     ];
-    (programs, wgsl::owner_module(&owner).wgsl.to_string())
+    (programs, wgsl::owner_module(&owner))
 }
 
 fn spring() -> (Vec<(&'static str, Program)>, String) {

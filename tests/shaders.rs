@@ -14,7 +14,7 @@ const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
 
 /// The module as a device makes it.
 fn module(source: &KernelSource, group_size: u32) -> String {
-    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.texts[0].wgsl)
+    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.texts()[0].wgsl)
 }
 
 /// The library of functions in f32, and what CUDA has in place of it in f64.
@@ -73,7 +73,7 @@ fn every_source() -> impl Iterator<Item = KernelSource> {
 
 /// The module where reals are double-floats.
 fn module_double(source: &KernelSource, group_size: u32, products: Products) -> String {
-    let own = double::rewritten(&source.texts[0].wgsl, products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
+    let own = double::rewritten(&source.texts()[0].wgsl, products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
     format!("alias real = vec2<f32>;\nconst group_size: u32 = {group_size}u;\n{}\n{own}", double::PRELUDE)
 }
 

@@ -6,7 +6,7 @@
 
 use leastwise::device::{
     Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Kind, Limits, Playing,
-    Precision, Recording, binding,
+    Precision, Recording, Structure, binding,
     cpu::{Bindings, CpuDevice, Work},
     wgpu::{Internals, WgpuDevice},
 };
@@ -37,8 +37,8 @@ fn internals(device: &Device) -> Internals {
 
 /// The kernel with another text or other access.
 fn with(source: KernelSource, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> KernelSource {
-    let wgsl = wgsl.map_or(source.texts[0].wgsl.clone(), Into::into);
-    KernelSource { texts: vec![KernelText { wgsl, access, doubles: false }], ..source }
+    let wgsl = wgsl.map_or(source.texts()[0].wgsl.clone(), Into::into);
+    KernelSource { structure: Structure::Text(KernelText { wgsl, access }), ..source }
 }
 
 /// `v[i] = v[i] / 2 + 1`, unless the flag at `state[0]` is set.

@@ -18,7 +18,7 @@ pub mod wgpu;
 pub use multiply::{After, Form, Multiply, Strided};
 pub use recording::*;
 pub use signal::Signal;
-pub use source::{Grade, KernelSource, KernelText};
+pub use source::{Grade, KernelKey, KernelSource, KernelText, Structure};
 pub use validation::Interface;
 
 use crate::kernel::wgsl::Cut;
@@ -325,7 +325,7 @@ impl Device {
         }
     }
 
-    /// Numbers of kernels; equal sources (by text and access) are one kernel. A GPU compiles a kernel when a recording that names it is
+    /// Numbers of kernels; equal sources (by what they are made of) are one kernel. A GPU compiles a kernel when a recording that names it is
     /// about to be played: see [`compile`](Self::compile).
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Result<Vec<KernelId>, DeviceError> {
         match self {

@@ -101,7 +101,7 @@ pub mod binding {
 }
 
 /// What a kernel does with one binding slot.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
     Unused,
     Read,

@@ -46,7 +46,7 @@ impl Interface {
             access: source.access(),
             elements: source.elements(),
             grade: source.grade,
-            doubles: source.texts.iter().all(|text| text.doubles),
+            doubles: source.doubles,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::anneal::cluster;
 use crate::device::cpu::{Body, Twin, twins};
-use crate::device::{Access, Grade, KernelSource, binding::*};
+use crate::device::{Access, Grade, KernelSource, Structure, binding::*};
 use crate::kernel::wgsl::embedded::shader;
 use crate::kernel::wgsl::library;
 use crate::solve::state;
@@ -23,7 +23,8 @@ macro_rules! fixed {
                 match self { $(Self::$variant => stringify!($twin)),* }
             }
 
-            fn text(self) -> &'static str {
+            /// The file's text, in which all of its bindings are declared.
+            pub(crate) fn text(self) -> &'static str {
                 match self { $(Self::$variant => shader!(concat!("../../shaders/", stringify!($twin), ".wgsl"))),* }
             }
 
@@ -162,12 +163,17 @@ impl Fixed {
         self < Self::Assign
     }
 
-    pub fn source(self) -> KernelSource {
+    /// What it does with each slot.
+    pub(crate) fn access(self) -> [Access; COUNT] {
         let mut access = [Access::Unused; COUNT];
         for &(slot, how) in self.slots() {
             access[slot] = how;
         }
-        let source = KernelSource::new(self.name(), &self.wgsl(), access, Body::Twin(self.twin()));
+        access
+    }
+
+    pub fn source(self) -> KernelSource {
+        let source = KernelSource::made_of(self.name(), Structure::Fixed(self), Body::Twin(self.twin()));
         match self {
             // It measures memory, four f32s at a time.
             Self::Copy => KernelSource { grade: Grade::Single, ..source },
@@ -187,7 +193,7 @@ impl Fixed {
     }
 
     /// The module after the prelude: the state's numbers and the reductions only where they are used.
-    fn wgsl(self) -> String {
+    pub(crate) fn wgsl(self) -> String {
         let text = self.text();
         let uses_state = self.slots().iter().any(|(slot, _)| *slot == STATE);
         let uses_groups = ["group_sum", "group_max", "exact_total", "total_of"].iter().any(|function| text.contains(function));

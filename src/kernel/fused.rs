@@ -6,7 +6,7 @@
 //! what is in the kernel's text is only which strides are 0 and 1, and which axes are masked.
 
 use super::Program;
-use crate::device::{Access, KernelSource, binding};
+use crate::device::{Access, KernelSource, Structure, binding};
 use std::sync::Arc;
 
 /// Slots that tensors may be bound to: all but the constants' and the layout table's.
@@ -50,7 +50,7 @@ pub struct ViewCode {
 
 /// A program over a domain. [`Load::Given(k)`](super::Load::Given) is the k-th view's element, the number after the last
 /// view's what the anchor made; [`Store::Column(k)`](super::Store::Column) is stored to the k-th output.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stage {
     /// Axes of the domain.
     pub rank: u32,
@@ -89,7 +89,7 @@ pub struct FactorCode {
 }
 
 /// What comes before the last stage.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Anchor {
     /// Nothing: the elements of the domain stand for themselves, so many to a lane of a GPU.
     None {
@@ -106,7 +106,7 @@ pub enum Anchor {
 }
 
 /// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Product {
     pub left: FactorCode,
     pub right: FactorCode,
@@ -124,8 +124,8 @@ impl Product {
     }
 }
 
-/// A kernel of tensors.
-#[derive(Clone, PartialEq, Debug)]
+/// A kernel of tensors. Its name is for messages: equal kernels may have different ones.
+#[derive(Clone, Debug)]
 pub struct Fused {
     pub name: String,
     pub anchor: Anchor,
@@ -133,6 +133,26 @@ pub struct Fused {
     /// Whether the one result is kept as halves: then an item is two elements, whose halves are a word, so that no two lanes write
     /// one. Only without an anchor.
     pub halves: bool,
+}
+
+impl Fused {
+    fn named_by_nothing(&self) -> (&Anchor, &Stage, bool) {
+        (&self.anchor, &self.finish, self.halves)
+    }
+}
+
+impl PartialEq for Fused {
+    fn eq(&self, other: &Self) -> bool {
+        self.named_by_nothing() == other.named_by_nothing()
+    }
+}
+
+impl Eq for Fused {}
+
+impl std::hash::Hash for Fused {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.named_by_nothing().hash(state);
+    }
 }
 
 /// Words of the layout table before anything else: without an anchor, how many elements; of a reduction, how many results and how many elements each; of a
@@ -273,8 +293,7 @@ impl Fused {
 
     /// For every device.
     pub fn source(&self) -> KernelSource {
-        let wgsl = super::wgsl::fused_module(self);
         let body = super::block::FusedProgram::new(self);
-        KernelSource::new(&self.name, &wgsl, self.access(), crate::device::cpu::Body::Fused(Arc::new(body)))
+        KernelSource::made_of(&self.name, Structure::Fused(Arc::new(self.clone())), crate::device::cpu::Body::Fused(Arc::new(body)))
     }
 }

@@ -9,10 +9,11 @@
 
 use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
+use crate::device::{Access, binding};
 use crate::work::{Pace, Stopped};
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OwnerProgram {
     /// Stores all in the tile.
     pub program: Program,
@@ -27,13 +28,24 @@ pub struct OwnerProgram {
 
 /// An owner's place in a vector, and for each of its components 0, or the column of the tile + 1 with the sign in the
 /// highest bit.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OwnSlot {
     pub address: Address,
     pub codes: Vec<u32>,
 }
 
 impl OwnerProgram {
+    /// What its kernel does with each slot.
+    pub fn access(&self) -> [Access; binding::COUNT] {
+        let mut access = self.program.access();
+        access[binding::INDEX] = Access::Read;
+        access[binding::PARTIALS] = Access::ReadWrite;
+        if self.crossing_columns > 0 {
+            access[binding::VECTOR_OUT] = Access::ReadWrite;
+        }
+        access
+    }
+
     /// Elements of a column of a tile beyond the workgroup's: columns do not begin in the same bank of memory.
     pub const PADDING: u32 = 11;
 

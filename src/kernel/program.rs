@@ -8,6 +8,7 @@
 pub use crate::expr::{Binary, Unary};
 
 use crate::device::{Access, binding};
+use std::hash::{Hash, Hasher};
 
 /// The number of an instruction of a program; its result.
 pub type Value = u32;
@@ -51,8 +52,8 @@ pub enum Store {
     Tile(u32),
 }
 
-/// One instruction. Operands are numbers of earlier instructions.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// One instruction. Operands are numbers of earlier instructions. Equal ones have the same bits, NaN and −0 too.
+#[derive(Clone, Copy, Debug)]
 pub enum Instruction {
     Const(f64),
     Load(Load),
@@ -68,8 +69,37 @@ pub enum Instruction {
     },
 }
 
-/// A generated kernel before it is text or lanes.
-#[derive(Clone, PartialEq, Debug, Default)]
+impl Instruction {
+    /// Its bits: what tells it from others.
+    fn bits(&self) -> (u32, Option<Load>, [u64; 3]) {
+        let wide = |values: [Value; 3]| values.map(u64::from);
+        match *self {
+            Self::Const(value) => (0, None, [value.to_bits(), 0, 0]),
+            Self::Load(load) => (1, Some(load), [0; 3]),
+            Self::Unary(operation, a) => (2, None, wide([operation as u32, a, 0])),
+            Self::Binary(operation, a, b) => (3, None, wide([operation as u32, a, b])),
+            Self::MulAdd(a, b, c) => (4, None, wide([a, b, c])),
+            Self::Select { condition, then, otherwise } => (5, None, wide([condition, then, otherwise])),
+        }
+    }
+}
+
+impl PartialEq for Instruction {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl Eq for Instruction {}
+
+impl Hash for Instruction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().hash(state);
+    }
+}
+
+/// A generated kernel before it is text or lanes. Its name is for messages: equal programs may have different ones.
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// For labels and messages, say `arap: product`.
     pub name: String,
@@ -84,12 +114,33 @@ pub struct Program {
     pub guard: Option<u32>,
 }
 
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.named_by_nothing() == other.named_by_nothing()
+    }
+}
+
+impl Eq for Program {}
+
+impl Hash for Program {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.named_by_nothing().hash(state);
+    }
+}
+
 /// FNV-1a, of what names a kernel in tuning tables.
 pub(crate) fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// All of a program but its name.
+type Parts<'a> = (&'a [Address], [u32; 2], &'a [Instruction], &'a [(Store, Value)], Option<u32>);
+
 impl Program {
+    fn named_by_nothing(&self) -> Parts<'_> {
+        (&self.addresses, [self.header, self.shared], &self.instructions, &self.stores, self.guard)
+    }
+
     /// Drops the addresses that no load uses.
     pub fn keep_used_addresses(&mut self) {
         let mut kept: Vec<Address> = Vec::new();

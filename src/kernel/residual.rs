@@ -69,7 +69,7 @@ pub struct Signature {
 }
 
 /// For every degree of freedom of a slot: 0, or column + 1 with the sign in the highest bit.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ColumnMap {
     pub width: u32,
     pub codes: Vec<u32>,

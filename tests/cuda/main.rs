@@ -263,10 +263,10 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
-    let text = |more: &str| format!("{}\n{more}", Fixed::Copy.source().texts[0].wgsl);
+    let text = |more: &str| format!("{}\n{more}", Fixed::Copy.source().texts()[0].wgsl);
     let source = |name: &str, text: &str| {
-        let KernelSource { texts, cpu, .. } = Fixed::Copy.source();
-        KernelSource::new(name, text, texts[0].access, cpu)
+        let copy = Fixed::Copy.source();
+        KernelSource::new(name, text, copy.access(), copy.cpu)
     };
     let wait = |device: &mut Device, kernel: KernelId| {
         let bindings = [None; binding::COUNT];

@@ -128,7 +128,7 @@ fn every_function_is_of_use() {
     all.store(Store::Column(0), sum);
     validate(&all.program, "all");
     let text = wgsl::write(&all.program);
-    let fixed: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source().texts[0].wgsl.clone()).collect();
+    let fixed: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source().texts()[0].wgsl.clone()).collect();
     for (file, code) in function_files() {
         for line in code.lines().filter(|line| line.starts_with("fn ") || line.starts_with("struct ")) {
             let of_fixed = fixed.iter().map(|text| text.matches(line).count()).max();

@@ -17,7 +17,7 @@ pub use play::Play;
 pub use threads::Pieces;
 
 use super::validation::{Held, Inventory};
-use super::{BufferId, Counters, DeviceError, Interface, KernelId, KernelSource, KernelText, Kind, Limits, Precision, Reals};
+use super::{BufferId, Counters, DeviceError, Interface, KernelId, KernelKey, KernelSource, Kind, Limits, Precision, Reals};
 use crate::clock::now_ms;
 use crate::slab::Slab;
 use std::cell::RefCell;
@@ -42,11 +42,11 @@ struct Kernel {
     interface: Interface,
 }
 
-/// Kernels by number and by their texts: equal ones are one.
+/// Kernels by number and by what they are made of: equal ones are one.
 #[derive(Default)]
 struct Kernels {
     list: Vec<Kernel>,
-    known: HashMap<Vec<KernelText>, KernelId>,
+    known: HashMap<KernelKey, KernelId>,
 }
 
 /// Elements that become zeros between two looks at the clock.
@@ -117,7 +117,7 @@ impl CpuDevice {
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let Kernels { list, known } = &mut *self.kernels;
         let add = |source: &KernelSource| {
-            *known.entry(source.texts.clone()).or_insert_with(|| {
+            *known.entry(source.key()).or_insert_with(|| {
                 self.counters.kernels_created += 1;
                 list.push(Kernel { source: source.clone(), interface: Interface::of(source) });
                 KernelId(list.len() as u32 - 1)

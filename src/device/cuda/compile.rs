@@ -9,7 +9,7 @@
 use super::background::Jobs;
 use super::double::{CUDA, in_double};
 use super::tensor::{self, Variant};
-use crate::device::{DeviceError, Interface, KernelId, KernelSource, KernelText, Precision, Signal};
+use crate::device::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use std::collections::{BTreeSet, HashMap};
@@ -25,8 +25,8 @@ pub(super) struct Kernels {
     list: Vec<State>,
     /// Of all of the list, whatever becomes of them.
     interfaces: Vec<Interface>,
-    /// By the whole text: equality decides, not a hash.
-    known: HashMap<Vec<KernelText>, KernelId>,
+    /// Equality decides, not a hash.
+    known: HashMap<KernelKey, KernelId>,
     compiling: Vec<Compiling>,
 }
 
@@ -40,14 +40,22 @@ enum State {
 
 /// Kernels that a recording needed, and a job for each of their texts.
 struct Compiling {
-    kernels: Vec<(KernelId, KernelSource)>,
+    kernels: Vec<Begun>,
     jobs: Jobs<Compiled>,
+}
+
+/// A kernel on its way.
+struct Begun {
+    id: KernelId,
+    source: KernelSource,
+    texts: usize,
+    variants: Vec<Variant>,
 }
 
 /// What is to be compiled.
 struct Job {
     name: String,
-    wgsl: KernelText,
+    wgsl: Arc<str>,
     /// CUDA C++ that takes what the text takes, in its place.
     tensor: Option<Variant>,
 }
@@ -118,7 +126,7 @@ impl Kernels {
     /// Numbers of kernels, equal ones of equal sources.
     pub fn ask(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         let number = |source: &KernelSource| {
-            *self.known.entry(source.texts.clone()).or_insert_with(|| {
+            *self.known.entry(source.key()).or_insert_with(|| {
                 self.list.push(State::Asked(source.clone()));
                 self.interfaces.push(Interface::of(source));
                 KernelId(self.list.len() as u32 - 1)
@@ -129,16 +137,20 @@ impl Kernels {
 
     /// Begins to compile those that were only asked for; gives how many.
     pub fn begin(&mut self, kernels: &BTreeSet<KernelId>) -> u64 {
-        let mut begun = Vec::new();
+        let (mut begun, mut jobs) = (Vec::new(), Vec::new());
         for &id in kernels {
             let Some(state @ State::Asked(_)) = self.list.get_mut(id.0 as usize) else { continue };
             if let State::Asked(source) = std::mem::replace(state, State::Compiling) {
-                begun.push((id, source));
+                let (texts, variants) = (source.texts(), self.compiler.variants(&source));
+                let job = |text: &KernelText, name: String, tensor| Job { name, wgsl: text.wgsl.clone(), tensor };
+                jobs.extend(texts.iter().map(|text| job(text, source.name.clone(), None)));
+                // What may stand in for it has the bindings of its text.
+                jobs.extend(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone()))));
+                begun.push(Begun { id, source, texts: texts.len(), variants });
             }
         }
         let count = begun.len() as u64;
         if count > 0 {
-            let jobs = begun.iter().flat_map(|(_, source)| self.compiler.jobs(source)).collect();
             let compiler = self.compiler.clone();
             self.compiling.push(Compiling { kernels: begun, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
         }
@@ -147,7 +159,7 @@ impl Kernels {
 
     /// Loads what has been compiled: none when all of these are ready, else what to wait for.
     pub fn compiling(&mut self, kernels: &BTreeSet<KernelId>) -> Result<Option<Signal>, DeviceError> {
-        let is_needed = |compiling: &Compiling| compiling.kernels.iter().any(|(id, _)| kernels.contains(id));
+        let is_needed = |compiling: &Compiling| compiling.kernels.iter().any(|begun| kernels.contains(&begun.id));
         while let Some(place) = self.compiling.iter().position(is_needed) {
             if let Some(signal) = self.compiling[place].jobs.running() {
                 return Ok(Some(signal));
@@ -161,20 +173,19 @@ impl Kernels {
 
     fn load(&mut self, Compiling { kernels, jobs }: Compiling) {
         let mut compiled = jobs.results().into_iter();
-        for (id, source) in kernels {
-            // All of its texts, whatever becomes of the first.
-            let texts: Vec<_> = compiled.by_ref().take(self.compiler.jobs(&source).len()).collect();
+        for Begun { id, source, texts, variants } in kernels {
+            // All of them, whatever becomes of the first.
+            let results: Vec<_> = compiled.by_ref().take(texts + variants.len()).collect();
             let load = |compiled: Compiled| self.compiler.loaded(compiled);
-            let parts: Result<Vec<Part>, String> = texts.into_iter().map(|text| text.and_then(load)).collect();
+            let parts: Result<Vec<Part>, String> = results.into_iter().map(|result| result.and_then(load)).collect();
             self.list[id.0 as usize] = match parts {
                 Ok(mut parts) => {
-                    let others = parts.split_off(source.texts.len());
-                    let variants = self.compiler.variants(&source).into_iter().zip(others).collect();
-                    State::Ready(Kernel { parts, variants })
+                    let others = parts.split_off(texts);
+                    State::Ready(Kernel { parts, variants: variants.into_iter().zip(others).collect() })
                 }
                 Err(message) => {
                     // Whoever comes with the same text again shall hear the message again.
-                    self.known.remove(&source.texts);
+                    self.known.remove(&source.key());
                     State::Refused(DeviceError::Kernel { kernel: source.name, message })
                 }
             };
@@ -199,21 +210,13 @@ impl Kernels {
 }
 
 impl Compiler {
-    /// What a kernel needs compiled: its texts, then what may stand in for it.
-    fn jobs(&self, source: &KernelSource) -> Vec<Job> {
-        let job = |wgsl: &KernelText, name: String, tensor| Job { name, wgsl: wgsl.clone(), tensor };
-        let texts = source.texts.iter().map(|text| job(text, source.name.clone(), None));
-        let first = &source.texts[0];
-        let variants = self.variants(source).into_iter();
-        texts.chain(variants.map(|variant| job(first, format!("{}_tensor", source.name), Some(variant)))).collect()
-    }
-
+    /// What may stand in for a kernel.
     fn variants(&self, source: &KernelSource) -> Vec<Variant> {
         tensor::variants(&source.name, self.precision, self.group_size, self.architecture)
     }
 
     fn compile(&self, job: &Job) -> Result<Compiled, String> {
-        let written = written(&job.wgsl.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
+        let written = written(&job.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
         let kernel = written.named(&job.name);
         let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
         let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific));

@@ -5,9 +5,7 @@
 //! numbers and products of any two are exact.
 
 use super::super::{Access, binding, cpu};
-use super::super::{
-    BufferId, Command, DeviceError, Dispatch, Grade, KernelSource, KernelText, Kind, PARAM_WORDS, Playing, Recording, Slice,
-};
+use super::super::{BufferId, Command, DeviceError, Dispatch, KernelSource, Kind, PARAM_WORDS, Playing, Recording, Slice};
 use super::{Play, WgpuDevice};
 use crate::kernel::wgsl::{double::Products, embedded::shader};
 use crate::kernel::{Program, block::BlockProgram};
@@ -53,10 +51,9 @@ impl WgpuDevice {
         let mut access = [Access::Unused; binding::COUNT];
         (access[binding::VECTOR_IN], access[binding::VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
         // Texts are known by their words, and these come to different kernels.
-        let wgsl = format!("{CHECK}\n// {products:?}").into();
-        let texts = vec![KernelText { wgsl, access, doubles: true }];
+        let wgsl = format!("{CHECK}\n// {products:?}");
         let cpu = cpu::Body::Program(Arc::new(BlockProgram::new(&Program::default())));
-        let source = KernelSource { name: "self-check of double-floats".into(), texts, cpu, grade: Grade::Outer, program: None };
+        let source = KernelSource::new("self-check of double-floats", &wgsl, access, cpu).in_doubles();
         let kernel = self.kernels(&[source])?[0];
         let mut slice = |kind, len: usize| {
             let buffer = self.allocate(kind, len as u32, "self-check of double-floats")?;

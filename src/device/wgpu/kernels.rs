@@ -1,10 +1,12 @@
 //! Kernels: WGSL text to pipelines.
 //!
 //! A kernel that was asked for has a number, and is compiled when a recording that names it is about to be played: natively on the
-//! spot, on the web in the background (see `web`), all kernels of a recording at the same time. Kernels of equal text and access are one,
+//! spot, on the web in the background (see `web`), all kernels of a recording at the same time. Text is made then, not before. Equal kernels are one,
 //! whatever their names; kernels of equal access share a bind group layout, and so their bind groups.
 
-use super::super::{Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelSource, KernelText, Recording, Signal, binding};
+use super::super::{
+    Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelKey, KernelSource, Recording, Signal, Structure, binding,
+};
 #[cfg(target_arch = "wasm32")]
 use super::Health;
 use super::pool::Block;
@@ -24,8 +26,8 @@ pub(super) struct Kernels {
     prelude_of_doubles: String,
     products: Products,
     list: Vec<Kernel>,
-    /// By the whole text: equality decides, not a hash.
-    known: HashMap<Vec<KernelText>, KernelId>,
+    /// Equality decides, not a hash.
+    known: HashMap<KernelKey, KernelId>,
     layouts: Vec<Layout>,
     layout_of: HashMap<AccessList, usize>,
 }
@@ -42,9 +44,9 @@ enum State {
     /// Several kernels, one after the other: a recording is played with them in its place.
     Parts(Vec<KernelId>),
     /// No recording has needed it so far.
-    Asked(KernelText),
+    Asked(KernelSource),
     #[cfg(target_arch = "wasm32")]
-    Compiling(KernelText, Arc<str>, super::web::Compiling),
+    Compiling(KernelKey, Arc<str>, super::web::Compiling),
     Ready(wgpu::ComputePipeline),
     Refused(DeviceError),
 }
@@ -83,11 +85,13 @@ impl Kernels {
     }
 
     /// The whole module.
-    fn text(&self, name: &str, source: &KernelText) -> Result<String, DeviceError> {
+    fn text(&self, source: &KernelSource) -> Result<String, DeviceError> {
+        let refused = |message: String| DeviceError::Kernel { kernel: source.name.clone(), message };
+        let [text] = &source.texts()[..] else { return Err(refused("a kernel in parts has no text of its own".into())) };
         if !source.doubles {
-            return Ok(format!("{}\n{}", self.prelude, source.wgsl));
+            return Ok(format!("{}\n{}", self.prelude, text.wgsl));
         }
-        let own = double::rewritten(&source.wgsl, self.products).map_err(|message| DeviceError::Kernel { kernel: name.into(), message })?;
+        let own = double::rewritten(&text.wgsl, self.products).map_err(refused)?;
         Ok(format!("{}\n{own}", self.prelude_of_doubles))
     }
 
@@ -128,35 +132,35 @@ impl Kernels {
     fn begin(&mut self, device: &wgpu::Device, id: KernelId) -> Result<bool, DeviceError> {
         let kernel = self.get(id)?;
         let State::Asked(source) = &kernel.state else { return Ok(false) };
-        let (name, layout, source) = (kernel.interface.name.clone(), kernel.layout, source.clone());
-        let state = match self.text(&name, &source) {
-            Ok(text) => self.begun(device, &name, layout, &source, text),
+        let (layout, source) = (kernel.layout, source.clone());
+        let state = match self.text(&source) {
+            Ok(text) => self.begun(device, layout, &source, text),
             Err(error) => State::Refused(error),
         };
-        self.list[id.0 as usize].state = self.told_again(source, state);
+        self.list[id.0 as usize].state = self.told_again(&source.key(), state);
         Ok(true)
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    fn begun(&self, device: &wgpu::Device, name: &str, layout: usize, source: &KernelText, text: String) -> State {
+    fn begun(&self, device: &wgpu::Device, layout: usize, source: &KernelSource, text: String) -> State {
         let scopes = Scopes::open(device);
-        let pipeline = self.pipeline(device, name, &text, layout);
+        let pipeline = self.pipeline(device, &source.name, &text, layout);
         match scopes.caught() {
-            Some((_, message)) => State::Refused(self.refused(name, source.doubles, &message)),
+            Some((_, message)) => State::Refused(self.refused(&source.name, source.doubles, &message)),
             None => State::Ready(pipeline),
         }
     }
 
     #[cfg(target_arch = "wasm32")]
-    fn begun(&self, device: &wgpu::Device, name: &str, _layout: usize, source: &KernelText, text: String) -> State {
-        let compiling = super::web::Compiling::start(device, name, &text, &source.access);
-        State::Compiling(source.clone(), text.into(), compiling)
+    fn begun(&self, device: &wgpu::Device, _layout: usize, source: &KernelSource, text: String) -> State {
+        let compiling = super::web::Compiling::start(device, &source.name, &text, &source.access());
+        State::Compiling(source.key(), text.into(), compiling)
     }
 
-    /// Forgets a refused text: whoever comes with it again shall hear the message again.
-    fn told_again(&mut self, source: KernelText, state: State) -> State {
+    /// Forgets a refused kernel: whoever comes with it again shall hear the message again.
+    fn told_again(&mut self, key: &KernelKey, state: State) -> State {
         if let State::Refused(_) = state {
-            self.known.remove(&vec![source]);
+            self.known.remove(key);
         }
         state
     }
@@ -165,7 +169,7 @@ impl Kernels {
     #[cfg(target_arch = "wasm32")]
     fn land(&mut self, device: &wgpu::Device, health: &Arc<Health>, id: KernelId) -> Result<Option<Signal>, DeviceError> {
         let kernel = self.get(id)?;
-        let State::Compiling(source, text, compiling) = &kernel.state else { return Ok(None) };
+        let State::Compiling(key, text, compiling) = &kernel.state else { return Ok(None) };
         let state = match compiling.outcome() {
             None => return Ok(Some(compiling.signal.clone())),
             Some(Err(message)) => State::Refused(self.refused(&kernel.interface.name, kernel.doubles, &message)),
@@ -177,8 +181,8 @@ impl Kernels {
                 State::Ready(pipeline)
             }
         };
-        let source = source.clone();
-        self.list[id.0 as usize].state = self.told_again(source, state);
+        let key = key.clone();
+        self.list[id.0 as usize].state = self.told_again(&key, state);
         Ok(None)
     }
 
@@ -220,26 +224,25 @@ impl WgpuDevice {
     }
 
     fn kernel(&mut self, source: &KernelSource) -> Result<KernelId, DeviceError> {
-        if source.grade.is_double(self.reals) && !source.texts.iter().all(|text| text.doubles) {
+        if source.grade.is_double(self.reals) && !source.doubles {
             return self.kernel(&source.clone().in_doubles());
         }
-        if let Some(known) = self.kernels.known.get(&source.texts) {
+        let key = source.key();
+        if let Some(known) = self.kernels.known.get(&key) {
             return Ok(*known);
         }
-        let kernel = match &source.texts[..] {
-            [text] => {
-                let layout = self.kernels.layout(&self.device, text.access);
-                Kernel { interface: Interface::of(source), doubles: text.doubles, layout, state: State::Asked(text.clone()) }
-            }
-            texts => {
-                let part = |text: &KernelText| KernelSource { texts: vec![text.clone()], ..source.clone() };
-                let parts = texts.iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
-                Kernel { interface: Interface::of(source), doubles: false, layout: 0, state: State::Parts(parts) }
-            }
+        let interface = Interface::of(source);
+        let kernel = if source.is_whole() {
+            let layout = self.kernels.layout(&self.device, interface.access);
+            Kernel { interface, doubles: source.doubles, layout, state: State::Asked(source.clone()) }
+        } else {
+            let part = |text| KernelSource { structure: Structure::Text(text), ..source.clone() };
+            let parts = source.texts().into_iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
+            Kernel { interface, doubles: false, layout: 0, state: State::Parts(parts) }
         };
         let id = KernelId(self.kernels.list.len() as u32);
         self.kernels.list.push(kernel);
-        self.kernels.known.insert(source.texts.clone(), id);
+        self.kernels.known.insert(key, id);
         Ok(id)
     }
 

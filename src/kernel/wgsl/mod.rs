@@ -43,7 +43,7 @@ fn write_piece(piece: Piece) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_module(&program, &reloads, &access, &mut text);
-    KernelText { wgsl: Arc::from(text), access, doubles: false }
+    KernelText { wgsl: Arc::from(text), access }
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {

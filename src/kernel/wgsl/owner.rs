@@ -1,26 +1,17 @@
 //! The module of a product by owners.
 
 use super::{write_body, write_declarations};
-use crate::device::{Access, KernelText, binding};
+use crate::device::Access;
 use crate::kernel::{NEGATIVE, OwnerProgram};
 use std::fmt::Write;
-use std::sync::Arc;
 
 /// A workgroup is a tile. words0: the number of instances, and the words of the index buffer with the first tile's first row
 /// and instance, two words a tile, and with the first row's beginning.
-pub fn owner_module(owner: &OwnerProgram) -> KernelText {
-    let mut owner = owner.clone();
-    owner.program.keep_used_addresses();
-    let mut access = owner.program.access();
-    access[binding::INDEX] = Access::Read;
-    access[binding::PARTIALS] = Access::ReadWrite;
-    if owner.crossing_columns > 0 {
-        access[binding::VECTOR_OUT] = Access::ReadWrite;
-    }
+pub fn owner_module(owner: &OwnerProgram) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write(&owner, &access, &mut text);
-    KernelText { wgsl: Arc::from(text), access, doubles: false }
+    let _ = write(owner, &owner.access(), &mut text);
+    text
 }
 
 /// An element of a column of the tile.
