@@ -2,13 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decaying, nearest, recallOf, squaredDistance } from "../problems/vectors.mjs";
-import { ADDON, BACKENDS, ON_CUDA, open, rejects, refuses } from "./support.mjs";
+import { ADDON, BACKENDS, FULL, ON_CUDA, open, rejects, refuses } from "./support.mjs";
 
 const DIM = 24, COUNT = 1500, K = 10;
 const points = decaying(COUNT, DIM), queries = decaying(40, DIM, { seed: 2 });
 const exact = nearest(points, queries, DIM, K);
 /** Codes, and the recall that they must have here. */
 const CODES = [[{ code: "int8" }, 0.98], [{ code: "int4" }, 0.82], [{ code: "bits", bits: 6 }, 0.95], [{ ratio: 0.2 }, 0.85], [{ code: "pq", bits: 4 }, 0.6], [{ code: "none", clusters: 64 }, 0.1]];
+/** A software adapter is slow to cluster, which all codes begin with: a quick run has some of them there. */
+const codesOn = (backend, some) => (backend === "webgpu" && !FULL ? CODES.filter(([{ code }]) => some.includes(code)) : CODES);
 const NONE = 0xffffffff;
 
 /** What batches of queries are searched on. */
@@ -40,7 +42,7 @@ const streamOf = (bytes, size) => new ReadableStream({
 for (const backend of BACKENDS) {
   test(`${backend}: every code finds what it should, and takes what it says`, async (t) => {
     const lw = await open(t, { backend });
-    for (const [code, least] of CODES) {
+    for (const [code, least] of codesOn(backend, ["int8", "bits", "pq", "none"])) {
       const index = await lw.compress(points, { dim: DIM, ...code });
       const what = JSON.stringify(code);
       const hits = await index.search(queries, { k: K });
@@ -109,7 +111,7 @@ for (const backend of BACKENDS) {
 
   test(`${backend}: a saved index is the same index, from bytes and from streams, and its file has the same bits every time`, async (t) => {
     const lw = await open(t, { backend });
-    for (const [code] of CODES) {
+    for (const [code] of codesOn(backend, ["int4", "pq"])) {
       const index = await lw.compress(points, { dim: DIM, seed: 3, ...code });
       const again = await lw.compress(points, { dim: DIM, seed: 3, ...code });
       const file = await index.save(), hits = await index.search(queries, { k: 5 });
@@ -223,7 +225,7 @@ for (const backend of BACKENDS) {
       assert.equal(seen.at(-1)[0], seen.at(-1)[1], "all of it");
       return { result, seen };
     };
-    for (const code of [{ bits: 3 }, { code: "pq", bits: 2 }]) {
+    for (const code of [{ bits: 3 }, { code: "pq", bits: 2 }].slice(0, backend === "webgpu" && !FULL ? 1 : 2)) {
       const { result: index, seen } = await watched((onProgress) => lw.compress(many, { dim, ...code, onProgress }));
       // Whatever the stage, building ends with the signal's reason.
       for (const share of [0, 0.3, 0.6, 0.9]) {
