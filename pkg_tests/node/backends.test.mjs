@@ -6,8 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { init, LeastwiseError } from "leastwise";
-import { create } from "webgpu";
-import { ADDON, arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, icosphere, inFreshProcess, open, ownGpu, refuses, rejects } from "./support.mjs";
 
 const mesh = arapMesh(icosphere(1));
 
@@ -225,8 +224,7 @@ test("scope(): frees what was made inside and not returned", async (t) => {
 });
 
 test("a WebGPU device of one's own: it is used, every buffer on it is destroyed, and it lives on", async () => {
-  globalThis.own ??= create([]);                        // collected while a device lives, Dawn aborts the process
-  const device = await (await globalThis.own.requestAdapter()).requestDevice();
+  const device = await (await (await ownGpu()).requestAdapter()).requestDevice();
   const live = new Set();
   let made = 0, destroyed = 0;
   const createBuffer = device.createBuffer.bind(device);
@@ -258,8 +256,7 @@ test("a WebGPU device of one's own: it is used, every buffer on it is destroyed,
 });
 
 test("a lost WebGPU device: lw.lost tells, and every call that needs it says so", async () => {
-  globalThis.own ??= create([]);
-  const device = await (await globalThis.own.requestAdapter()).requestDevice();
+  const device = await (await (await ownGpu()).requestAdapter()).requestDevice();
   const lw = await init({ device });
   const { problem, x } = arap(lw, mesh);
   await problem.solve({ maxIterations: 1 });

@@ -13,14 +13,14 @@ function cubic(lw, values = [1, 2, 3, 4]) {
 
 /** A device that refuses memory for buffers after so many. */
 async function scarceDevice() {
-  const { device, gpu } = await deviceThatReads((code) => code);
+  const device = await deviceThatReads((code) => code);
   const create = device.createBuffer.bind(device), pop = device.popErrorScope.bind(device), memory = { left: Infinity };
   device.createBuffer = (descriptor) => create(memory.left-- > 0 ? descriptor : { ...descriptor, size: 1e15 });
   device.popErrorScope = async () => {
     const error = await pop();
     return error && /exceeds the max buffer size/.test(error.message) ? new globalThis.GPUOutOfMemoryError("injected: not enough memory") : error;
   };
-  return { device, gpu, memory };
+  return { device, memory };
 }
 
 if (!ADDON) {
@@ -45,7 +45,7 @@ if (!ADDON) {
   });
 
   test("a GPU that refuses memory, does not answer and is lost", { timeout: 600_000 }, async (t) => {
-    const { device, gpu, memory } = await scarceDevice();
+    const { device, memory } = await scarceDevice();
     const lw = await open(t, { device, precision: "f32" });
     const options = { maxIterations: 4 }, first = cubic(lw);
     await first.problem.solve(options);
@@ -111,6 +111,5 @@ if (!ADDON) {
       lw.dispose();
       await rejects(first.x.read(), "disposed", /disposed/);
     });
-    assert.ok(gpu, "Dawn's instance is held until here");
   });
 }
