@@ -4,7 +4,7 @@
 
 use crate::support::{SharedDevice, repeated, shared_device};
 use leastwise::device::binding::*;
-use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
+use leastwise::device::{Command, Device, Dispatch, KernelSource, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
 use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows};
 
 const GROUP_SIZES: [u32; 5] = [16, 32, 64, 128, 256];
@@ -141,7 +141,7 @@ impl Bench {
         outputs: [(usize, usize); N],
     ) -> [Vec<f64>; N] {
         let Launch { kernel, count, words } = launch.expect("a small shape");
-        let kernel = self.device.kernels(&[kernel.source()]).expect("a kernel that compiles")[0];
+        let kernel = self.device.kernels(&[KernelSource::of_fixed(kernel)]).expect("a kernel that compiles")[0];
         let mut commands = Vec::new();
         let mut bindings = [None; COUNT];
         let poisoned = outputs.map(|(slot, len)| (slot, vec![f64::NAN; len]));

@@ -7,11 +7,11 @@
 mod cuda_on_host;
 
 use crate::support::is_full;
+use leastwise::device::cpu::half;
 use leastwise::device::cuda::written;
-use leastwise::device::{Limits, PARAM_WORDS, Params, Precision, binding};
+use leastwise::device::{KernelSource, Limits, PARAM_WORDS, Params, Precision, binding};
 use leastwise::kernel::Fixed;
 use leastwise::tensor::graph::{Data, Graph, Node};
-use leastwise::tensor::half;
 use leastwise::tensor::plan::{Ref, Request, Target, plan};
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn generated() -> Vec<(String, String)> {
 }
 
 fn fixed() -> Vec<(String, String)> {
-    Fixed::ALL.iter().map(|kernel| (kernel.name().to_string(), kernel.source().texts()[0].wgsl.to_string())).collect()
+    Fixed::ALL.iter().map(|kernel| (kernel.name().to_string(), KernelSource::of_fixed(*kernel).texts()[0].wgsl.to_string())).collect()
 }
 
 fn cuda(name: &str, wgsl: &str, precision: Precision) -> wgsl_cuda::Kernel {

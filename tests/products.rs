@@ -1,8 +1,8 @@
 //! Products of matrices on the CPU: values against sums in higher precision, and the same bits however the work is cut.
 
-use leastwise::kernel::block::Instructions;
-use leastwise::real::Real;
-use leastwise::tensor::product::{DEPTH, Factor, Values, multiply, multiply_with};
+use leastwise::device::cpu::block::Instructions;
+use leastwise::device::cpu::product::{DEPTH, Factor, Values, multiply, multiply_with};
+use leastwise::device::cpu::real::Real;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Numbers that are new in every run unless `LEASTWISE_TEST_SEED` is set.

@@ -23,7 +23,7 @@ const LIBRARY: [&str; 3] = [
     include_str!("../shaders/functions/exponential.wgsl"),
     include_str!("../shaders/functions/logarithm.wgsl"),
 ];
-const DOUBLE: &str = include_str!("../src/device/cuda/double.wgsl");
+const DOUBLE: &str = include_str!("../native_cuda/device/double.wgsl");
 
 /// The name of the function that a paragraph declares.
 fn declared(paragraph: &str) -> Option<&str> {
@@ -68,7 +68,7 @@ fn code(text: &str) -> String {
 }
 
 fn every_source() -> impl Iterator<Item = KernelSource> {
-    Fixed::ALL.iter().map(|kernel| kernel.source())
+    Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel))
 }
 
 /// The module where reals are double-floats.
@@ -81,7 +81,7 @@ fn module_double(source: &KernelSource, group_size: u32, products: Products) -> 
 fn kernels_of_solvers_are_valid_where_reals_are_double_floats() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/target/wgsl");
     std::fs::create_dir_all(folder).expect("a folder for the modules");
-    for source in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| kernel.source()) {
+    for source in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| KernelSource::of_fixed(*kernel)) {
         for products in [Products::Fma, Products::Halves] {
             validated(&source.name, &module_double(&source, 64, products), Capabilities::empty());
         }

@@ -1,13 +1,13 @@
 //! Long work of a session in time slices: how many there are, and that they change nothing.
 
 use crate::support::*;
+use leastwise::base::work::UNIT;
 use leastwise::device::{Device, Limits, Precision, cpu::CpuDevice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};
 use leastwise::session::{BackwardOptions, Progress, Session, SolveMode};
 use leastwise::solve::Options;
 use leastwise::solve::covariance::CovarianceOptions;
-use leastwise::work::UNIT;
 
 /// Scalars of the problems here.
 const COUNT: u32 = 60_000;

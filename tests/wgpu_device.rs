@@ -11,7 +11,7 @@ use leastwise::device::{
     wgpu::{Internals, WgpuDevice},
 };
 
-use crate::support::refusals::{self, dispatch, gather, message, recording, slice, source, twice, uses};
+use crate::support::refusals::{self, Written, dispatch, gather, kernels, message, recording, slice, source, twice, uses};
 
 const RAGGED: [u32; 8] = [1, 3, 63, 64, 65, 257, 1000, 16_385];
 
@@ -36,13 +36,13 @@ fn internals(device: &Device) -> Internals {
 }
 
 /// The kernel with another text or other access.
-fn with(source: KernelSource, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> KernelSource {
-    let wgsl = wgsl.map_or(source.texts()[0].wgsl.clone(), Into::into);
-    KernelSource { structure: Structure::Text(KernelText { wgsl, access }), ..source }
+fn with(written: Written, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> Written {
+    let wgsl = wgsl.map_or(written.source.texts()[0].wgsl.clone(), Into::into);
+    Written { source: KernelSource { structure: Structure::Text(KernelText { wgsl, access }), ..written.source }, ..written }
 }
 
 /// `v[i] = v[i] / 2 + 1`, unless the flag at `state[0]` is set.
-fn relax() -> KernelSource {
+fn relax() -> Written {
     let wgsl = "
         @group(0) @binding(5) var<storage, read_write> v: array<real>;
         @group(0) @binding(7) var<storage, read> state: array<real>;
@@ -62,7 +62,7 @@ fn relax() -> KernelSource {
 }
 
 /// Counts in `state[1]`, and sets the flag when word 0 is reached.
-fn count() -> KernelSource {
+fn count() -> Written {
     let wgsl = "
         @group(0) @binding(7) var<storage, read_write> state: array<real>;
         @compute @workgroup_size(group_size)
@@ -92,7 +92,7 @@ fn ramp(n: u32) -> Vec<f64> {
 #[test]
 fn what_goes_in_comes_back_at_every_size() {
     for mut device in every_device() {
-        let ids = device.kernels(&[twice(), gather()]).unwrap();
+        let ids = kernels(&mut device, &[twice(), gather()]).unwrap();
         for n in RAGGED {
             let [a, b, c] = ["a", "b", "c"].map(|label| device.allocate(Kind::Real, n, label).unwrap());
             let index = device.allocate(Kind::Index, n, "index").unwrap();
@@ -130,7 +130,7 @@ fn what_goes_in_comes_back_at_every_size() {
 #[test]
 fn counters_are_those_of_the_cpu() {
     let play = |mut device: Device| {
-        let id = device.kernels(&[twice(), twice()]).unwrap()[0];
+        let id = kernels(&mut device, &[twice(), twice()]).unwrap()[0];
         let [a, b] = ["a", "b"].map(|label| device.allocate(Kind::Real, 100, label).unwrap());
         let step = dispatch(id, 100, &[(binding::VECTOR_IN, slice(a, 0, 100)), (binding::VECTOR_OUT, slice(b, 0, 100))], 0);
         let commands =
@@ -163,7 +163,7 @@ fn counters_are_those_of_the_cpu() {
 fn a_grid_has_two_dimensions_when_it_must() {
     let mut device = gpu(Some(Limits::SMALL));
     assert_eq!(device.limits(), Limits::SMALL);
-    let id = device.kernels(&[twice()]).unwrap()[0];
+    let id = kernels(&mut device, &[twice()]).unwrap()[0];
     // More than 256 workgroups of 64: a second row that is not full, and then a third.
     for n in [16_384, 16_385, 40_000] {
         let [a, b] = ["a", "b"].map(|label| device.allocate(Kind::Real, n, label).unwrap());
@@ -181,7 +181,7 @@ fn a_grid_has_two_dimensions_when_it_must() {
 #[test]
 fn uploads_keep_their_place_between_dispatches() {
     for mut device in every_device() {
-        let id = device.kernels(&[twice()]).unwrap()[0];
+        let id = kernels(&mut device, &[twice()]).unwrap()[0];
         let [a, b, c] = ["a", "b", "c"].map(|label| device.allocate(Kind::Real, 2, label).unwrap());
         let to =
             |out| Command::Dispatch(dispatch(id, 2, &[(binding::VECTOR_IN, slice(a, 0, 2)), (binding::VECTOR_OUT, slice(out, 0, 2))], 0));
@@ -194,7 +194,7 @@ fn uploads_keep_their_place_between_dispatches() {
 
 /// Buffers for a `Repeat` whose flag is set by its `stop`-th body.
 fn repetition(device: &mut Device, n: u32, stop: u32, max: u32) -> (Recording, [BufferId; 2]) {
-    let ids = device.kernels(&[relax(), count()]).unwrap();
+    let ids = kernels(device, &[relax(), count()]).unwrap();
     let v = device.allocate(Kind::Real, n, "v").unwrap();
     let state = device.allocate(Kind::Real, 2, "state").unwrap();
     let relaxed = dispatch(ids[0], n, &[(binding::VECTOR_OUT, slice(v, 0, n)), (binding::STATE, slice(state, 0, 2))], 0);
@@ -342,7 +342,8 @@ fn what_is_not_valid_is_refused_by_name_everywhere() {
 #[test]
 fn a_kernel_in_f32_writes_no_double_floats() {
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL));
-    let ids = device.kernels(&[twice(), twice().in_doubles()]).unwrap();
+    let in_doubles = Written { source: twice().source.in_doubles(), ..twice() };
+    let ids = kernels(&mut device, &[twice(), in_doubles]).unwrap();
     let [a, real, inner] = [Kind::Real, Kind::Real, Kind::Inner].map(|kind| device.allocate(kind, 64, "numbers").unwrap());
     let double = device.allocate(Kind::Double, 64, "twice as long").unwrap();
     let mut run = |kernel, to| {
@@ -382,7 +383,7 @@ fn a_buffer_that_was_freed_is_unknown() {
 #[test]
 fn empty_slices_and_nothing_to_do_are_fine() {
     for mut device in every_device() {
-        let ids = device.kernels(&[twice(), count()]).unwrap();
+        let ids = kernels(&mut device, &[twice(), count()]).unwrap();
         let [a, b] = ["a", "b"].map(|label| device.allocate(Kind::Real, 64, label).unwrap());
         let none = device.allocate(Kind::Real, 0, "none").unwrap();
         let empty = [(binding::VECTOR_IN, slice(none, 0, 0)), (binding::VECTOR_OUT, slice(none, 0, 0))];
@@ -410,12 +411,12 @@ fn empty_slices_and_nothing_to_do_are_fine() {
 #[test]
 fn equal_kernels_are_one() {
     for mut device in every_device() {
-        let renamed = KernelSource { name: "another name".into(), ..twice() };
+        let renamed = Written { source: KernelSource { name: "another name".into(), ..twice().source }, ..twice() };
         let other_access = with(twice(), None, uses(&[(4, Access::Read), (5, Access::ReadWrite), (7, Access::Read)]));
-        let ids = device.kernels(&[twice(), renamed, gather(), other_access]).unwrap();
+        let ids = kernels(&mut device, &[twice(), renamed, gather(), other_access]).unwrap();
         assert_eq!(ids[0], ids[1]);
         assert!(ids[2] != ids[0] && ids[3] != ids[0] && ids[3] != ids[2]);
-        assert_eq!(device.kernels(&[gather()]).unwrap()[0], ids[2]);
+        assert_eq!(kernels(&mut device, &[gather()]).unwrap()[0], ids[2]);
     }
 }
 
@@ -427,7 +428,7 @@ fn naming(kernel: KernelId) -> Recording {
 #[test]
 fn kernels_are_compiled_when_a_recording_names_them() {
     let mut device = gpu(None);
-    let ids = device.kernels(&[twice(), gather()]).unwrap();
+    let ids = kernels(&mut device, &[twice(), gather()]).unwrap();
     assert_eq!(device.counters().kernels_created, 0);
     for _ in 0..2 {
         assert!(device.compile(&naming(ids[1])).unwrap().is_none(), "natively they are compiled at once");
@@ -438,12 +439,10 @@ fn kernels_are_compiled_when_a_recording_names_them() {
 #[test]
 fn a_refused_kernel_says_why_and_harms_no_other() {
     let mut device = gpu(None);
-    let broken = KernelSource {
-        name: "broken".into(),
-        ..with(twice(), Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"), twice().access())
-    };
-    let compiled = |device: &mut Device, source: KernelSource| {
-        let id = device.kernels(&[source]).unwrap()[0];
+    let mut broken = with(twice(), Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"), twice().source.access());
+    broken.source.name = "broken".into();
+    let compiled = |device: &mut Device, written: Written| {
+        let id = kernels(device, &[written]).unwrap()[0];
         device.compile(&naming(id)).map(|_| id)
     };
     let first = compiled(&mut device, twice()).unwrap();
@@ -485,6 +484,6 @@ fn a_disposed_device_answers_that_it_is_lost() {
     assert_eq!((device.internals().pooled_buffers, device.internals().bind_groups_live), (0, 0));
     let lost = DeviceError::Lost("it was disposed".into());
     assert_eq!(device.allocate(Kind::Real, 1, "c"), Err(lost.clone()));
-    assert_eq!(device.kernels(&[twice()]), Err(lost.clone()));
+    assert_eq!(device.kernels(&[twice().source]), Err(lost.clone()));
     assert_eq!(device.enqueue(&Recording::new()), Err(lost));
 }

@@ -10,7 +10,7 @@ import { setup } from "./setup.mjs";
 const source = join(root, "native_cuda/package");
 const folder = "target/pack-cuda";
 const target = "x86_64-unknown-linux-gnu";
-const built = `target/${target}/addon/libleastwise_cuda.so`;
+const built = `target/${target}/addon/libleastwise_addon.so`;
 const binary = "leastwise-cuda.linux-x64.node";
 
 const megabytes = (path) => `${(statSync(path).size / 2 ** 20).toFixed(1)} MB`;
@@ -33,7 +33,7 @@ async function compile() {
   // Panic messages carry file names: the builder's folders are nobody's business.
   const flags = [`--remap-path-prefix=${cargoHome}=cargo`, `--remap-path-prefix=${sysroot()}=rust`];
   await run("cargo build (addon)", "cargo",
-    ["build", "--profile", "addon", "-p", "leastwise-cuda", "--target", target, "--target-dir", join(root, "target")],
+    ["build", "--profile", "addon", "-p", "leastwise-addon", "--target", target, "--target-dir", join(root, "target")],
     { env: { CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
   return `${megabytes(join(root, built))}, for glibc ${glibcOf(join(root, built))} or newer`;
 }
@@ -58,7 +58,7 @@ export async function buildAddon() {
   if (!canBuildAddon()) throw new StepError(`The addon is built on Linux on x64; this is ${process.platform} on ${process.arch}.`);
   const started = performance.now();
   await stage("addon: binary", {
-    key: hashOf(["Cargo.toml", "Cargo.lock", "src", "shaders", "native_cuda/addon", "native_cuda/writer/Cargo.toml", "native_cuda/writer/src", "xtask/addon.mjs"], capture("rustc", ["--version"])),
+    key: hashOf(["Cargo.toml", "Cargo.lock", "src", "shaders", "native_cuda/addon", "native_cuda/device", "native_cuda/writer/Cargo.toml", "native_cuda/writer/src", "xtask/addon.mjs"], capture("rustc", ["--version"])),
     outputs: [built],
   }, compile);
   await stage("addon: package", {

@@ -1,9 +1,8 @@
 //! A program bound to buffers of the CPU device, and how long playing it takes.
 
-use leastwise::device::cpu::{Body, CpuDevice};
+use leastwise::device::cpu::CpuDevice;
 use leastwise::device::*;
-use leastwise::kernel::{Program, block::BlockProgram};
-use std::sync::Arc;
+use leastwise::kernel::Program;
 use std::time::Instant;
 
 /// What a program reads; what it writes is sized by `columns`.
@@ -21,9 +20,7 @@ pub struct Inputs {
 /// only ever adds to it.)
 pub fn seconds(program: &Program, inputs: &Inputs, precision: Precision) -> f64 {
     let mut device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
-    let source =
-        KernelSource::new(&program.name, program.name.as_str(), program.access(), Body::Program(Arc::new(BlockProgram::new(program))));
-    let kernel = device.kernels(&[source]).expect("a kernel")[0];
+    let kernel = device.kernels(&[KernelSource::of(program)]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
     let outputs = vec![0.0; (inputs.columns * inputs.count) as usize];

@@ -122,7 +122,7 @@ fn main() {
         return println!("sphere:F|MESH.off.gz STEPS ETA|auto [PRECONDITIONER …]");
     };
     let mesh = mesh(name);
-    println!("{name}: {} vertices, η = {eta}, {} threads", mesh.positions.len() / 3, leastwise::kernel::block::threads());
+    println!("{name}: {} vertices, η = {eta}, {} threads", mesh.positions.len() / 3, leastwise::device::cpu::block::threads());
     let both = ["block-jacobi", "two-level"];
     for preconditioner in if preconditioners.is_empty() { &both[..] } else { preconditioners } {
         run(&mesh, steps.parse().expect("steps"), eta, preconditioner);

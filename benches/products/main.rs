@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench products`
 
-use leastwise::kernel::block::{Instructions, Task};
-use leastwise::real::Real;
-use leastwise::tensor::product::{Factor, Values, multiply_with};
+use leastwise::device::cpu::block::{Instructions, Task};
+use leastwise::device::cpu::product::{Factor, Values, multiply_with};
+use leastwise::device::cpu::real::Real;
 use std::hint::black_box;
 use std::time::Instant;
 

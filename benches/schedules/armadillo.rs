@@ -49,7 +49,7 @@ pub fn run(mut session: Session) {
     let mesh = read_off(&format!("{folder}/meshes/armadillo.off.gz")).normalized();
     let (problem, _) = arap(&mut session, &mesh);
     let solver = session.solver(problem, &Options::default()).expect("a solver");
-    let threads = if matches!(session.device(), Device::Cpu(_)) { leastwise::kernel::block::threads() } else { 1 };
+    let threads = if matches!(session.device(), Device::Cpu(_)) { leastwise::device::cpu::block::threads() } else { 1 };
     println!("armadillo, {:?}, {threads} threads", session.device().precision());
     println!(" step           cost   gain  damping  inner  total inner       s   cpu s  cpu ms an inner iteration");
     let (mut seconds, mut busy, mut inner) = (0.0, 0.0, 0);

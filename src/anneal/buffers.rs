@@ -1,7 +1,7 @@
 //! Buffers that are made together.
 
-use crate::device::{BufferId, Device, Kind, Slice};
-use crate::error::Error;
+use leastwise_device::{BufferId, Device, Kind, Slice};
+use leastwise_error::Error;
 
 /// Buffers that are freed again if one of them can't be had.
 pub struct Buffers<'a> {

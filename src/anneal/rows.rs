@@ -1,6 +1,6 @@
 //! Vectors as they come: row after row, all components finite.
 
-use crate::error::Error;
+use leastwise_error::Error;
 
 /// Most components of a vector.
 pub const MOST_DIMENSIONS: usize = 1 << 20;

@@ -2,11 +2,11 @@
 
 use super::Engine;
 use super::values::{refuse, singles};
-use crate::anneal::file::published::Files;
-use crate::anneal::index::SearchedBy;
-use crate::error::Error;
-use crate::session::Answer;
 use js_sys::{Float32Array, Object, Reflect, Uint8Array, Uint32Array};
+use leastwise_anneal::file::published::Files;
+use leastwise_anneal::index::SearchedBy;
+use leastwise_error::Error;
+use leastwise_session::Answer;
 use wasm_bindgen::prelude::*;
 
 /// What a search ran on, and why not elsewhere if there is a reason.

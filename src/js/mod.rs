@@ -1,6 +1,6 @@
 //! The session, one to one, for wasm-bindgen. `ts/src/native.ts` is the interface that this is held to.
 //!
-//! No borrow of the engine lives across an await: what waits is a [`Signal`](crate::device::Signal), which knows
+//! No borrow of the engine lives across an await: what waits is a [`Signal`](leastwise_device::Signal), which knows
 //! nothing of the engine.
 
 mod indices;
@@ -9,20 +9,20 @@ mod tensors;
 mod threads;
 mod values;
 
-use crate::clock::now_ms;
-use crate::crossing::{self, ForcedLimits, Packed, State, Unpacked};
-use crate::device::cpu::CpuDevice;
+use leastwise_base::clock::now_ms;
+use leastwise_cpu::CpuDevice;
 #[cfg(not(target_feature = "atomics"))]
-use crate::device::wgpu::WgpuDevice;
-use crate::device::{Device, Limits, Signal};
+use leastwise_device::wgpu::WgpuDevice;
+use leastwise_device::{Device, Limits, Signal};
 #[cfg(not(target_feature = "atomics"))]
-use crate::device::{DeviceError, Reals as DeviceReals};
-use crate::error::Error;
-use crate::kernel::wgsl::double::Products;
-use crate::problem::{Loss, Reals, Shape, Tuning, Weight};
-use crate::session::{BackwardOptions, Progress, Session, Suspect};
-use crate::solve::Options;
-use crate::solve::covariance::CovarianceOptions;
+use leastwise_device::{DeviceError, Reals as DeviceReals};
+use leastwise_error::Error;
+use leastwise_kernel::wgsl::double::Products;
+use leastwise_problem::{Loss, Reals, Tuning, Weight, unpack_shapes};
+use leastwise_session::crossing::{self, ForcedLimits, Packed, State, Unpacked};
+use leastwise_session::{BackwardOptions, Progress, Session, Suspect};
+use leastwise_solve::Options;
+use leastwise_solve::covariance::CovarianceOptions;
 use values::{Numbers, reals, refuse, singles, to_js, words};
 use wasm_bindgen::prelude::*;
 
@@ -95,7 +95,7 @@ impl Engine {
     /// Has what follows done on this engine's threads.
     fn call_threads(&self) {
         #[cfg(target_feature = "atomics")]
-        crate::device::cpu::pool::set_count(self.threads);
+        leastwise_cpu::pool::set_count(self.threads);
     }
 }
 
@@ -134,7 +134,7 @@ impl Engine {
     /// `shape` is as `ts/src/shape.ts` packs it.
     pub fn table(&mut self, problem: u32, name: &str, shape: &[u32], values: JsValue, moving: bool) -> Result<u32, JsValue> {
         let values = reals(&values)?;
-        let shapes = Shape::unpack(shape).map_err(refuse)?;
+        let shapes = unpack_shapes(shape).map_err(refuse)?;
         self.session.table_of(problem, name, shapes, values.get(), moving).map_err(refuse)
     }
 

@@ -2,8 +2,8 @@
 
 use super::Engine;
 use super::values::{reals, refuse, to_js, words};
-use crate::device::Device;
-use crate::error::Error;
+use leastwise_device::Device;
+use leastwise_error::Error;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]

@@ -1,8 +1,8 @@
 //! What workers of the module with threads are started with. They never call into JavaScript: what a module imports is not there.
 
 use super::Engine;
-use crate::device::cpu::pool;
-use crate::kernel::wasm::crew as modules;
+use leastwise_cpu::pool;
+use leastwise_cpu::wasm::crew as modules;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -46,7 +46,7 @@ pub extern "C" fn thread_serve(crew: u32) -> u32 {
         }
     }
     modules::leave();
-    crate::kernel::block::forget_tile();
+    leastwise_cpu::block::forget_tile();
     0
 }
 

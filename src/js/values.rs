@@ -1,10 +1,10 @@
 //! JavaScript values in and out.
 
-use crate::anneal::cluster::Outcome;
-use crate::anneal::memory;
-use crate::crossing::Refusal;
-use crate::error::Error;
-use crate::problem::{Reals, Weight};
+use leastwise_anneal::cluster::Outcome;
+use leastwise_base::memory;
+use leastwise_error::Error;
+use leastwise_problem::{Reals, Weight};
+use leastwise_session::crossing::Refusal;
 use serde::Serialize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wasm_bindgen::prelude::*;

@@ -24,7 +24,7 @@ use super::inputs::{Inputs, displaced};
 use super::residual::{Columns, Linearised};
 use super::robust::Weighting;
 use super::{ColumnMap, Guards, NEGATIVE, Program, ResidualPrograms, Signature, Store};
-use crate::expr::{Expr, Graph, Leaf, Unary};
+use leastwise_expr::{Expr, Graph, Leaf, Unary};
 
 /// The second derivatives of an energy.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@
 //! what is in the kernel's text is only which strides are 0 and 1, and which axes are masked.
 
 use super::Program;
-use crate::device::{Access, KernelSource, Structure, binding};
-use std::sync::Arc;
+use crate::{Access, binding};
 
 /// Slots that tensors may be bound to: all but the constants' and the layout table's.
 pub const TENSOR_SLOTS: [usize; 6] =
@@ -289,11 +288,5 @@ impl Fused {
         self.halves && self.finish.outputs.contains(&slot)
             || self.stages().any(is_read)
             || matches!(&self.anchor, Anchor::Product(product) if is_factor(product))
-    }
-
-    /// For every device.
-    pub fn source(&self) -> KernelSource {
-        let body = super::block::FusedProgram::new(self);
-        KernelSource::made_of(&self.name, Structure::Fused(Arc::new(self.clone())), crate::device::cpu::Body::Fused(Arc::new(body)))
     }
 }

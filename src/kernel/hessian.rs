@@ -19,7 +19,7 @@ use super::inputs::{Inputs, displaced};
 use super::residual::Columns;
 use super::wgsl::Cut;
 use super::{ColumnMap, Program, Signature, Store, wgsl};
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 
 /// The programs of an energy and the layout of what they store.
 #[derive(Clone, Debug)]

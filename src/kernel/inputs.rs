@@ -1,7 +1,7 @@
 //! The unknowns of a residual: the scalars of its variables or, of those on a manifold, their degrees of freedom.
 
 use super::Signature;
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 
 pub(super) struct Inputs {
     /// Slot, and scalar or degree of freedom.

@@ -8,7 +8,7 @@
 //! Every loss says how much it *rises* from s₀ to s₁ in terms of s₁ − s₀, without cancellation: differences of costs are
 //! summed that way, in f32, where they are 10⁻⁹ of the costs.
 
-use crate::expr::{Canonical, Ends, Expr, Graph, Leaf, Symbol, rising, softplus_rise};
+use leastwise_expr::{Canonical, Ends, Expr, Graph, Leaf, Symbol, rising, softplus_rise};
 use std::sync::Arc;
 
 /// A loss without the values of its parameters, which are listed here in order.

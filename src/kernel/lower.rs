@@ -1,7 +1,7 @@
 //! From expressions to a straight-line program.
 
 use super::{Instruction, Load, Program, Store, Value};
-use crate::expr::{Binary, Expr, Graph, Leaf, Node};
+use leastwise_expr::{Binary, Expr, Graph, Leaf, Node};
 
 /// Writes the instructions that `stores` need into `program`, each once, operands first and as late as possible: depth
 /// first, output by output, and of several operands first the one that needs the most registers (Sethi & Ullman, "The

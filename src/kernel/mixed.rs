@@ -14,7 +14,7 @@ use super::inputs::{Inputs, displaced};
 use super::residual::Columns;
 use super::wgsl::Cut;
 use super::{Objective, Program, Signature, Store, wgsl};
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 
 #[derive(Clone, Debug)]
 pub struct MixedProgram {

@@ -9,8 +9,8 @@
 
 use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
-use crate::device::{Access, binding};
-use crate::work::{Pace, Stopped};
+use crate::{Access, binding};
+use leastwise_base::work::{Pace, Stopped};
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -137,7 +137,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::Rows;
-    use crate::work::Work;
+    use leastwise_base::work::Work;
 
     fn rows(owners: &[u32], group_size: u32) -> Option<(Vec<u32>, Vec<u32>)> {
         let rows = Work::new(|pace| async move { Rows::new(owners, group_size, &pace).await }).finish();

@@ -7,7 +7,7 @@
 use super::energy::Normal;
 use super::residual::Columns;
 use super::{ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store};
-use crate::expr::{Expr, Graph};
+use leastwise_expr::{Expr, Graph};
 use std::ops::Range;
 
 /// Two slots whose block JₐᵀWJ_b is stored: rows are components of `a`, columns those of `b`, and a > b.

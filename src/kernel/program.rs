@@ -5,9 +5,9 @@
 //! writes. The memory layout (see [`Load`] and [`Store`]) is one for all generated kernels; columns are
 //! structure-of-arrays over the chunk: element `column * count + i`.
 
-pub use crate::expr::{Binary, Unary};
+pub use leastwise_expr::{Binary, Unary};
 
-use crate::device::{Access, binding};
+use crate::{Access, binding};
 use std::hash::{Hash, Hasher};
 
 /// The number of an instruction of a program; its result.
@@ -129,7 +129,7 @@ impl Hash for Program {
 }
 
 /// FNV-1a, of what names a kernel in tuning tables.
-pub(crate) fn fnv(text: &str) -> u64 {
+pub fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

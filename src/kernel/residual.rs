@@ -24,7 +24,7 @@ use super::inputs::Inputs;
 use super::robust::{Weighting, change};
 use super::wgsl::Cut;
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
-use crate::expr::{Expr, Graph, Leaf, Manifold, Node};
+use leastwise_expr::{Expr, Graph, Leaf, Manifold, Node};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -364,7 +364,7 @@ impl ResidualPrograms {
         cut.map_or(own, |cut| own.max(*self.in_pieces[cut as usize].get_or_init(|| counted(cut))))
     }
 
-    /// In the order of [`TermKernels`](crate::problem::TermKernels).
+    /// In the order of [`TermKernels`](leastwise_problem::TermKernels).
     pub fn all(&self) -> [&Program; 6] {
         [&self.linearize, &self.energy, &self.change, &self.gradient, &self.product, &self.diagonal]
     }

@@ -4,7 +4,7 @@
 
 use super::wgsl::Cut;
 use super::{Address, Program, Signature, SlotShape, Store, wgsl};
-use crate::expr::Manifold;
+use leastwise_expr::Manifold;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]

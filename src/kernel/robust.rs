@@ -12,7 +12,7 @@
 
 use super::LossKind;
 use super::loss::Step;
-use crate::expr::{Expr, Graph, Leaf, Scope, Symbol, Unary};
+use leastwise_expr::{Expr, Graph, Leaf, Scope, Symbol, Unary};
 use std::sync::Arc;
 
 /// The least curvature along r, as a part of ρ′. 1 would be to leave the correction out where ρ″ < 0, as Ceres does, 0 to

@@ -1,7 +1,7 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
 use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, MixedProgram, ResidualPrograms, RobustShape, Signature, SlotShape};
-use crate::expr::{Canonical, Expr, Graph, Leaf, Manifold};
+use leastwise_expr::{Canonical, Expr, Graph, Leaf, Manifold};
 use std::sync::Arc;
 
 /// A slot, in the order in which the structure first meets it.

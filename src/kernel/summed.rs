@@ -20,7 +20,7 @@ use super::inputs::Inputs;
 use super::residual::{Columns, Linearised};
 use super::wgsl::Cut;
 use super::{ColumnMap, Entry, Guards, Program, Signature, Store, wgsl};
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 
 /// The slots of an entry's programs that are not entries.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@
 use super::energy::Normal;
 use super::residual::Columns;
 use super::{ColumnMap, Entry, Program, ResidualPrograms, Signature};
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 
 /// The program that stores JₐᵀWJ_b + J_bᵀWJₐ of pairs of slots, each distinct value up to its sign once.
 #[derive(Clone, Debug)]

@@ -12,10 +12,10 @@ use super::schedule::Product;
 use super::sum_batch::SumBatch;
 use super::table::Site;
 use super::term::{Contents, Part, Values};
-use crate::device::{BufferId, Command, Device, KernelId};
-use crate::error::Error;
-use crate::kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, KernelId};
+use leastwise_error::Error;
+use leastwise_kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of

@@ -4,11 +4,11 @@ use super::constraints::TableConstraints;
 use super::registry::{Datum, Reading};
 use super::term::{Contents, NamedColumn, Per, Term, Values};
 use super::{Entries, Problem, Table};
-use crate::anneal::file::FileError;
-use crate::checkpoint::bytes::{Reader, Writer};
-use crate::checkpoint::malformed;
-use crate::device::{Command, Device};
-use crate::error::Error;
+use crate::file::bytes::{Reader, Writer};
+use crate::file::malformed;
+use leastwise_base::FileError;
+use leastwise_device::{Command, Device};
+use leastwise_error::Error;
 
 /// FNV-1a over words.
 struct Digest(u64);

@@ -3,10 +3,10 @@
 use super::incidence::{self, Incidence, IncidentSlot};
 use super::table::Site;
 use super::term::Values;
-use crate::device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
-use crate::error::Error;
-use crate::kernel::{ColumnMap, OwnerProgram, Rows, Signature, TwiceProgram};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
+use leastwise_error::Error;
+use leastwise_kernel::{ColumnMap, OwnerProgram, Rows, Signature, TwiceProgram};
 use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.

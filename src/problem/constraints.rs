@@ -7,8 +7,8 @@
 
 use super::table::Table;
 use super::{Problem, Reals};
-use crate::device::{BufferId, Command, Device, Kind, Precision, Slice};
-use crate::error::Error;
+use leastwise_device::{BufferId, Command, Device, Kind, Precision, Slice};
+use leastwise_error::Error;
 
 /// The device's vectors that say what may move.
 #[derive(Clone, Copy, Debug)]

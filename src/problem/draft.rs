@@ -10,11 +10,11 @@ use super::sum_batch::{Outline as SumOutline, SumBatch, SumDraft};
 use super::table::Site;
 use super::term::{Contents, Part};
 use super::{Table, Term};
-use crate::clock::now_ms;
-use crate::device::{Command, Device};
-use crate::error::Error;
-use crate::kernel::{ProjectedHessian, ResidualPrograms, Signature, wgsl};
-use crate::work::{Pace, Stopped, UNIT, Work};
+use leastwise_base::clock::now_ms;
+use leastwise_base::work::{Pace, Stopped, UNIT, Work};
+use leastwise_device::{Command, Device};
+use leastwise_error::Error;
+use leastwise_kernel::{ProjectedHessian, ResidualPrograms, Signature, wgsl};
 use std::ops::Range;
 use std::sync::Arc;
 

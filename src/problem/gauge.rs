@@ -8,7 +8,7 @@
 
 use super::probe::Probe;
 use super::{Batch, Problem, Table, distinct};
-use crate::kernel::Entry;
+use leastwise_kernel::Entry;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ impl Problem {
     }
 
     /// Whether every residual of a batch stays the same where a component of all instances of a table moves by the same.
-    pub(crate) fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
+    pub fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
         let Some(Some(term)) = batch.members.first().map(|member| &self.terms[member.term as usize]) else { return false };
         let tables = &term.parts[batch.members[0].part as usize].tables;
         let of_entries = term.entries.as_ref().map_or(&[][..], |entries| &entries.tables);

@@ -9,9 +9,9 @@
 
 use super::row_tree::{Leaves, RowTree};
 use super::table::Site;
-use crate::device::BufferId;
-use crate::kernel::ColumnMap;
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::BufferId;
+use leastwise_kernel::ColumnMap;
 use std::ops::Range;
 
 /// Where the parts of a list begin in its buffer.

@@ -2,9 +2,9 @@
 
 use super::draft::{Draft, Origin};
 use super::*;
-use crate::anneal::memory;
-use crate::clock::now_ms;
-use crate::device::Reals as DeviceReals;
+use leastwise_base::clock::now_ms;
+use leastwise_base::memory;
+use leastwise_device::Reals as DeviceReals;
 
 /// Batches that are being made, while the structure stays.
 pub(super) struct Laying {
@@ -222,7 +222,7 @@ impl Problem {
                 let slice = |buffer| Slice { buffer, offset: 0, len: old.len };
                 self.uploads.push(Command::Copy { from: slice(from), to: slice(to) });
             }
-            let mut play = device.start(crate::device::Recording { commands: std::mem::take(&mut self.uploads) });
+            let mut play = device.start(leastwise_device::Recording { commands: std::mem::take(&mut self.uploads) });
             device.resume(&mut play, f64::INFINITY)?;
             device.free(old.point);
             device.free(old.trial);

@@ -2,7 +2,7 @@
 
 use super::table::Site;
 use super::{Batch, Problem};
-use crate::kernel::ResidualPrograms;
+use leastwise_kernel::ResidualPrograms;
 use std::sync::Arc;
 
 pub struct Links {

@@ -1,8 +1,8 @@
 //! Losses of terms: a kind, which is part of the kernels, and the values of its parameters, which are data.
 
-use crate::error::Error;
-use crate::expr::{Graph, Leaf, tape};
-use crate::kernel::{LossKind, TracedLoss};
+use leastwise_error::Error;
+use leastwise_expr::{Graph, Leaf, tape};
+use leastwise_kernel::{LossKind, TracedLoss};
 use std::sync::Arc;
 
 /// ρ in ½ w ρ(‖r‖²).

@@ -2,8 +2,8 @@
 //! be known in f64 whatever the problem is solved in is computed there.
 
 use super::{Problem, Registry, Table};
-use crate::device::{Command, Device, Limits, Precision};
-use crate::error::Error;
+use leastwise_device::{Command, Device, Limits, Precision};
+use leastwise_error::Error;
 use std::ops::Range;
 
 impl Problem {

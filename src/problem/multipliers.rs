@@ -7,10 +7,10 @@
 
 use super::term::Values;
 use super::{Column, Problem, Reals, Registry, Term, TermSpec, Weight};
-use crate::device::Device;
-use crate::error::Error;
-use crate::expr::tape::{self, Source};
-use crate::expr::{Graph, Leaf, Opcode};
+use leastwise_device::Device;
+use leastwise_error::Error;
+use leastwise_expr::tape::{self, Source};
+use leastwise_expr::{Graph, Leaf, Opcode};
 
 /// What c is compared with 0 by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +156,7 @@ impl Problem {
 
     /// Sets a constraint's μ and s; s is what the device will have of it.
     pub fn set_multipliers(&mut self, device: &Device, term: u32, penalty: f64, mut shifts: Vec<f64>) -> Result<(), Error> {
-        if device.precision() == crate::device::Precision::F32 {
+        if device.precision() == leastwise_device::Precision::F32 {
             shifts.iter_mut().for_each(|shift| *shift = f64::from(*shift as f32));
         }
         let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Disposed("constraint"))?;

@@ -10,7 +10,7 @@
 use super::incidence::runs;
 use super::table::Site;
 use super::{LinkedTable, Links, Table};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
 
 /// A table that is solved for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,6 +188,25 @@ impl Pattern {
         self.scalars += count * width;
         self.vector_len += count * width;
         self.blocks_len += count * (width * (width + 1) / 2);
+    }
+
+    /// A device's vector without its gaps.
+    pub fn compact(&self, vector: &[f64]) -> Vec<f64> {
+        let part = |table: &BlockRows| {
+            let len = (table.count * table.width) as usize;
+            &vector[table.vector as usize..][..len]
+        };
+        self.tables.iter().flat_map(part).copied().collect()
+    }
+
+    /// The same vector as a device has it.
+    pub fn spread(&self, scalars: &[f64]) -> Vec<f64> {
+        let mut vector = vec![0.0; self.vector_len as usize];
+        for table in &self.tables {
+            let len = (table.count * table.width) as usize;
+            vector[table.vector as usize..][..len].copy_from_slice(&scalars[table.scalar as usize..][..len]);
+        }
+        vector
     }
 
     /// Rows of blocks.

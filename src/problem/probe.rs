@@ -8,7 +8,7 @@
 use super::registry::Datum;
 use super::term::{Term, Values};
 use super::{Batch, Part};
-use crate::expr::{Expr, Graph, Leaf};
+use leastwise_expr::{Expr, Graph, Leaf};
 use std::collections::BTreeSet;
 
 /// Sizes of coordinates, and points tried at each.

@@ -1,8 +1,8 @@
 //! What a batch of energies has besides: the kernels of its second derivatives, and what they read.
 
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Precision, Slice};
-use crate::error::Error;
-use crate::kernel::ProjectedHessian;
+use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Precision, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::ProjectedHessian;
 
 pub struct Projection {
     /// Stores the distinct entries of the Hessians.

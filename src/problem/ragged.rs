@@ -9,8 +9,8 @@
 use super::registry::{Reading, Registry};
 use super::spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, TermSpec, Trace, Weight};
 use super::{Reals, Table};
-use crate::error::Error;
-use crate::expr::{Graph, Leaf, tape};
+use leastwise_error::Error;
+use leastwise_expr::{Graph, Leaf, tape};
 use std::sync::Arc;
 
 /// Kernels of each kind that one ragged term may need.

@@ -1,8 +1,8 @@
 //! What the host knows of values that lie on a device, and going on where the device refused memory or is gone.
 
 use super::{Batch, Problem, Table};
-use crate::device::Device;
-use crate::error::Error;
+use leastwise_device::Device;
+use leastwise_error::Error;
 
 impl Problem {
     /// Drops buffers that memory was refused for, which WebGPU tells only after they were given out: laid out again, they are made anew

@@ -5,11 +5,11 @@
 
 use super::spec::TermSpec;
 use super::{GUARDS, Loss, Schedule, Table, Tuning};
-use crate::clock::now_ms;
-use crate::device::{Device, KernelId, KernelSource};
-use crate::error::Error;
-use crate::expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
-use crate::kernel::{
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Device, KernelId, KernelSource};
+use leastwise_error::Error;
+use leastwise_expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
+use leastwise_kernel::{
     EnergyPrograms, Fixed, Layout, LossKind, MixedProgram, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature,
     SlotKind, Structure, TwiceProgram,
 };
@@ -379,7 +379,7 @@ impl Compiled {
         let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.diagonal];
         let mut sources = all.map(KernelSource::of).to_vec();
         if let Some(curvature) = &programs.curvature {
-            sources.extend([KernelSource::of(&curvature.program), Fixed::ProjectBlocks.source()]);
+            sources.extend([KernelSource::of(&curvature.program), KernelSource::of_fixed(Fixed::ProjectBlocks)]);
         }
         let ids = device.kernels(&sources)?;
         let curvature = programs.curvature.as_ref().map(|_| [ids[5], ids[6]]);

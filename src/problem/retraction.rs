@@ -3,8 +3,8 @@
 use super::chunk::{Allocation, Frame};
 use super::registry::RetractionKernel;
 use super::{Problem, Registry, Table};
-use crate::device::{BufferId, Command, Device, KernelId, Kind};
-use crate::error::Error;
+use leastwise_device::{BufferId, Command, Device, KernelId, Kind};
+use leastwise_error::Error;
 
 /// What makes the trial points of a table.
 pub struct Trials {

@@ -6,8 +6,8 @@
 //! components lie one after the other. All in the order of the entries, so sums have one order.
 
 use super::chunk::Allocation;
-use crate::device::{BufferId, DeviceError, Kind};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, DeviceError, Kind};
 
 /// Items that a node adds up at most: one lane does, one after the other, so on a GPU more levels cost less than longer nodes.
 const FAN_IN: usize = 32;

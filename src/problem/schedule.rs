@@ -5,12 +5,12 @@
 
 use super::registry::Compiled;
 use super::table::Site;
-use crate::device::cpu::{Evaluator, Evaluators};
-use crate::device::{Device, KernelId, KernelSource, Profile, Reals};
-use crate::error::Error;
-use crate::kernel::wgsl::Cut;
-use crate::kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_cpu::{Evaluator, Evaluators};
+use leastwise_device::{Device, KernelId, KernelSource, Profile, Reals};
+use leastwise_error::Error;
+use leastwise_kernel::wgsl::Cut;
+use leastwise_kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -132,7 +132,7 @@ pub(super) struct Owners {
 }
 
 /// What there is, once each, ascending. (Trees for so few things would be more code than all else here.)
-pub(crate) fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
     items.sort_unstable();
     items.dedup();
@@ -185,7 +185,7 @@ pub(super) fn choose(
     let mut best: Option<(f64, Schedule, Option<usize>)> = None;
     for schedule in Schedule::ALL {
         let forced = wanted == Some(schedule);
-        if !forced && !profile.suits(schedule) {
+        if !forced && !suits(profile, schedule) {
             continue;
         }
         let columns: Vec<Option<usize>> = if schedule.has_owners() { (0..owners.len()).map(Some).collect() } else { vec![None] };
@@ -212,20 +212,18 @@ pub(super) fn choose(
     Ok((Product { schedule, kernel, owner, key, why }, place))
 }
 
-impl Profile {
-    /// Whether a schedule is a choice at all without having been measured: where barriers are emulated, tiles are not.
-    fn suits(self, schedule: Schedule) -> bool {
-        self != Self::Software || schedule == Schedule::TwoPass
-    }
+/// Whether a schedule is a choice at all without having been measured: where barriers are emulated, tiles are not.
+fn suits(profile: Profile, schedule: Schedule) -> bool {
+    profile != Profile::Software || schedule == Schedule::TwoPass
+}
 
-    /// Bytes that could be moved in the time of an operation on reals of so many bytes. A GPU's were measured on products that
-    /// an H200 recomputed, for which the ratio of its arithmetic to its bandwidth alone would be half as much.
-    fn bytes_an_operation(self, real: f64) -> f64 {
-        match self {
-            Self::Cpu => 2.0,
-            Self::Software => 8.0,
-            Self::Gpu => 0.05 * real,
-        }
+/// Bytes that could be moved in the time of an operation on reals of so many bytes. A GPU's were measured on products that
+/// an H200 recomputed, for which the ratio of its arithmetic to its bandwidth alone would be half as much.
+fn bytes_an_operation(profile: Profile, real: f64) -> f64 {
+    match profile {
+        Profile::Cpu => 2.0,
+        Profile::Software => 8.0,
+        Profile::Gpu => 0.05 * real,
     }
 }
 
@@ -249,7 +247,7 @@ fn costs(compiled: &mut Compiled, schedule: Schedule, column: Option<u32>, sizes
     // Rows go through the workgroup's memory and meet at a barrier.
     let rows = if owner.is_some() && profile == Profile::Gpu { 2.0 * real } else { 0.0 };
     let bytes = columns_bytes(program, real) + 2.0 * f64::from(handed) * real + 4.0 * f64::from(gathered) + read + rows;
-    Some(bytes + profile.bytes_an_operation(real) * wgsl::operations(program) as f64)
+    Some(bytes + bytes_an_operation(profile, real) * wgsl::operations(program) as f64)
 }
 
 /// The program that runs in a schedule.

@@ -1,18 +1,16 @@
 //! Shapes as they cross from TypeScript: parts one after the other, in words.
 
 use super::Shape;
-use crate::error::Error;
+use leastwise_error::Error;
 
-impl Shape {
-    /// Reads what `ts/src/shape.ts` packs. What no instance could be is the table's to refuse.
-    pub fn unpack(words: &[u32]) -> Result<Vec<Self>, Error> {
-        let mut rest = words;
-        let mut shapes = Vec::new();
-        while !rest.is_empty() {
-            shapes.push(part(&mut rest)?);
-        }
-        Ok(shapes)
+/// Reads what `ts/src/shape.ts` packs. What no instance could be is the table's to refuse.
+pub fn unpack_shapes(words: &[u32]) -> Result<Vec<Shape>, Error> {
+    let mut rest = words;
+    let mut shapes = Vec::new();
+    while !rest.is_empty() {
+        shapes.push(part(&mut rest)?);
     }
+    Ok(shapes)
 }
 
 fn part(rest: &mut &[u32]) -> Result<Shape, Error> {

@@ -1,9 +1,9 @@
 //! What a caller says of a term. Nothing of it is believed.
 
 use super::{Loss, Reals, Table};
-use crate::error::Error;
-use crate::expr::tape;
-use crate::kernel::Objective;
+use leastwise_error::Error;
+use leastwise_expr::tape;
+use leastwise_kernel::Objective;
 
 /// How a term reaches a table: through a column of its index table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

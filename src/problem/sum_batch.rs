@@ -6,10 +6,10 @@ use super::row_tree::RowTree;
 use super::summed::{self, Entries};
 use super::table::Site;
 use super::term::Values;
-use crate::device::{BufferId, Command, Device, KernelId, KernelSource};
-use crate::error::Error;
-use crate::kernel::{Signature, SumPrograms};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource};
+use leastwise_error::Error;
+use leastwise_kernel::{Signature, SumPrograms};
 use std::sync::Arc;
 
 /// The kernels of what is summed; none where there is nothing to store.

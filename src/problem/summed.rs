@@ -11,10 +11,10 @@ use super::registry::{Compiled, Datum, Reading};
 use super::spec::SummedSpec;
 use super::term::{Contents, Part, Per, Term, Values};
 use super::{GUARDS, Loss, Reals, Table};
-use crate::error::Error;
-use crate::expr::tape::{self, TapeError};
-use crate::expr::{Expr, Graph, Leaf, Manifold};
-use crate::kernel::{Layout, LossKind, Objective, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
+use leastwise_error::Error;
+use leastwise_expr::tape::{self, TapeError};
+use leastwise_expr::{Expr, Graph, Leaf, Manifold};
+use leastwise_kernel::{Layout, LossKind, Objective, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl SummedSpec<'_> {
         let needed = graph.reachable(roots);
         let leaves = (0..needed.len()).filter(|&index| needed[index]).map(|index| graph.node(Expr(index as u32)));
         let slots = leaves.filter_map(|node| match node {
-            crate::expr::Node::Leaf(Leaf::Slot { slot, .. }) => Some(slot),
+            leastwise_expr::Node::Leaf(Leaf::Slot { slot, .. }) => Some(slot),
             _ => None,
         });
         let numbers = super::distinct(slots.filter(|&slot| slot < self.sum_slot()));

@@ -3,9 +3,9 @@
 use super::Reals;
 use super::constraints::TableConstraints;
 use super::retraction::Trials;
-use crate::anneal::memory;
-use crate::error::Error;
-use crate::expr::Manifold;
+use leastwise_base::memory;
+use leastwise_error::Error;
+use leastwise_expr::Manifold;
 use std::sync::Arc;
 
 /// Sizes of a table, and its places in buffers.

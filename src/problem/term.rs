@@ -5,9 +5,9 @@ use super::registry::{Datum, Reading, Registry};
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::summed::Entries;
 use super::{Constraint, Loss, Reals, Table};
-use crate::anneal::memory;
-use crate::error::Error;
-use crate::kernel::{LossKind, Objective};
+use leastwise_base::memory;
+use leastwise_error::Error;
+use leastwise_kernel::{LossKind, Objective};
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.

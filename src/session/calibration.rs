@@ -4,11 +4,11 @@
 use super::Session;
 use super::task::Progress;
 use super::tensors::TensorTask;
-use crate::clock::now_ms;
-use crate::device::Profile;
-use crate::error::Error;
-use crate::tensor::graph::{Data, Graph, Node};
-use crate::tensor::routing::{Mode, Place};
+use leastwise_base::clock::now_ms;
+use leastwise_device::Profile;
+use leastwise_error::Error;
+use leastwise_tensor::graph::{Data, Graph, Node};
+use leastwise_tensor::routing::{Mode, Place};
 use std::sync::Arc;
 
 /// Runs of an experiment; the first one makes kernels.

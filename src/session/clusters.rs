@@ -2,9 +2,9 @@
 
 use super::Session;
 use super::task::{Progress, Task};
-use crate::anneal::cluster::{Clustering, Next, Options};
-use crate::device::{Device, Play, Playing, Precision, Reals, cpu::CpuDevice};
-use crate::error::Error;
+use leastwise_anneal::cluster::{Clustering, Next, Options};
+use leastwise_device::{Device, Play, Playing, Precision, Reals, cpu::CpuDevice};
+use leastwise_error::Error;
 
 /// A clustering, and what of it is being played.
 pub(super) struct ClusterTask {

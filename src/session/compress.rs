@@ -3,14 +3,14 @@
 use super::Session;
 use super::indices::Answer;
 use super::task::{Progress, Task};
-use crate::anneal::cluster::{self, Method};
-use crate::anneal::code::Code;
-use crate::anneal::index::{Coarse, Index, Options, clusters_for, sample};
-use crate::anneal::memory;
-use crate::anneal::rows;
-use crate::clock::now_ms;
-use crate::error::Error;
-use crate::work::Work;
+use leastwise_anneal::cluster::{self, Method};
+use leastwise_anneal::code::Code;
+use leastwise_anneal::index::{Coarse, Index, Options, clusters_for, sample};
+use leastwise_anneal::rows;
+use leastwise_base::clock::now_ms;
+use leastwise_base::memory;
+use leastwise_base::work::Work;
+use leastwise_error::Error;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -4,9 +4,9 @@
 use super::Session;
 use super::inspect::{Inspection, Wanted};
 use super::task::{Progress, SolveMode, Task};
-use crate::device::{Play, Precision};
-use crate::error::Error;
-use crate::solve::{Iteration, Lagrangian, Report, Termination};
+use leastwise_device::{Play, Precision};
+use leastwise_error::Error;
+use leastwise_solve::{Iteration, Lagrangian, Report, Termination};
 
 /// A constrained solve on its way.
 pub(super) struct Constrained {

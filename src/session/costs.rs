@@ -2,10 +2,10 @@
 
 use super::Session;
 use super::task::Progress;
-use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
-use crate::error::Error;
-use crate::problem::Problem;
-use crate::solve::{Summing, evaluate, offender};
+use leastwise_device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
+use leastwise_solve::{Summing, evaluate, offender};
 use std::collections::VecDeque;
 
 /// Chunks whose instances are evaluated one after the other.

@@ -4,12 +4,12 @@
 use super::costs::Costs;
 use super::task::{Progress, Task};
 use super::{Session, SideDevice};
-use crate::device::{Command, Device, Play, Playing, Precision, Recording, cpu::CpuDevice};
-use crate::error::Error;
-use crate::problem::Registry;
-use crate::solve::Mirroring;
-use crate::solve::covariance::{Blocks, Covariance, CovarianceOptions, Form, Linearising, Summary, Values};
-use crate::work::{Stopped, Work};
+use leastwise_base::work::{Stopped, Work};
+use leastwise_device::{Command, Device, Play, Playing, Precision, Recording, cpu::CpuDevice};
+use leastwise_error::Error;
+use leastwise_problem::Registry;
+use leastwise_solve::Mirroring;
+use leastwise_solve::covariance::{Blocks, Covariance, CovarianceOptions, Form, Linearising, Summary, Values};
 use std::sync::Arc;
 
 /// A covariance, and the problem that it is of.

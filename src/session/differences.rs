@@ -5,7 +5,7 @@
 //! It is too small where rounding drowns the difference. Where the function is not defined on both sides there is no
 //! difference, and so nothing to compare with: derivatives at the edge of a domain are what the table of operations says.
 
-use crate::problem::Table;
+use leastwise_problem::Table;
 
 /// The first width, in units of max(1, |x|), and how much narrower each is than the one before.
 const WIDEST: f64 = 1e-2;

@@ -6,13 +6,13 @@
 use super::Session;
 use super::differences::differences;
 use super::inspect::{Worst, signed};
-use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Device, Precision, Slice};
-use crate::error::Error;
-use crate::expr::{Expr, Graph, Leaf};
-use crate::kernel::Entry;
-use crate::problem::{Batch, Contents, Entries, Problem, SumBatch, Table, Term};
-use crate::solve::Summing;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{BufferId, Command, Device, Precision, Slice};
+use leastwise_error::Error;
+use leastwise_expr::{Expr, Graph, Leaf};
+use leastwise_kernel::Entry;
+use leastwise_problem::{Batch, Contents, Entries, Problem, SumBatch, Table, Term};
+use leastwise_solve::Summing;
 
 /// The entries of the term that is being looked at.
 pub(super) struct EntryInspection {

@@ -8,11 +8,11 @@ use super::Session;
 use super::costs::Costs;
 use super::refined::Refining;
 use super::task::{Progress, SolveMode, Task};
-use crate::device::Play;
-use crate::error::Error;
-use crate::problem::{Reals, Weight};
-use crate::solve::graduated::{Ending, Rounds, Schedule};
-use crate::solve::{Options, Report, Termination};
+use leastwise_device::Play;
+use leastwise_error::Error;
+use leastwise_problem::{Reals, Weight};
+use leastwise_solve::graduated::{Ending, Rounds, Schedule};
+use leastwise_solve::{Options, Report, Termination};
 
 /// A term whose instances may be outliers.
 #[derive(Clone)]
@@ -309,7 +309,7 @@ impl GraduatedTask {
     }
 }
 
-fn give_back(problem: &mut crate::problem::Problem, device: &mut crate::device::Device, terms: &[Weighed]) -> Result<(), Error> {
+fn give_back(problem: &mut leastwise_problem::Problem, device: &mut leastwise_device::Device, terms: &[Weighed]) -> Result<(), Error> {
     for weighed in terms {
         match weighed.shared {
             Some(value) => problem.gather_weight(device, weighed.suspect.term, value)?,

@@ -3,11 +3,11 @@
 
 use super::inspect::input_places;
 use super::windows::{Instances, Windows};
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Play, Recording, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::{Fixed, NEGATIVE};
-use crate::problem::{HessianKernel, Problem, Registry, rounding};
-use crate::solve::dispatch;
+use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Kind, Play, Recording, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::{Fixed, NEGATIVE};
+use leastwise_problem::{HessianKernel, Problem, Registry, rounding};
+use leastwise_solve::dispatch;
 use std::collections::HashMap;
 
 /// What is wanted of second derivatives.
@@ -41,7 +41,7 @@ impl Hessians {
         let owner = problem.term(term)?;
         let project = match form {
             HessianForm::Exact => None,
-            HessianForm::Semidefinite => Some(device.kernels(&[Fixed::ProjectBlocks.source()])?[0]),
+            HessianForm::Semidefinite => Some(device.kernels(&[KernelSource::of_fixed(Fixed::ProjectBlocks)])?[0]),
         };
         let mut hessians = Self {
             term,

@@ -4,12 +4,12 @@ use super::Session;
 use super::compress::{Compress, CompressOptions};
 use super::searches::{Resident, Search};
 use super::task::{Progress, Task};
-use crate::anneal::file::published::Files;
-use crate::anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
-use crate::anneal::memory::{self, OutOfMemory};
-use crate::clock::now_ms;
-use crate::error::Error;
-use crate::problem::Reals;
+use leastwise_anneal::file::published::Files;
+use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
+use leastwise_base::clock::now_ms;
+use leastwise_base::memory::{self, OutOfMemory};
+use leastwise_error::Error;
+use leastwise_problem::Reals;
 use std::collections::{HashMap, VecDeque};
 
 /// What tasks of indices come to.

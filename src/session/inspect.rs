@@ -5,13 +5,13 @@ use super::differences::differences;
 use super::entries::EntryInspection;
 use super::hessians::{HessianForm, Hessians};
 use super::task::Progress;
-use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
-use crate::error::Error;
-use crate::expr::{Expr, Graph, Leaf};
-use crate::kernel::Entry;
-use crate::problem::{Batch, Part, Problem, Registry, Table};
-use crate::solve::{evaluate as evaluate_kernel, state};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{BufferId, Command, Device, Play, Playing, Precision, Recording, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_expr::{Expr, Graph, Leaf};
+use leastwise_kernel::Entry;
+use leastwise_problem::{Batch, Part, Problem, Registry, Table};
+use leastwise_solve::{evaluate as evaluate_kernel, state};
 use std::collections::VecDeque;
 
 /// Bytes of residuals and derivatives that one look at a term brings back.

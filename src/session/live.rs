@@ -1,7 +1,7 @@
 //! Counts of live steps: what became of them, some frames ago.
 
-use crate::device::{BufferId, Device, Glance, Slice};
-use crate::error::Error;
+use leastwise_device::{BufferId, Device, Glance, Slice};
+use leastwise_error::Error;
 
 /// Steps of a solver since it was made, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

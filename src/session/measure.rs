@@ -5,12 +5,12 @@
 
 use super::Session;
 use super::task::{Progress, Task};
-use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Device, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::{Fixed, Instruction, Load, Program};
-use crate::problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
-use crate::solve::{Workspace, linear::pcg, state};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{BufferId, Command, Device, KernelSource, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::{Fixed, Instruction, Load, Program};
+use leastwise_problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
+use leastwise_solve::{Workspace, linear::pcg, state};
 use std::collections::VecDeque;
 
 /// What [`Session::measure`] can time.
@@ -102,7 +102,7 @@ impl Session {
 
     /// The same for a copy of `bytes` bytes by our own kernel, which reads and writes as many.
     pub fn measure_copy(&mut self, bytes: f64, repeats: u32) -> Result<u32, Error> {
-        let [copy] = self.device.kernels(&[Fixed::Copy.source()])?[..] else { return Err(Error::Disposed("kernel")) };
+        let [copy] = self.device.kernels(&[KernelSource::of_fixed(Fixed::Copy)])?[..] else { return Err(Error::Disposed("kernel")) };
         // On WebGPU it copies f32s, whatever solves compute in.
         let real = if self.device.precision() == Precision::F64 { 8 } else { 4 };
         let limits = self.device.limits();
@@ -123,7 +123,7 @@ impl Session {
             let slice = |place: usize| Slice { buffer: buffers[place], offset: 0, len: 4 * items };
             fill(slice(buffers.len() - 2), slice(buffers.len() - 1), &mut prepare);
             let bound = [(VECTOR_IN, slice(buffers.len() - 2)), (VECTOR_OUT, slice(buffers.len() - 1))];
-            body.push(crate::solve::dispatch(copy, items, &[], &bound));
+            body.push(leastwise_solve::dispatch(copy, items, &[], &bound));
             left -= u64::from(items);
         }
         let flag = Slice { buffer: buffers[0], offset: 0, len: 1 };

@@ -1,13 +1,13 @@
-//! Mirrors of problems on the sibling in mixed precision ([`Reals::Mixed`](crate::device::Reals::Mixed)): how one is solved, read
+//! Mirrors of problems on the sibling in mixed precision ([`Reals::Mixed`](leastwise_device::Reals::Mixed)): how one is solved, read
 //! while it is, and taken over.
 
 use super::refined::{Refining, of_waiting};
 use super::task::{Progress, Task};
 use super::{Problem, Session, Solver};
-use crate::clock::now_ms;
-use crate::device::{Command, Play, Playing, Precision, Recording, Signal, Slice};
-use crate::error::Error;
-use crate::solve::{Next, Report, Termination};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Play, Playing, Precision, Recording, Signal, Slice};
+use leastwise_error::Error;
+use leastwise_solve::{Next, Report, Termination};
 
 pub(super) struct Mirror {
     problem: Problem,

@@ -11,11 +11,11 @@
 use super::mirrors::{Mirror, Turn};
 use super::task::{Progress, Task};
 use super::{Session, SideDevice};
-use crate::clock::now_ms;
-use crate::device::{Command, Device, DeviceError, Play, Playing, Precision, Reals, Recording};
-use crate::error::Error;
-use crate::problem::Registry;
-use crate::solve::{Iteration, Offender, Refinement, RefinementState, Report, Spent, Termination};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Device, DeviceError, Play, Playing, Precision, Reals, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Registry;
+use leastwise_solve::{Iteration, Offender, Refinement, RefinementState, Report, Spent, Termination};
 
 /// What two sums for the same cost may differ by, as a part of it.
 const SUMS: f64 = 1e-10;

@@ -6,11 +6,11 @@
 use super::Session;
 use super::indices::{Answer, Kept, Place};
 use super::task::Progress;
-use crate::anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
-use crate::anneal::index::{Hits, Index, SearchedBy};
-use crate::clock::now_ms;
-use crate::device::{Device, DeviceError, Play, Playing, Profile};
-use crate::error::Error;
+use leastwise_anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
+use leastwise_anneal::index::{Hits, Index, SearchedBy};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Device, DeviceError, Play, Playing, Profile};
+use leastwise_error::Error;
 use std::sync::Arc;
 
 /// An index on the device.

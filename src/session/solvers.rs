@@ -3,11 +3,11 @@
 use super::live::Advanced;
 use super::task::{Progress, SolveMode, Task, give_up};
 use super::{Session, SolverEntry};
-use crate::clock::now_ms;
-use crate::device::{Playing, Signal};
-use crate::error::Error;
-use crate::problem::Problem;
-use crate::solve::Solver;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Playing, Signal};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
+use leastwise_solve::Solver;
 
 /// Instances that take long to be laid out, or to be looked at by a solver's set-up.
 pub(super) const LONG: u64 = 1 << 14;
@@ -37,11 +37,9 @@ enum Purpose {
     Report,
 }
 
-impl Solver {
-    /// Whether bringing it up to date with its problem is a task's work.
-    fn takes_long(&self, problem: &Problem) -> bool {
-        problem.instances() >= LONG && !self.is_ready(problem)
-    }
+/// Whether bringing a solver up to date with its problem is a task's work.
+fn takes_long(solver: &Solver, problem: &Problem) -> bool {
+    problem.instances() >= LONG && !solver.is_ready(problem)
 }
 
 impl Task {
@@ -125,7 +123,7 @@ impl Session {
     fn begin(&mut self, problem: u32, solver: u32, purpose: Purpose) -> Result<u32, Error> {
         let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
         let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
-        let is_long = entry.solver.takes_long(&owner.problem);
+        let is_long = takes_long(&entry.solver, &owner.problem);
         if !is_long {
             entry.solver.prepare(&mut self.device, &mut self.registry, &mut owner.problem)?;
         }
@@ -141,7 +139,7 @@ impl Session {
         let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
         let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         let purpose = Purpose::Solve(SolveMode::Solve);
-        Ok(match entry.solver.takes_long(&owner.problem) {
+        Ok(match takes_long(&entry.solver, &owner.problem) {
             true => Task::setting_up(problem, solver, purpose),
             false => Task::solve(problem, solver, SolveMode::Solve),
         })

@@ -18,11 +18,11 @@ use super::solvers::{LayingOut, SettingUp};
 use super::tensors::TensorTask;
 use super::tune::Tune;
 use super::{Entry, Session, Solver, SolverEntry};
-use crate::anneal::cluster::Outcome;
-use crate::clock::now_ms;
-use crate::device::{Device, Play, Playing, Signal};
-use crate::error::Error;
-use crate::solve::{Iteration, Next, Report};
+use leastwise_anneal::cluster::Outcome;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Device, Play, Playing, Signal};
+use leastwise_error::Error;
+use leastwise_solve::{Iteration, Next, Report};
 
 /// What became of a task after one [`Session::resume`].
 pub enum Progress {

@@ -5,16 +5,16 @@
 
 use super::Session;
 use super::task::{Progress, Task};
-use crate::anneal::memory;
-use crate::device::cpu::CpuDevice;
-use crate::device::{Device, Play, Playing, Precision, Slice};
-use crate::error::Error;
-use crate::problem::Reals;
-use crate::tensor::graph::{Data, Node, elements};
-use crate::tensor::half;
-use crate::tensor::pool::PoolStatistics;
-use crate::tensor::routing::{Mode, Model, Place};
-use crate::tensor::runtime::{Devices, Evaluation, Next, Products, Statistics, Tensors, Traced};
+use leastwise_base::memory;
+use leastwise_cpu::CpuDevice;
+use leastwise_cpu::half;
+use leastwise_device::{Device, Play, Playing, Precision, Slice};
+use leastwise_error::Error;
+use leastwise_problem::Reals;
+use leastwise_tensor::graph::{Data, Node, elements};
+use leastwise_tensor::pool::PoolStatistics;
+use leastwise_tensor::routing::{Mode, Model, Place};
+use leastwise_tensor::runtime::{Devices, Evaluation, Next, Products, Statistics, Tensors, Traced};
 use std::sync::Arc;
 
 /// The bit of tensors in f64.
@@ -195,7 +195,7 @@ impl Session {
     fn counted(len: usize, shape: &[u32]) -> Result<(), Error> {
         let expected = elements(shape);
         if expected.is_none_or(|expected| expected as usize != len) {
-            let shape = crate::tensor::operations::shown(shape);
+            let shape = leastwise_tensor::operations::shown(shape);
             return Err(Error::DataLength { term: None, what: "tensor".into(), got: len, expected: format!("those of shape {shape}") });
         }
         Ok(())

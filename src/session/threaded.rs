@@ -6,8 +6,8 @@
 //! session, not the program.
 
 use super::{Progress, Session};
-use crate::device::Signal;
-use crate::error::Error;
+use leastwise_device::Signal;
+use leastwise_error::Error;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -332,9 +332,9 @@ fn go_on(session: &mut Session, task: u32, budget_ms: f64) -> Result<Progress, E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::cpu::CpuDevice;
-    use crate::device::{Device, Precision};
-    use crate::problem::Reals;
+    use leastwise_cpu::CpuDevice;
+    use leastwise_device::{Device, Precision};
+    use leastwise_problem::Reals;
     use std::sync::mpsc::channel;
 
     /// A task that waits for a signal goes on when it is set, ends when its problem does, and keeps nobody from calling.

@@ -7,11 +7,11 @@
 use super::Session;
 use super::measure::Measure;
 use super::task::Progress;
-use crate::device::cpu::Evaluator;
-use crate::device::{Command, Device, Dispatch};
-use crate::error::Error;
-use crate::problem::{Problem, Schedule, Tuning};
-use crate::solve::{Needs, Workspace, state};
+use leastwise_cpu::Evaluator;
+use leastwise_device::{Command, Device, Dispatch};
+use leastwise_error::Error;
+use leastwise_problem::{Problem, Schedule, Tuning};
+use leastwise_solve::{Needs, Workspace, state};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Products of a sample, until it is known how long they take; how long a sample should take, and how many there are.

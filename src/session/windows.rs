@@ -1,9 +1,9 @@
 //! Windows of instances, for kernels that store more than chunks are cut for: a window's data and indices are copied into
 //! buffers of its own, as many instances at a time as fit.
 
-use crate::device::{BufferId, Command, Device, Kind, Recording, Slice};
-use crate::error::Error;
-use crate::problem::{Batch, Problem};
+use leastwise_device::{BufferId, Command, Device, Kind, Recording, Slice};
+use leastwise_error::Error;
+use leastwise_problem::{Batch, Problem};
 use std::collections::VecDeque;
 use std::ops::Range;
 

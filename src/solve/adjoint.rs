@@ -14,10 +14,10 @@ use super::covariance::sparse::{self, Refused, Sparse};
 use super::covariance::unseen::{self, Points};
 use super::covariance::{Unseen, Values};
 use super::linear::matrix::{BlockMatrix, packed};
-use crate::device::Precision;
-use crate::error::Error;
-use crate::problem::Pattern;
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::Precision;
+use leastwise_error::Error;
+use leastwise_problem::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@
 
 use super::workspace::{dispatch, evaluate};
 use super::{Workspace, state};
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::{Fixed, Pair, PairPass, PairPrograms, wgsl};
-use crate::problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::{Fixed, Pair, PairPass, PairPrograms, wgsl};
+use leastwise_problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -24,10 +24,10 @@
 //! `state[MOVED]` counts the components.
 
 use super::{Workspace, state};
-use crate::device::{Command, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Problem, Table};
+use leastwise_device::{Command, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Problem, Table};
 
 impl Workspace {
     /// For every unknown, 1 where it may move in this step and else 0; none where all may. It is right after

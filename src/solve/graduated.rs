@@ -14,7 +14,7 @@
 //! Here r² = w₀‖r‖², with the weight w₀ that an instance has of its own: thresholds are in units of weighted residuals, as
 //! where w₀ is an inverse variance and c̄² a quantile of χ². Each term has its own c̄, so everything is in s = r²/c̄².
 
-use crate::error::Error;
+use leastwise_error::Error;
 
 /// Weights this near to 0 or 1 are binary (GTSAM's `weightsTol`).
 const BINARY: f64 = 1e-4;

@@ -6,7 +6,7 @@
 //! |r − s|: of an equality |c|, of an inequality min(−c, s) in magnitude, which is 0 where it is met and λ or c vanish.
 
 use super::{Report, Termination};
-use crate::problem::Constraint;
+use leastwise_problem::Constraint;
 use serde::Serialize;
 
 /// When outer iterations end.

@@ -17,10 +17,10 @@
 use super::descent::Rule;
 use super::linear::pcg;
 use super::{Iteration, Workspace, state};
-use crate::device::{Command, Precision, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::Problem;
+use leastwise_device::{Command, Precision, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::Problem;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Method {

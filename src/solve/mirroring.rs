@@ -1,10 +1,10 @@
 //! Mirrors on their way: laid out to be differentiated on another device, in time slices, with the structure of JᵀWJ where that is wanted.
 
 use super::assembly::{Structure, structure};
-use crate::device::Device;
-use crate::error::Error;
-use crate::problem::{Links, Problem, Registry};
-use crate::work::{Stopped, Work};
+use leastwise_base::work::{Stopped, Work};
+use leastwise_device::Device;
+use leastwise_error::Error;
+use leastwise_problem::{Links, Problem, Registry};
 
 pub struct Mirroring {
     /// None after the end.

@@ -4,9 +4,9 @@
 //! it was: for the first of these points, the instances' changes are computed once more and looked through.
 
 use super::Workspace;
-use crate::device::{Command, Recording, Slice};
-use crate::error::Error;
-use crate::problem::{Batch, Problem};
+use leastwise_device::{Command, Recording, Slice};
+use leastwise_error::Error;
+use leastwise_problem::{Batch, Problem};
 use serde::Serialize;
 
 /// The first instance of a term that was not finite at a trial point.

@@ -4,8 +4,8 @@ use super::descent::{Rates, Rule};
 use super::lagrangian::OuterSettings;
 use super::linear::{Linear, Preconditioner, Wanted};
 use super::method::{Dogleg, Method};
-use crate::device::Precision;
-use crate::error::Error;
+use leastwise_device::Precision;
+use leastwise_error::Error;
 use serde::Deserialize;
 
 /// Options of a solve; those left out have Ceres' defaults where Ceres has them.

@@ -7,8 +7,8 @@
 
 use super::workspace::{Gathered, dispatch};
 use super::{Workspace, state};
-use crate::device::{Command, binding::*};
-use crate::problem::{Batch, Chunk, Problem, Tiles};
+use leastwise_device::{Command, binding::*};
+use leastwise_problem::{Batch, Chunk, Problem, Tiles};
 
 impl Workspace {
     /// q += JᵀWJ·p for p and q of the workspace, J being that of the accepted point. Nothing is done where the system is solved.

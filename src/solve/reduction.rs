@@ -1,6 +1,6 @@
 //! How sums over many elements are spread over workgroups.
 
-use crate::device::Device;
+use leastwise_device::Device;
 
 /// How a reduction is spread: enough workgroups to fill a device, few enough that the second stage is short and that
 /// every lane has some elements to add before the workgroup must meet at a barrier.

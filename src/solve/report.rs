@@ -1,9 +1,9 @@
 //! What a solve says of itself.
 
 use super::{Feasibility, Offender};
-use crate::device::cpu::{Evaluation, Evaluator, Linking};
-use crate::device::{Counters, Device, KernelId};
-use crate::problem::{Batch, Freedom, Schedule, TermKernels};
+use leastwise_cpu::{Evaluation, Evaluator, Linking};
+use leastwise_device::{Counters, Device, KernelId};
+use leastwise_problem::{Batch, Freedom, Schedule, TermKernels};
 use serde::Serialize;
 
 /// One step, accepted or not.

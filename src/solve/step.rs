@@ -2,10 +2,10 @@
 
 use super::workspace::Gathered;
 use super::{Method, Workspace, state};
-use crate::device::{Command, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Problem, Table};
+use leastwise_device::{Command, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Problem, Table};
 
 impl Workspace {
     /// r and J (of energies their values, gradients and projected Hessians) where the point moved, the cost, g = JᵀWr and the

@@ -5,9 +5,9 @@
 
 use super::workspace::{Gathered, dispatch, evaluate};
 use super::{Workspace, state};
-use crate::device::{Command, KernelId, Slice, binding::*};
-use crate::kernel::Fixed;
-use crate::problem::{Batch, Problem, RowTree, SumBatch, SumChunk, SumPlace};
+use leastwise_device::{Command, KernelId, Slice, binding::*};
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Batch, Problem, RowTree, SumBatch, SumChunk, SumPlace};
 
 /// What it takes to sum over entries; also where there is no solver.
 #[derive(Clone, Copy)]

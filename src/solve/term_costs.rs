@@ -4,8 +4,8 @@
 //! added up here: a kernel for each of a hundred thousand terms would cost more than the numbers.
 
 use super::Workspace;
-use crate::device::{Command, Slice};
-use crate::problem::Problem;
+use leastwise_device::{Command, Slice};
+use leastwise_problem::Problem;
 use std::collections::BTreeMap;
 
 /// Elements of a readback that belong to terms.

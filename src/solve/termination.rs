@@ -2,8 +2,8 @@
 
 use super::options::Tolerances;
 use super::{Iteration, Method, Termination};
-use crate::anneal::file::FileError;
-use crate::checkpoint::bytes::{Reader, Writer};
+use leastwise_base::FileError;
+use leastwise_problem::file::bytes::{Reader, Writer};
 
 /// What a test sees of a step besides its [`Iteration`].
 #[derive(Clone, Copy, Debug)]

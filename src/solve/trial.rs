@@ -1,9 +1,9 @@
 //! The trial point: x ⊕ s of every variable, and what the model of the step is made of.
 
 use super::Workspace;
-use crate::device::{Command, Slice, binding::*};
-use crate::kernel::Fixed;
-use crate::problem::Problem;
+use leastwise_device::{Command, Slice, binding::*};
+use leastwise_kernel::Fixed;
+use leastwise_problem::Problem;
 
 impl Workspace {
     /// Appends what makes the trial point, with partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx; gives the number of partials.

@@ -2,7 +2,7 @@
 //! it.
 
 use super::state;
-use crate::device::Counters;
+use leastwise_device::Counters;
 
 #[derive(Clone, Copy, Default)]
 pub struct Waste {

@@ -3,10 +3,10 @@
 use super::reduction::Reduction;
 use super::state;
 use super::sums::Along;
-use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Kind, PARAM_WORDS, Profile, Reals, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
+use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, PARAM_WORDS, Profile, Reals, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
 
 /// Kinds of partial sums that one kernel writes at most.
 const PARTIAL_KINDS: u32 = 6;
@@ -126,9 +126,9 @@ impl Workspace {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         let kernels = if needs.descends { Fixed::OF_DESCENTS } else { Fixed::OF_SOLVERS };
-        let sources: Vec<_> = kernels.iter().map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> = kernels.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
         let fixed = device.kernels(&sources)?;
-        let inner_gather = device.kernels(&[Fixed::Gather.source().of_inner()])?[0];
+        let inner_gather = device.kernels(&[KernelSource::of_fixed(Fixed::Gather).of_inner()])?[0];
         let limits = device.limits();
         let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;

@@ -15,9 +15,9 @@
 //! D is Σ_c dO_c·O_c, a number for every query. How long rows are is not limited: a workgroup makes 64 entries of a sum, and where
 //! rows are longer, several workgroups make the same weights.
 
-use crate::device::cpu::twins;
-use crate::device::{Limits, PARAM_WORDS};
-use crate::kernel::Fixed;
+use leastwise_cpu::twins;
+use leastwise_device::{Limits, PARAM_WORDS};
+use leastwise_kernel::Fixed;
 
 /// A dispatch without its bindings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

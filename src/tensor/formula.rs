@@ -1,9 +1,9 @@
 //! Formulas: one element of the result of an elementwise operation, as an expression of one element of each operand.
 //!
-//! They are scalar graphs of the expression compiler ([`crate::expr`]), so elementwise operations fuse by substitution, and
+//! They are scalar graphs of the expression compiler ([`leastwise_expr`]), so elementwise operations fuse by substitution, and
 //! their derivatives are those of residuals.
 
-use crate::expr::{Binary, Expr, Graph, Leaf, Node, Unary};
+use leastwise_expr::{Binary, Expr, Graph, Leaf, Node, Unary};
 use std::sync::Arc;
 
 /// The k-th operand's element.

@@ -4,8 +4,8 @@
 use super::graph::{Graph, Groups, Node, Op, Rule, Special, elements};
 use super::operations::shown;
 use super::view::Movement;
-use crate::error::Error;
-use crate::kernel::fused::Fold;
+use leastwise_error::Error;
+use leastwise_kernel::fused::Fold;
 use std::collections::{HashMap, HashSet};
 
 fn refuse<T>(message: String) -> Result<T, Error> {

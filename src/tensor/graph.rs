@@ -1,9 +1,9 @@
 //! The graph of what is to be computed: operations are noted, and run when somebody wants values.
 
 use super::formula::Formula;
-use super::half;
 use super::view::Movement;
-use crate::kernel::fused::Fold;
+use leastwise_cpu::half;
+use leastwise_kernel::fused::Fold;
 use std::collections::HashMap;
 use std::sync::Arc;
 

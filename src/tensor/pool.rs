@@ -4,7 +4,7 @@
 //! kept for the next who asks for its class; above a cap, what was given back longest ago is destroyed. Devices play
 //! commands in order, so a buffer may go to its next user while the last one's work is still to come.
 
-use crate::device::{BufferId, Device, DeviceError, Kind};
+use leastwise_device::{BufferId, Device, DeviceError, Kind};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The smallest class, in elements: 256 bytes of f32.
@@ -160,8 +160,8 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Precision;
-    use crate::device::cpu::CpuDevice;
+    use leastwise_cpu::CpuDevice;
+    use leastwise_device::Precision;
 
     fn device() -> Device {
         Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()))

@@ -4,10 +4,10 @@ use super::support::scene::{Numbers, Scene, With, scene};
 use super::support::*;
 use super::{all_bits, options, save};
 use leastwise::Error;
-use leastwise::anneal::file::container::{self, Section};
-use leastwise::checkpoint::{FORMAT, section};
+use leastwise::base::container::{self, Section};
 use leastwise::device::Precision;
 use leastwise::problem::Reals;
+use leastwise::problem::file::{FORMAT, section};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::Options;
 

@@ -263,10 +263,10 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
-    let text = |more: &str| format!("{}\n{more}", Fixed::Copy.source().texts()[0].wgsl);
+    let text = |more: &str| format!("{}\n{more}", KernelSource::of_fixed(Fixed::Copy).texts()[0].wgsl);
     let source = |name: &str, text: &str| {
-        let copy = Fixed::Copy.source();
-        KernelSource::new(name, text, copy.access(), copy.cpu)
+        let copy = KernelSource::of_fixed(Fixed::Copy);
+        KernelSource::new(name, text, copy.access())
     };
     let wait = |device: &mut Device, kernel: KernelId| {
         let bindings = [None; binding::COUNT];
@@ -308,7 +308,7 @@ fn engines_beside_each_other_do_not_end_each_others_captures() {
                 let mut opened = 0;
                 while !is_over.load(Ordering::Relaxed) || opened < 3 {
                     let mut device = device(precision);
-                    device.kernels(&[Fixed::Copy.source()]).unwrap();
+                    device.kernels(&[KernelSource::of_fixed(Fixed::Copy)]).unwrap();
                     for len in [1, 100, 1_000_000] {
                         let buffer = device.allocate(Kind::Real, len, "beside").unwrap();
                         let read = Command::Read { slice: Slice { buffer, offset: 0, len } };

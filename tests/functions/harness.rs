@@ -1,6 +1,5 @@
 //! Runs functions of one or two reals on the adapter, and tells how far off the results are.
 
-use leastwise::device::cpu::{Bindings, Body, Twin, Work};
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{
     Access, Command, Device, Dispatch, KernelSource, Kind, PARAM_WORDS, Recording, Slice, binding, binding::DATA, binding::VECTOR_OUT,
@@ -50,8 +49,6 @@ pub fn built_in(expression: &str) -> String {
     )
 }
 
-fn nothing<R>(_: &Work, _: Bindings<R>) {}
-
 /// What a module makes of every item of its columns.
 pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
     play_in(device, Kind::Real, module, columns)
@@ -61,8 +58,7 @@ pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64>
 pub fn play_in(device: &mut Device, kind: Kind, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
     let mut access = [Access::Unused; binding::COUNT];
     (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
-    let body = Body::Twin(Twin { heavy: false, f32: nothing, f64: nothing });
-    let source = KernelSource::new("function", module, access, body);
+    let source = KernelSource::new("function", module, access);
     let source = if kind == Kind::Double { source.in_doubles() } else { source };
     let kernel = device.kernels(&[source]).unwrap()[0];
     let data = columns.concat();

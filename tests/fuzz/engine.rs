@@ -1,13 +1,11 @@
 //! The engine's side: a tape read, differentiated, written as programs and played on a device.
 
 use super::traced::{Input, Origin, Point, Traced};
-use leastwise::device::cpu::{Body, CpuDevice};
+use leastwise::device::cpu::CpuDevice;
 use leastwise::device::*;
 use leastwise::expr::tape::{self, TapeError};
 use leastwise::expr::{Expr, Graph, Leaf, Node, Unary};
-use leastwise::kernel::block::BlockProgram;
 use leastwise::kernel::*;
-use std::sync::Arc;
 
 /// A tape's graph, its scalars, and the leaves that it is differentiated by.
 pub struct Read {
@@ -180,13 +178,9 @@ pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> 
     }
 }
 
-pub fn source(program: &Program, text: &str) -> KernelSource {
-    KernelSource::new(&program.name, text, program.access(), Body::Program(Arc::new(BlockProgram::new(program))))
-}
-
-/// The same for reals of a kind.
+/// A program's text as a kernel for reals of a kind.
 pub fn source_in(kind: Kind, program: &Program, text: &str) -> KernelSource {
-    let source = source(program, text);
+    let source = KernelSource::new(&program.name, text, program.access());
     if kind == Kind::Double { source.in_doubles() } else { source }
 }
 
@@ -197,9 +191,8 @@ pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory)
 
 /// The same in reals of a kind.
 pub fn play_in(device: &mut Device, kind: Kind, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
-    // A CPU knows kernels by their text.
-    let text = if wgsl.is_empty() { format!("{:p}, {}", program, device.counters().kernels_created) } else { wgsl.to_string() };
-    let kernel = device.kernels(&[source_in(kind, program, &text)]).expect("a kernel")[0];
+    let source = if wgsl.is_empty() { KernelSource::of(program) } else { source_in(kind, program, wgsl) };
+    let kernel = device.kernels(&[source]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
     let (out, state) = (vec![0.0; memory.out as usize], vec![0.0; 4]);

@@ -5,10 +5,10 @@ use super::engine::GUARDS;
 use super::generate::sample;
 use super::traced::{Input, Origin, Traced};
 use crate::support::Random;
+use leastwise::device::cpu::block::BlockProgram;
 use leastwise::expr::tape::{self, Entries, Optional};
 use leastwise::expr::{Graph, Opcode};
 use leastwise::kernel::ResidualPrograms;
-use leastwise::kernel::block::BlockProgram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 

@@ -2,8 +2,9 @@ use super::data::{Random, fresh};
 use super::memory::peak;
 use super::{indexes, kmeans, mixture, of_bits, options, small};
 use leastwise::anneal::code::Code;
-use leastwise::anneal::file::{FileError, container};
+use leastwise::anneal::file::{FileError, INDEX};
 use leastwise::anneal::index::{Coarse, Index, Options, Reader};
+use leastwise::base::container;
 use serde_json::json;
 
 #[test]
@@ -102,7 +103,7 @@ fn sections_lie_where_they_can_be_mapped() {
     for index in indexes(&points, dim, 5) {
         let file = index.save();
         let start = file.as_ptr() as usize;
-        for section in container::read(&container::INDEX, &file).expect("sections") {
+        for section in container::read(&INDEX, &file).expect("sections") {
             assert_eq!((section.bytes.as_ptr() as usize - start) % 64, 0);
         }
     }

@@ -3,15 +3,16 @@
 use super::data::Random;
 use super::memory::scarcely;
 use super::{indexes, mixture, small};
-use leastwise::anneal::file::container::{self, Section};
+use leastwise::anneal::file::INDEX;
 use leastwise::anneal::index::{Index, Reader};
+use leastwise::base::container::{self, Section};
 
 /// A file with its sections, and a way to put other bytes into one.
 fn with_section(file: &[u8], kind: u32, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut sections = container::read(&container::INDEX, file).expect("sections");
+    let mut sections = container::read(&INDEX, file).expect("sections");
     let section = sections.iter_mut().find(|section| section.kind == kind).expect("the section");
     change(section.bytes.to_mut());
-    container::write(&container::INDEX, &sections)
+    container::write(&INDEX, &sections)
 }
 
 /// The header's checksum again after it was changed.
@@ -96,23 +97,23 @@ fn contents_out_of_range_are_refused() {
         {
             refused(&with_section(&file, 5, |ids| *ids = runs.to_vec()));
         }
-        let kinds: Vec<u32> = container::read(&container::INDEX, &file).expect("sections").iter().map(|section| section.kind).collect();
+        let kinds: Vec<u32> = container::read(&INDEX, &file).expect("sections").iter().map(|section| section.kind).collect();
         for &kind in &kinds {
             // One section fewer, and one of another length.
-            let mut sections = container::read(&container::INDEX, &file).expect("sections");
+            let mut sections = container::read(&INDEX, &file).expect("sections");
             sections.retain(|section| section.kind != kind);
             // Without ids these are 0 to 98.
-            assert_eq!(Index::open(&container::write(&container::INDEX, &sections)).is_ok(), kind == 5);
+            assert_eq!(Index::open(&container::write(&INDEX, &sections)).is_ok(), kind == 5);
             if kind != 2 {
                 refused(&with_section(&file, kind, |bytes| bytes.push(0)));
             }
         }
         for kind in 5..14 {
             if !kinds.contains(&kind) {
-                let mut sections = container::read(&container::INDEX, &file).expect("sections");
+                let mut sections = container::read(&INDEX, &file).expect("sections");
                 sections.push(Section { kind, bytes: vec![0; 48].into() });
                 sections.sort_by_key(|section| section.kind);
-                refused(&container::write(&container::INDEX, &sections));
+                refused(&container::write(&INDEX, &sections));
             }
         }
         for kind in [6, 9] {
@@ -153,8 +154,7 @@ fn contents_at_random_do_no_harm() {
     let mut random = Random(12);
     for index in indexes(&points, dim, 5) {
         let file = index.save();
-        let kinds: Vec<(u32, usize)> =
-            container::read(&container::INDEX, &file).expect("sections").iter().map(|s| (s.kind, s.bytes.len())).collect();
+        let kinds: Vec<(u32, usize)> = container::read(&INDEX, &file).expect("sections").iter().map(|s| (s.kind, s.bytes.len())).collect();
         for _ in 0..300 {
             let (kind, length) = kinds[random.below(kinds.len())];
             let changed = with_section(&file, kind, |bytes| {
@@ -182,7 +182,7 @@ fn made(shape: [u32; 10], rest: &[(u32, Vec<u8>)]) -> Vec<u8> {
     sections.extend(rest.iter().cloned());
     sections.sort_by_key(|(kind, _)| *kind);
     let sections: Vec<Section> = sections.into_iter().map(|(kind, bytes)| Section { kind, bytes: bytes.into() }).collect();
-    container::write(&container::INDEX, &sections)
+    container::write(&INDEX, &sections)
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::{data::Random, kmeans, mixture, options, small};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{Coarse, Evaluating, Index, Options};
-use leastwise::clock::now_ms;
-use leastwise::work::Work;
+use leastwise::base::clock::now_ms;
+use leastwise::base::work::Work;
 use std::sync::Arc;
 
 /// Resumes work to its end, with slices that end at once, but for some that last a little unless `seed` is 0; gives what it came to and how many

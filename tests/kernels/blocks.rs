@@ -5,7 +5,7 @@ use super::play::{Case, Cut, Outputs, POISON, WHOLE, play, play_program};
 use super::random::{Random, case, program};
 use super::reference::evaluate;
 use leastwise::device::Precision;
-use leastwise::kernel::block::{BlockProgram, Instructions};
+use leastwise::device::cpu::block::{BlockProgram, Instructions};
 use leastwise::kernel::*;
 
 const COUNTS: [u32; 6] = [0, 1, 63, 64, 65, 1000];

@@ -162,7 +162,7 @@ fn an_index_that_leads_out_of_its_table_is_left_to_the_interpreter() {
 
 #[test]
 fn what_has_no_module_says_why() {
-    let refused = |program: Program| match leastwise::kernel::wasm::Module::new(&program, Precision::F64) {
+    let refused = |program: Program| match leastwise::device::cpu::wasm::Module::new(&program, Precision::F64) {
         Ok(_) => panic!("a module"),
         Err(why) => why,
     };

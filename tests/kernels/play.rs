@@ -1,8 +1,9 @@
 //! Runs a program on the CPU device, with every buffer filled and outputs poisoned.
 
+use leastwise::device::cpu::block::BlockProgram;
 use leastwise::device::cpu::{Body, CpuDevice};
 use leastwise::device::*;
-use leastwise::kernel::{Program, block::BlockProgram};
+use leastwise::kernel::Program;
 use std::sync::Arc;
 
 /// What outputs hold before a run.
@@ -52,9 +53,9 @@ pub fn play(case: &Case, precision: Precision, cut: Cut) -> Outputs {
 
 pub fn play_program(program: BlockProgram, case: &Case, precision: Precision, cut: Cut) -> Outputs {
     let limits = Limits { group_size: cut.group_size, ..CpuDevice::default_limits() };
-    let mut device = Device::Cpu(CpuDevice::new(precision, limits));
-    let source = KernelSource::new(&case.program.name, "", case.program.access(), Body::Program(Arc::new(program)));
-    let kernel = device.kernels(&[source]).unwrap()[0];
+    let mut device = CpuDevice::new(precision, limits);
+    let kernel = device.kernel_of(&KernelSource::of(&case.program), Body::Program(Arc::new(program)));
+    let mut device = Device::Cpu(device);
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
     let poisoned = vec![POISON; case.out as usize];

@@ -2,6 +2,7 @@
 
 use super::build::{Builder, cross_product, rescale, spring};
 use super::random::{Random, program};
+use leastwise::device::KernelSource;
 use leastwise::kernel::wgsl::embedded::without_comments;
 use leastwise::kernel::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
@@ -128,7 +129,7 @@ fn every_function_is_of_use() {
     all.store(Store::Column(0), sum);
     validate(&all.program, "all");
     let text = wgsl::write(&all.program);
-    let fixed: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source().texts()[0].wgsl.clone()).collect();
+    let fixed: Vec<_> = Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel).texts()[0].wgsl.clone()).collect();
     for (file, code) in function_files() {
         for line in code.lines().filter(|line| line.starts_with("fn ") || line.starts_with("struct ")) {
             let of_fixed = fixed.iter().map(|text| text.matches(line).count()).max();

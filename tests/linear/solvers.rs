@@ -2,6 +2,7 @@
 
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
+use leastwise::base::work::{Pace, UNIT, Work};
 use leastwise::problem::Pattern;
 use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise::solve::linear::dense::{Algorithm, DenseCholesky};
@@ -13,7 +14,6 @@ use leastwise::solve::linear::qr::Triangle;
 use leastwise::solve::linear::schur::{Refused, Schur};
 use leastwise::solve::linear::sparse::{Factorization, SparseCholesky};
 use leastwise::solve::linear::supernodal::Supernodal;
-use leastwise::work::{Pace, UNIT, Work};
 use std::pin::Pin;
 
 #[derive(Clone)]

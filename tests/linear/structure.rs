@@ -2,8 +2,8 @@
 
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
+use leastwise::base::work::Work;
 use leastwise::solve::linear::sparse::Ordering;
-use leastwise::work::Work;
 
 fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
     vec![

@@ -6,6 +6,7 @@ pub mod refusals;
 pub mod scene;
 mod shared;
 
+use leastwise::base::work::{Pace, Stopped, Work};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
@@ -13,7 +14,6 @@ use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Iteration, Options, Report};
-use leastwise::work::{Pace, Stopped, Work};
 #[allow(unused_imports)]
 pub use shared::*;
 

@@ -3,10 +3,10 @@
 #![allow(dead_code)]
 
 use leastwise::device::Precision;
-use leastwise::kernel::block::{Lanes, View};
-use leastwise::kernel::wasm::{Frame, Module, Span, apply};
+use leastwise::device::cpu::block::{Lanes, View};
+use leastwise::device::cpu::real::Real;
+use leastwise::device::cpu::wasm::{Frame, Module, Span, apply};
 use leastwise::kernel::{Program, Store};
-use leastwise::real::Real;
 use std::ops::Range;
 use wasmi::{Caller, Config, Engine, Func, Linker, Memory, MemoryType};
 

@@ -14,12 +14,29 @@ pub fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
 
 fn nothing<R>(_: &Work, _: Bindings<R>) {}
 
-pub fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], f32: fn(&Work, Bindings<f32>)) -> KernelSource {
-    KernelSource::new(name, wgsl, access, Body::Twin(Twin { heavy: false, f32, f64: nothing }))
+/// A kernel that is written here: text for GPUs, and what a CPU runs.
+pub struct Written {
+    pub source: KernelSource,
+    pub twin: fn(&Work, Bindings<f32>),
+}
+
+pub fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], twin: fn(&Work, Bindings<f32>)) -> Written {
+    Written { source: KernelSource::new(name, wgsl, access), twin }
+}
+
+/// The numbers that a device gives such kernels.
+pub fn kernels(device: &mut Device, written: &[Written]) -> Result<Vec<KernelId>, DeviceError> {
+    if let Device::Cpu(cpu) = device {
+        let kernel_of =
+            |Written { source, twin }: &Written| cpu.kernel_of(source, Body::Twin(Twin { heavy: false, f32: *twin, f64: nothing }));
+        return Ok(written.iter().map(kernel_of).collect());
+    }
+    let sources: Vec<_> = written.iter().map(|written| written.source.clone()).collect();
+    device.kernels(&sources)
 }
 
 /// `out[i] = 2 a[i] + word 0`.
-pub fn twice() -> KernelSource {
+pub fn twice() -> Written {
     let wgsl = "
         @group(0) @binding(4) var<storage, read> a: array<real>;
         @group(0) @binding(5) var<storage, read_write> out: array<real>;
@@ -37,7 +54,7 @@ pub fn twice() -> KernelSource {
 }
 
 /// `out[i] = a[index[i]]`.
-pub fn gather() -> KernelSource {
+pub fn gather() -> Written {
     let wgsl = "
         @group(0) @binding(3) var<storage, read> index: array<u32>;
         @group(0) @binding(4) var<storage, read> a: array<real>;
@@ -79,8 +96,8 @@ pub fn message(result: Result<impl Sized, DeviceError>) -> String {
 /// The messages of a device whose slices begin at multiples of 64 elements, all of them looked at, whatever plays or enqueues. Nothing
 /// of it hurts the device.
 pub fn refused(device: &mut Device) -> Vec<String> {
-    assert_eq!(gather().elements()[binding::INDEX], Some(Elements::Indices));
-    let ids = device.kernels(&[twice(), gather()]).unwrap();
+    assert_eq!(gather().source.elements()[binding::INDEX], Some(Elements::Indices));
+    let ids = kernels(device, &[twice(), gather()]).unwrap();
     let (twice, gather) = (ids[0], ids[1]);
     let [a, b] = ["first", "second"].map(|label| device.allocate(Kind::Real, 256, label).unwrap());
     let inner = device.allocate(Kind::Inner, 256, "inner").unwrap();

@@ -5,9 +5,9 @@ use super::support::{Random, fresh_seed};
 use super::{Bench, benches, beside_the_cpu, compare};
 use half::f16;
 use leastwise::device::Precision;
+use leastwise::device::cpu::half as halves;
 use leastwise::kernel::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
-use leastwise::tensor::half as halves;
 use leastwise::tensor::routing::{Mode, Place};
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 use crate::support::{SharedDevice, shared_device};
 use crate::twins::value::{Random, Value};
 use leastwise::device::{
-    Access, Command, Device, Dispatch, Grade, KernelId, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording, Slice,
+    Access, Command, Device, Dispatch, Grade, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording,
+    Slice,
     binding::{COUNT, INDEX, STATE},
     cpu::CpuDevice,
     wgpu::WgpuDevice,
@@ -141,7 +142,7 @@ impl Case {
     /// The length of the longest buffer that playing the case takes, margins included: a slot's, or that of all reals that
     /// are written, side by side.
     pub fn longest_buffer(&self) -> usize {
-        let access = self.kernel.source().access();
+        let access = KernelSource::of_fixed(self.kernel).access();
         let all = || self.slots.iter().enumerate().filter_map(|(number, slot)| slot.as_ref().map(|slot| (number, slot)));
         let len = |slot: &Slot| slot.before.len() + 2 * MARGIN;
         let longest = all().map(|(_, slot)| len(slot)).max().unwrap_or(0);
@@ -171,7 +172,7 @@ pub struct Bench {
 impl Bench {
     pub fn new(name: &'static str, device: impl Into<SharedDevice>) -> Self {
         let mut device = device.into();
-        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
         Self { name, device, kernels }
     }
@@ -195,7 +196,8 @@ impl Bench {
         pollster::block_on(device.check_doubles()).expect("a self-check");
         device.set_reals(Reals::Double).expect("an adapter whose double-floats are exact");
         let mut device = Device::Wgpu(Box::new(device));
-        let sources: Vec<_> = Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> =
+            Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| KernelSource::of_fixed(*kernel)).collect();
         let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
         Self { name: "wgpu in double-floats", device: device.into(), kernels }
     }
@@ -238,7 +240,7 @@ impl Bench {
     /// What the kernel leaves in the slots that it may write, margins included, and whether time slices ended within
     /// one of the dispatches.
     pub fn run(&mut self, case: &Case, sliced: bool) -> (Outcome, bool) {
-        let source = case.kernel.source();
+        let source = KernelSource::of_fixed(case.kernel);
         let access = source.access();
         // What a kernel in f32 writes is in f32, in mixed precision too.
         let kind = |kind: Kind| match (kind, source.grade) {

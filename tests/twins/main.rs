@@ -15,7 +15,7 @@ mod value;
 use crate::support::{is_full, repeated};
 use cases::cases;
 use harness::{Bench, Case, judge};
-use leastwise::device::{Access, Limits, Precision};
+use leastwise::device::{Access, KernelSource, Limits, Precision};
 use leastwise::kernel::Fixed;
 use std::collections::BTreeMap;
 use value::Random;
@@ -141,7 +141,7 @@ fn every_binding_of_every_kernel_is_tested() {
     for kernel in Fixed::ALL {
         // Of one draw nothing may be left to be written.
         let cases: Vec<Case> = (0..8).flat_map(|_| cases(*kernel, 65, 64, &mut random)).collect();
-        for (slot, access) in kernel.source().access().into_iter().enumerate() {
+        for (slot, access) in KernelSource::of_fixed(*kernel).access().into_iter().enumerate() {
             let name = kernel.name();
             assert!(cases.iter().all(|case| case.binds(slot) == (access != Access::Unused)), "`{name}`, binding {slot}: {access:?}");
             let written = cases.iter().any(|case| case.expects_in(slot));

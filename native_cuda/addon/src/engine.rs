@@ -3,8 +3,8 @@
 use crate::indices::answered;
 use crate::objects::{from_js, to_js};
 use crate::values::{Numbers, Weights, fail};
-use leastwise::crossing::{self, Packed, State, Unpacked};
-use leastwise::problem::{Loss, Reals, Shape, Tuning};
+use leastwise::problem::{Loss, Reals, Tuning, unpack_shapes};
+use leastwise::session::crossing::{self, Packed, State, Unpacked};
 use leastwise::session::{BackwardOptions, Progress, Session, Suspect, Threaded};
 use leastwise::solve::Options;
 use leastwise::solve::covariance::CovarianceOptions;
@@ -69,7 +69,7 @@ impl Engine {
     #[napi]
     pub fn table(&self, env: &Env, problem: u32, name: String, shape: &[u32], values: Unknown, moving: bool) -> Result<u32> {
         let values = Numbers::read(env, values)?;
-        self.call(env, |session| session.table_of(problem, &name, Shape::unpack(shape)?, values.reals(), moving))
+        self.call(env, |session| session.table_of(problem, &name, unpack_shapes(shape)?, values.reals(), moving))
     }
 
     #[napi]

@@ -12,10 +12,10 @@ mod tensors;
 mod values;
 
 use engine::Engine;
-use leastwise::crossing::{self, ForcedLimits};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cuda::{self, CudaDevice};
 use leastwise::device::{Device, Precision};
+use leastwise::session::crossing::{self, ForcedLimits};
 use leastwise::session::{Failure, Session, Threaded};
 use napi::Task;
 use napi::bindgen_prelude::{AsyncTask, Env, Result, Unknown};

@@ -1,8 +1,8 @@
 //! Numbers in, errors out.
 
-use leastwise::crossing::Refusal;
 use leastwise::problem::{Reals, Weight};
 use leastwise::session::Failure;
+use leastwise::session::crossing::Refusal;
 use napi::ValueType;
 use napi::bindgen_prelude::{
     Env, Error, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, JsValue, Result, Status, Unknown,

@@ -6,9 +6,9 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::{Sums, Workspace};
 use super::{Log, Mean, Settings, Start, Termination, state};
-use crate::anneal::random::SplitMix64;
-use crate::device::Command;
-use crate::error::Error;
+use leastwise_base::random::SplitMix64;
+use leastwise_device::Command;
+use leastwise_error::Error;
 
 /// How many iterations a submission has.
 const BATCH: u32 = 8;

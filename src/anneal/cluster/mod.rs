@@ -13,16 +13,16 @@ mod options;
 mod points;
 mod script;
 mod soft;
-pub mod state;
+pub use leastwise_kernel::state::cluster as state;
 mod vlc;
 mod workspace;
 
 pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
 pub use points::Points;
 
-use crate::clock::now_ms;
-use crate::device::{Device, Recording};
-use crate::error::Error;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Device, Recording};
+use leastwise_error::Error;
 use lloyd::Lloyd;
 use script::{Script, Step};
 use serde::Serialize;

@@ -10,7 +10,7 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::{Sort, Sums};
 use super::{Log, Settings, Start, state};
-use crate::device::Slice;
+use leastwise_device::Slice;
 
 /// Iterations after moves, before it is seen whether they helped: the more, the less an iteration is.
 const SETTLING: [u32; 2] = [4, 8];

@@ -1,6 +1,6 @@
 //! What is asked of a clustering.
 
-use crate::error::Error;
+use leastwise_error::Error;
 use serde::{Deserialize, Serialize};
 
 /// How anchors are found.

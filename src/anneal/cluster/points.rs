@@ -1,8 +1,8 @@
 //! The points of a clustering, as kernels take them.
 
-use crate::anneal::rows;
-use crate::device::cpu::threads;
-use crate::error::Error;
+use crate::rows;
+use leastwise_cpu::threads;
+use leastwise_error::Error;
 use std::sync::Arc;
 
 /// Rows that are looked at together.

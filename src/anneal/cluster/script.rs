@@ -3,7 +3,7 @@
 use super::points::Points;
 use super::workspace::{Chunk, Workspace};
 use super::{Iteration, Log, state};
-use crate::device::{BufferId, Command, Recording, Slice};
+use leastwise_device::{BufferId, Command, Recording, Slice};
 use std::collections::VecDeque;
 
 /// Whether a phase is over.

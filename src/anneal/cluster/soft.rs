@@ -12,8 +12,8 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::{Soft, Workspace};
 use super::{Log, Settings, state};
-use crate::device::{Command, Device, Kind, Slice};
-use crate::error::Error;
+use leastwise_device::{Command, Device, Kind, Slice};
+use leastwise_error::Error;
 
 /// Points a cluster that annealing looks at, and points in all, at least.
 const POINTS_PER_CLUSTER: u32 = 96;

@@ -12,8 +12,8 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::Workspace;
 use super::{Log, Mean, Settings, state};
-use crate::device::{BufferId, Command, Device};
-use crate::error::Error;
+use leastwise_device::{BufferId, Command, Device};
+use leastwise_error::Error;
 
 /// Iterations in a submission at most.
 const BATCH: u32 = 16;

@@ -2,11 +2,11 @@
 
 use super::columns::{least, squared_distances};
 use super::{Fields, PADDING, Reach};
-use crate::anneal::random::SplitMix64;
-use crate::device::cpu::threads;
-use crate::kernel::block::{Instructions, Task};
-use crate::work::Pace;
 use half::f16;
+use leastwise_base::random::SplitMix64;
+use leastwise_base::work::Pace;
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads;
 
 /// Words of a codebook.
 pub const WORDS: usize = 256;
@@ -132,7 +132,7 @@ impl Training {
         let mut random = SplitMix64(seed);
         for word in 0..if rows > 0 { WORDS } else { 0 } {
             let place = word % rows;
-            let other = place + (random.next() % (rows - place) as u64) as usize;
+            let other = place + (random.next_u64() % (rows - place) as u64) as usize;
             order.swap(place, other);
             for (coordinate, words) in book.chunks_exact_mut(WORDS).enumerate() {
                 words[word] = points[order[place] * coordinates + coordinate];

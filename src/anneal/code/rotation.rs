@@ -6,9 +6,9 @@
 
 use super::columns::{dot, products};
 use super::eigen::eigenvectors;
-use crate::device::cpu::threads;
-use crate::kernel::block::{Instructions, Task};
-use crate::work::{Pace, Work};
+use leastwise_base::work::{Pace, Work};
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads;
 use std::ops::Range;
 
 /// Widest block: finding its axes takes some tenths of a second.

@@ -19,9 +19,9 @@ use super::rotation::{self, Rotation, WIDEST};
 use super::trellis::{self, Step, Trellis, Workspace};
 use super::words;
 use super::{Fields, PADDING};
-use crate::kernel::block::{Instructions, Task};
-use crate::work::Pace;
 use half::f16;
+use leastwise_base::work::Pace;
+use leastwise_cpu::block::{Instructions, Task};
 
 /// Words of the trellis: the wide one where there is time for it.
 pub const WINDOWS: [u32; 2] = [8, 10];

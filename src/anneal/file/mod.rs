@@ -1,39 +1,14 @@
-//! Files: the [`container`] that an index is stored in, and the [`published`] format of three files.
+//! Files: the [`container`](leastwise_base::container) that an index is stored in, and the [`published`] format of three files.
 
-pub mod container;
 pub mod published;
 
-use crate::anneal::memory::OutOfMemory;
+pub use leastwise_base::FileError;
+use leastwise_base::container::Format;
 
-/// What is wrong with a file.
-#[derive(Debug, thiserror::Error, PartialEq, Clone)]
-pub enum FileError {
-    #[error("the file ends too early: {what} needs {needed} bytes, but there are {got}")]
-    Truncated { what: String, needed: u64, got: u64 },
-    #[error("the file is damaged: the checksum of {what} is wrong")]
-    Corrupt { what: String },
-    #[error("the file has version {found}, but this build reads version {expected}: update leastwise, or write the file again")]
-    Version { found: u32, expected: u32 },
-    #[error("this isn't {what}: {why}")]
-    Format { what: &'static str, why: String },
-    #[error(transparent)]
-    Memory(#[from] OutOfMemory),
-}
+/// An index of compressed vectors.
+pub const INDEX: Format = Format { magic: *b"LWINDEX\n", oldest: 1, version: 2, name: "an index" };
 
-impl FileError {
-    /// The code that programs switch on.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Truncated { .. } => "file-truncated",
-            Self::Corrupt { .. } => "file-corrupt",
-            Self::Version { .. } => "file-version",
-            Self::Format { .. } => "file-format",
-            Self::Memory(_) => "out-of-memory",
-        }
-    }
-
-    /// Of an index.
-    pub(crate) fn format(why: impl Into<String>) -> Self {
-        container::INDEX.refuse(why)
-    }
+/// What is no index, for a reason.
+pub(crate) fn malformed(why: impl Into<String>) -> FileError {
+    INDEX.refuse(why)
 }

@@ -8,9 +8,9 @@
 //! | `.jacobians.bin` | f16, anchors × dimensions |
 //! | `.residuals.bin` | f16, vectors × any number |
 
-use super::FileError;
-use crate::anneal::index::MOST_CLUSTERS;
-use crate::anneal::rows::MOST_DIMENSIONS;
+use super::{FileError, malformed};
+use crate::index::MOST_CLUSTERS;
+use crate::rows::MOST_DIMENSIONS;
 use half::f16;
 
 const MAGIC: u32 = 0x564C_4341;
@@ -43,7 +43,7 @@ pub struct Published {
 pub fn read(files: Files) -> Result<Published, FileError> {
     let Files { idx, anchors, assign, jacobians, residuals } = files;
     if idx.len() < 4 || u32::from_le_bytes([idx[0], idx[1], idx[2], idx[3]]) != MAGIC {
-        return Err(FileError::format("the .idx file doesn't begin with its magic number"));
+        return Err(malformed("the .idx file doesn't begin with its magic number"));
     }
     if idx.len() < HEADER {
         return Err(FileError::Truncated { what: "the .idx file".into(), needed: HEADER as u64, got: idx.len() as u64 });
@@ -55,15 +55,15 @@ pub fn read(files: Files) -> Result<Published, FileError> {
     let number = |at: usize| u32::from_le_bytes([idx[at], idx[at + 1], idx[at + 2], idx[at + 3]]);
     let (clusters, dim, count, flags) = (number(6), number(10), number(14), idx[18]);
     if idx.len() > HEADER || flags & !(HAS_JACOBIANS | HAS_RESIDUALS) != 0 {
-        return Err(FileError::format("the .idx file says more than version 1 does"));
+        return Err(malformed("the .idx file says more than version 1 does"));
     }
     let fits = |number: u32, most: usize| (1..=most).contains(&(number as usize));
     if !fits(clusters, MOST_CLUSTERS) || !fits(dim, MOST_DIMENSIONS) {
         let text = format!("{clusters} anchors of {dim} dimensions, where {MOST_CLUSTERS} and {MOST_DIMENSIONS} are the most");
-        return Err(FileError::format(text));
+        return Err(malformed(text));
     }
     if flags & HAS_RESIDUALS != 0 || residuals.is_some() {
-        return Err(FileError::format(
+        return Err(malformed(
             "it has residuals, whose projection isn't stored: open it without them (flag 2 cleared) to search by anchors alone",
         ));
     }
@@ -71,18 +71,18 @@ pub fn read(files: Files) -> Result<Published, FileError> {
     exactly("the .anchors.bin file", anchors, anchor_bytes)?;
     exactly("the .assign.bin file", assign, u128::from(count) * 4)?;
     if (flags & HAS_JACOBIANS != 0) != jacobians.is_some() && jacobians.is_some() {
-        return Err(FileError::format("Jacobians that the .idx file doesn't name"));
+        return Err(malformed("Jacobians that the .idx file doesn't name"));
     }
     if let Some(jacobians) = jacobians {
         exactly("the .jacobians.bin file", jacobians, anchor_bytes)?;
     }
     let anchors: Vec<f16> = anchors.chunks_exact(2).map(|bytes| f16::from_le_bytes([bytes[0], bytes[1]])).collect();
     if let Some(place) = anchors.iter().position(|value| !value.is_finite()) {
-        return Err(FileError::format(format!("anchor {} isn't finite", place / dim as usize)));
+        return Err(malformed(format!("anchor {} isn't finite", place / dim as usize)));
     }
     let labels: Vec<u32> = assign.chunks_exact(4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect();
     if let Some(vector) = labels.iter().position(|&label| label >= clusters) {
-        return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
+        return Err(malformed(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
     }
     Ok(Published { dim: dim as usize, anchors, labels, jacobians: flags & HAS_JACOBIANS != 0 })
 }
@@ -92,7 +92,7 @@ fn exactly(what: &str, bytes: &[u8], needed: u128) -> Result<(), FileError> {
         return Err(FileError::Truncated { what: what.into(), needed: u64::try_from(needed).unwrap_or(u64::MAX), got: bytes.len() as u64 });
     }
     if bytes.len() as u128 > needed {
-        return Err(FileError::format(format!("{what} has {} bytes, not {needed}", bytes.len())));
+        return Err(malformed(format!("{what} has {} bytes, not {needed}", bytes.len())));
     }
     Ok(())
 }

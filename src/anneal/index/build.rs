@@ -2,18 +2,18 @@
 
 use super::storage::{MOST_ABOUT, json_of};
 use super::{Assigning, Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
-use crate::anneal::code::columns::transpose;
-use crate::anneal::code::product::Product;
-use crate::anneal::code::scalar::Scalar;
-use crate::anneal::code::transform::{Budget, Bytes, Transform};
-use crate::anneal::code::{Code, Coder, MOST_BITS, product};
-use crate::anneal::file::container;
-use crate::anneal::memory;
-use crate::anneal::rows;
-use crate::error::Error;
-use crate::kernel::block::Instructions;
-use crate::work::{Pace, Work};
+use crate::code::columns::transpose;
+use crate::code::product::Product;
+use crate::code::scalar::Scalar;
+use crate::code::transform::{Budget, Bytes, Transform};
+use crate::code::{Code, Coder, MOST_BITS, product};
+use crate::rows;
 use half::f16;
+use leastwise_base::container;
+use leastwise_base::memory;
+use leastwise_base::work::{Pace, Work};
+use leastwise_cpu::block::Instructions;
+use leastwise_error::Error;
 use serde_json::{Map, Value};
 
 /// Rows that models are trained on, and the numbers they may have together.
@@ -30,7 +30,7 @@ const ASSIGNING: f64 = 0.4;
 const LARGEST: i32 = 11;
 
 /// Bytes beside the sections that are counted one by one: the header, padding, and what says how the index was made.
-const BESIDE: usize = container::MOST_OVERHEAD + 1024;
+const BESIDE: usize = container::most_overhead(12) + 1024;
 
 /// Anchors, and which of them each point belongs to.
 #[derive(Clone, Debug, Default)]
@@ -206,7 +206,7 @@ fn sample(points: &[f32], dim: usize, scale: f32, centroids: &[f32], labels: &[u
 async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, options: &Options, pace: &Pace) -> Result<Coder, Error> {
     // What rows and models may take together, where a ratio is asked for.
     let budget = |ratio: f64, clusters: usize| {
-        let labels = (count * crate::anneal::code::words::width(clusters) as usize).div_ceil(8);
+        let labels = (count * crate::code::words::width(clusters) as usize).div_ceil(8);
         let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
         let fixed = BESIDE + about + labels + clusters * dim * 2;
         ((ratio * count as f64 * dim as f64 * 4.0) as usize).saturating_sub(fixed)

@@ -4,11 +4,11 @@ use super::Index;
 use super::exact::compare;
 use super::nearest::Nearest;
 use super::search::{Hits, SearchedBy};
-use crate::anneal::code::columns::squared_distances;
-use crate::anneal::rows;
-use crate::clock::now_ms;
-use crate::device::cpu::threads;
-use crate::error::Error;
+use crate::code::columns::squared_distances;
+use crate::rows;
+use leastwise_base::clock::now_ms;
+use leastwise_cpu::threads;
+use leastwise_error::Error;
 
 /// Queries that are timed one by one.
 const SINGLE: usize = 32;

@@ -2,11 +2,11 @@
 
 use super::nearest::{Candidate, Nearest};
 use super::search::{Hits, check_filter};
-use crate::anneal::code::columns::{squared_distances, transpose};
-use crate::anneal::rows;
-use crate::device::cpu::threads;
-use crate::error::Error;
-use crate::kernel::block::{Instructions, Task};
+use crate::code::columns::{squared_distances, transpose};
+use crate::rows;
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads;
+use leastwise_error::Error;
 
 /// Queries that pass over a block of points together, and points of a block.
 const QUERIES: usize = 64;

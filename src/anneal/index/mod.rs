@@ -21,17 +21,17 @@ pub use exact::exact;
 pub use search::{Hits, SearchedBy};
 pub use storage::Reader;
 
-use crate::anneal::code::columns::{least, squared_distances, transpose};
-use crate::anneal::code::transform::Scratch;
-use crate::anneal::code::{Code, Coder, PADDING, Reach};
-use crate::anneal::file::FileError;
-use crate::anneal::file::published::{self, Files, Published};
-use crate::anneal::memory;
-use crate::anneal::rows;
-use crate::device::cpu::threads::{self, Pieces};
-use crate::error::Error;
-use crate::kernel::block::{Instructions, Task};
+use crate::code::columns::{least, squared_distances, transpose};
+use crate::code::transform::Scratch;
+use crate::code::{Code, Coder, PADDING, Reach};
+use crate::file::published::{self, Files, Published};
+use crate::file::{FileError, malformed};
+use crate::rows;
 use half::f16;
+use leastwise_base::memory;
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads::{self, Pieces};
+use leastwise_error::Error;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sketch::Sketch;
@@ -80,7 +80,7 @@ struct Stored {
 
 /// Vectors that have their codes, and are not in the index yet.
 #[derive(Default)]
-pub(crate) struct Coming {
+pub struct Coming {
     labels: Vec<u32>,
     codes: Vec<u8>,
 }
@@ -124,7 +124,7 @@ impl Index {
     /// An index of the published files: vectors are their anchors.
     pub fn from_published(files: Files) -> Result<Self, FileError> {
         let Published { dim, anchors, labels, jacobians } = published::read(files)?;
-        let next_id = u32::try_from(labels.len()).map_err(|_| FileError::format("it has more vectors than there are ids"))?;
+        let next_id = u32::try_from(labels.len()).map_err(|_| malformed("it has more vectors than there are ids"))?;
         let mut about = Map::new();
         about.insert("from".into(), "published files, version 1".into());
         if jacobians {
@@ -188,7 +188,7 @@ impl Index {
     }
 
     /// How many vectors these are, if they can be added.
-    pub(crate) fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
+    pub fn check_added(&self, points: &[f32]) -> Result<usize, Error> {
         let count = rows::check("the vectors to add", points, self.stored.dim)?;
         self.end_of_ids(count)?;
         Ok(count)
@@ -201,7 +201,7 @@ impl Index {
     }
 
     /// Codes some of the vectors that were [checked](Self::check_added). The index stays as it is.
-    pub(crate) fn code_rows(&self, points: &[f32], rows: Range<usize>, coming: &mut Coming) -> Result<(), Error> {
+    pub fn code_rows(&self, points: &[f32], rows: Range<usize>, coming: &mut Coming) -> Result<(), Error> {
         let (dim, count) = (self.stored.dim, rows.len());
         let scale = self.scale().recip();
         let mut labels = vec![0; count];
@@ -218,7 +218,7 @@ impl Index {
     }
 
     /// Puts vectors that have their codes into the index, all at once, and gives their ids.
-    pub(crate) fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
+    pub fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
         let ids = self.stored.next_id..self.end_of_ids(coming.labels.len())?;
         let what = "the vectors to add";
         memory::reserve(&mut self.stored.labels, ids.len(), what)?;
@@ -237,7 +237,7 @@ impl Index {
     }
 
     /// Becomes another index, which is a change of this one.
-    pub(crate) fn replace_with(&mut self, other: Self) {
+    pub fn replace_with(&mut self, other: Self) {
         let (revision, sketching) = (self.revision + 1, self.sketching);
         *self = Self { revision, sketching, ..other };
     }
@@ -326,7 +326,7 @@ fn retain_rows<T: Copy>(values: &mut Vec<T>, kept: &[bool], width: usize) {
 }
 
 /// Vectors that are coded between two looks at the clock.
-pub(crate) fn rows_together() -> usize {
+pub fn rows_together() -> usize {
     CHUNK * threads::count()
 }
 

@@ -7,12 +7,12 @@
 
 use super::Index;
 use super::nearest::{Candidate, Nearest};
-use crate::anneal::code::PADDING;
-use crate::anneal::code::columns::{dot, products, squared_distances, squared_lengths};
-use crate::anneal::rows;
-use crate::device::cpu::threads;
-use crate::error::Error;
-use crate::kernel::block::{Instructions, Task};
+use crate::code::PADDING;
+use crate::code::columns::{dot, products, squared_distances, squared_lengths};
+use crate::rows;
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads;
+use leastwise_error::Error;
 use std::ops::Range;
 
 /// Vectors that are decoded at once.
@@ -129,13 +129,7 @@ impl Index {
     }
 
     /// How many queries there are and how many lists each probes, if they can be searched for so.
-    pub(crate) fn check_search(
-        &self,
-        queries: &[f32],
-        k: usize,
-        probes: Option<u32>,
-        filter: Option<&[u8]>,
-    ) -> Result<(usize, usize), Error> {
+    pub fn check_search(&self, queries: &[f32], k: usize, probes: Option<u32>, filter: Option<&[u8]>) -> Result<(usize, usize), Error> {
         let count = rows::check("queries", queries, self.stored.dim)?;
         if k == 0 {
             return Err(Error::InvalidOption("k must be at least 1".into()));

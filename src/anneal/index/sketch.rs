@@ -9,10 +9,10 @@
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Blocks};
 use super::{Index, retain_rows};
-use crate::anneal::code::columns::{dot, paired_products, squared_lengths};
-use crate::clock::now_ms;
-use crate::device::cpu::threads;
-use crate::kernel::block::{Instructions, Task};
+use crate::code::columns::{dot, paired_products, squared_lengths};
+use leastwise_base::clock::now_ms;
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::threads;
 
 /// Dimensions below which decoding is as fast.
 const FEWEST_DIMENSIONS: usize = 32;

@@ -1,16 +1,16 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
 use super::{Index, MOST_CLUSTERS, Stored, ids};
-use crate::anneal::code::product::{Product, WORDS};
-use crate::anneal::code::rotation::{self, Rotation};
-use crate::anneal::code::scalar::Scalar;
-use crate::anneal::code::transform::{Transform, WINDOWS};
-use crate::anneal::code::{Code, Coder, MOST_BITS, words};
-use crate::anneal::file::FileError;
-use crate::anneal::file::container::{self, Section, Table};
-use crate::anneal::memory;
-use crate::anneal::rows::MOST_DIMENSIONS;
+use crate::code::product::{Product, WORDS};
+use crate::code::rotation::{self, Rotation};
+use crate::code::scalar::Scalar;
+use crate::code::transform::{Transform, WINDOWS};
+use crate::code::{Code, Coder, MOST_BITS, words};
+use crate::file::{FileError, INDEX, malformed};
+use crate::rows::MOST_DIMENSIONS;
 use half::f16;
+use leastwise_base::container::{self, Section, Table};
+use leastwise_base::memory;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -151,7 +151,7 @@ impl Index {
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        container::write(&container::INDEX, &self.sections(words::pack(&self.stored.labels, self.label_bits())))
+        container::write(&INDEX, &self.sections(words::pack(&self.stored.labels, self.label_bits())))
     }
 
     /// Bytes of the file.
@@ -222,7 +222,7 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        let sections = container::read(&container::INDEX, file)?;
+        let sections = container::read(&INDEX, file)?;
         Self::of_sections(container::version(file), sections)
     }
 
@@ -233,7 +233,7 @@ impl Index {
         let (dim, clusters, count) = (shape.dim as usize, shape.clusters as usize, shape.count as usize);
         let fits = (1..=MOST_DIMENSIONS).contains(&dim) && (1..=MOST_CLUSTERS).contains(&clusters);
         if !fits || shape.count > shape.next_id || !(-126..=126).contains(&shape.exponent) {
-            return Err(FileError::format("its sizes make no sense"));
+            return Err(malformed("its sizes make no sense"));
         }
         let anchors: Vec<f16> = numbers(rest.take(kind::ANCHORS, 2 * clusters as u128 * dim as u128)?);
         all_finite("an anchor", anchors.iter().map(|value| value.to_f32()))?;
@@ -242,24 +242,24 @@ impl Index {
         memory::probe(shape.memory() + rest.memory(), "the index of this file")?;
         let labels = words::unpack(rest.any(kind::LABELS)?, width, count);
         if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
-            return Err(FileError::format(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
+            return Err(malformed(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
         }
         let ids: Vec<u32> = match (rest.is_next(kind::IDS), version) {
             (true, 1) => numbers(rest.take(kind::IDS, 4 * count as u128)?),
-            (true, _) => ids::unpack(rest.any(kind::IDS)?, count, shape.next_id).ok_or_else(|| FileError::format("its ids are no runs"))?,
+            (true, _) => ids::unpack(rest.any(kind::IDS)?, count, shape.next_id).ok_or_else(|| malformed("its ids are no runs"))?,
             (false, _) => (0..shape.count).collect(),
         };
         if !ids.is_sorted_by(|a, b| a < b) || ids.last().is_some_and(|&id| id >= shape.next_id) {
-            return Err(FileError::format("its ids don't ascend"));
+            return Err(malformed("its ids don't ascend"));
         }
         let Some(&code) = Code::ALL.get(shape.code as usize) else {
-            return Err(FileError::format(format!("it has code {}, which isn't known", shape.code)));
+            return Err(malformed(format!("it has code {}, which isn't known", shape.code)));
         };
         let coder = rest.coder(code, &shape)?;
         let row_bytes = coder.row_bytes();
         let codes = if row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
         if rest.taken < rest.sections.len() {
-            return Err(FileError::format(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
+            return Err(malformed(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
         }
         if code == Code::Bits {
             all_finite("a scale", codes.chunks_exact(row_bytes).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))?;
@@ -292,7 +292,7 @@ impl Rest<'_> {
 
     fn any(&mut self, kind: u32) -> Result<&[u8], FileError> {
         if !self.is_next(kind) {
-            return Err(FileError::format(format!("section {kind} is missing")));
+            return Err(malformed(format!("section {kind} is missing")));
         }
         self.taken += 1;
         Ok(&self.sections[self.taken - 1].bytes)
@@ -302,7 +302,7 @@ impl Rest<'_> {
     fn expect(&self, kind: u32, length: u128) -> Result<(), FileError> {
         match self.sections.get(self.taken) {
             Some(section) if section.kind == kind && section.bytes.len() as u128 != length => {
-                Err(FileError::format(format!("section {kind} has {} bytes, not {length}", section.bytes.len())))
+                Err(malformed(format!("section {kind} has {} bytes, not {length}", section.bytes.len())))
             }
             _ => Ok(()),
         }
@@ -337,7 +337,7 @@ impl Rest<'_> {
             Code::Product => {
                 let groups = shape.detail as usize;
                 if !(1..=dim).contains(&groups) {
-                    return Err(FileError::format(format!("{groups} groups of {dim} coordinates")));
+                    return Err(malformed(format!("{groups} groups of {dim} coordinates")));
                 }
                 let books: Vec<f16> = numbers(self.take(kind::BOOKS, 2 * dim as u128 * WORDS as u128)?);
                 all_finite("a word", books.iter().map(|value| value.to_f32()))?;
@@ -351,14 +351,14 @@ impl Rest<'_> {
                 };
                 let stored = rotation::Stored { blocks, bits, units, entries };
                 if !stored.fits(dim) || stored.has_empty_rows(dim) {
-                    return Err(FileError::format("its rotation isn't one"));
+                    return Err(malformed("its rotation isn't one"));
                 }
                 let bits = self.take(kind::BITS, dim as u128)?.to_vec();
                 let spread = self.reals(kind::SPREAD, dim)?;
                 let bits_fit = bits.iter().zip(&spread).all(|(&bits, &spread)| u32::from(bits) <= MOST_BITS && (bits == 0 || spread > 0.0));
                 let shrink_fits = shape.shrink > 0.0 && shape.shrink <= 1.0;
                 if !(bits_fit && shrink_fits && WINDOWS.contains(&shape.detail)) {
-                    return Err(FileError::format("its numbers of bits, or what they are for, are out of range"));
+                    return Err(malformed("its numbers of bits, or what they are for, are out of range"));
                 }
                 Coder::Transform(Box::new(Transform::new(Rotation::from_stored(dim, stored), shape.detail, bits, spread, shape.shrink)))
             }
@@ -374,15 +374,15 @@ fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
 fn all_finite(what: &str, mut values: impl Iterator<Item = f32>) -> Result<(), FileError> {
     match values.position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(place) => Err(FileError::format(format!("{what} isn't finite (number {place})"))),
+        Some(place) => Err(malformed(format!("{what} isn't finite (number {place})"))),
     }
 }
 
 fn about_of(info: &[u8]) -> Result<Box<RawValue>, FileError> {
     if info.len() > MOST_INFO {
-        return Err(FileError::format(format!("it says {} bytes of itself, where {MOST_INFO} are the most", info.len())));
+        return Err(malformed(format!("it says {} bytes of itself, where {MOST_INFO} are the most", info.len())));
     }
-    let refused = || FileError::format("what it says of itself isn't a JSON object");
+    let refused = || malformed("what it says of itself isn't a JSON object");
     if info.first() != Some(&b'{') {
         return Err(refused());
     }
@@ -416,7 +416,7 @@ impl Reader {
         if self.table.is_none() {
             let more = bytes.split_off(..bytes.len().min(container::MOST_HEADER - self.piece.len())).unwrap_or_default();
             self.piece.extend_from_slice(more);
-            self.table = Table::read(&container::INDEX, &self.piece)?;
+            self.table = Table::read(&INDEX, &self.piece)?;
             if let Some(table) = &self.table {
                 start = self.piece.split_off(table.header());
                 self.piece.clear();
@@ -445,7 +445,7 @@ impl Reader {
             }
             self.sections.push(table.section(self.sections.len(), std::mem::take(&mut self.piece))?);
         }
-        if bytes.is_empty() { Ok(()) } else { Err(FileError::format("bytes follow its end")) }
+        if bytes.is_empty() { Ok(()) } else { Err(malformed("bytes follow its end")) }
     }
 
     /// Bytes that have come, and how many there will be, as soon as that is known.

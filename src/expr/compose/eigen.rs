@@ -7,7 +7,7 @@
 //! through the iterations, and no closed form loses its digits at equal eigenvalues.
 
 use super::{matrix, vector};
-use crate::expr::{Expr, Graph, Unary};
+use crate::{Expr, Graph, Unary};
 
 /// Sweeps of three rotations; a 3×3 matrix needs four for f64.
 const SWEEPS: usize = 5;

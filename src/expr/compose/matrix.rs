@@ -1,7 +1,7 @@
 //! Square matrices of 2 or 3 rows, row by row.
 
 use super::vector;
-use crate::expr::{Expr, Graph};
+use crate::{Expr, Graph};
 
 /// Rows of a square matrix of so many scalars.
 fn rows(m: &[Expr]) -> usize {

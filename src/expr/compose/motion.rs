@@ -6,7 +6,7 @@
 
 use super::quaternion::{self, sinc_cos};
 use super::vector;
-use crate::expr::{Expr, Graph, Unary};
+use crate::{Expr, Graph, Unary};
 
 /// Below this square of |σ + i‖ω‖| a series is used: no more than a digit and a half cancels above it.
 const NEAR: f64 = 0.25;

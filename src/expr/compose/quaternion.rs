@@ -1,7 +1,7 @@
 //! Quaternions x, y, z, w, and rotation vectors (axis times angle).
 
 use super::vector;
-use crate::expr::{Expr, Graph, Unary};
+use crate::{Expr, Graph, Unary};
 
 /// Below this square of an angle the series are used: their next terms are below f64's resolution.
 const SMALL: f64 = 1e-2;

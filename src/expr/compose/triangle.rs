@@ -1,7 +1,7 @@
 //! Triangles in 2-D and 3-D.
 
 use super::vector;
-use crate::expr::{Expr, Graph, Unary};
+use crate::{Expr, Graph, Unary};
 
 /// (b − a) × (c − a)
 fn doubled(graph: &mut Graph, a: &[Expr], b: &[Expr], c: &[Expr]) -> Vec<Expr> {

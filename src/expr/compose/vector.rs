@@ -1,6 +1,6 @@
 //! Vectors.
 
-use crate::expr::{Expr, Graph, Unary};
+use crate::{Expr, Graph, Unary};
 
 pub fn add(graph: &mut Graph, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
     a.iter().zip(b).map(|(&x, &y)| graph.add(x, y)).collect()

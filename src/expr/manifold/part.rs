@@ -17,8 +17,8 @@
 //! screw; Solà, Deray & Atchuthan, "A micro Lie theory for state estimation in robotics", 2018, has them all.
 
 use super::ManifoldError;
-use crate::expr::compose::{motion, quaternion, vector};
-use crate::expr::{Expr, Graph, Leaf, Unary, tape};
+use crate::compose::{motion, quaternion, vector};
+use crate::{Expr, Graph, Leaf, Unary, tape};
 use std::ops::Range;
 
 /// Scalars that one instance may have.

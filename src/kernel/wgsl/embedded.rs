@@ -1,6 +1,7 @@
 //! Shaders' text as the engine has it: in wasm without its comments, a third of it, which need not cross the network.
 
 /// The text of a file below `shaders/`, whose path is relative to the caller's.
+#[macro_export]
 macro_rules! shader {
     ($path:expr) => {{
         const TEXT: &str = include_str!($path);
@@ -8,7 +9,7 @@ macro_rules! shader {
         const SHORT: &str = TEXT;
         #[cfg(target_arch = "wasm32")]
         const SHORT: &str = {
-            use crate::kernel::wgsl::embedded::without_comments;
+            use $crate::wgsl::embedded::without_comments;
             const LEN: usize = without_comments::<0>(TEXT).1;
             const BYTES: [u8; LEN] = without_comments::<LEN>(TEXT).0;
             match std::str::from_utf8(&BYTES) {
@@ -19,8 +20,6 @@ macro_rules! shader {
         SHORT
     }};
 }
-pub(crate) use shader;
-
 /// The first `N` bytes of a text without `// …`, the spaces before it and lines of nothing else, and how many there are.
 /// Lines that are empty to begin with separate declarations, and stay.
 pub const fn without_comments<const N: usize>(text: &str) -> ([u8; N], usize) {

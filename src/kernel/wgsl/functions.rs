@@ -3,8 +3,8 @@
 //! A module has those that its program calls and what they call in turn, always in one order. What stands between two
 //! blank lines of a file is one declaration with its comment, or a remark on the file, which no module has.
 
-use super::embedded::shader;
 use super::{Binary, Instruction, Program, Unary};
+use crate::shader;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,10 +1,10 @@
 //! The modules of tensors' kernels.
 
-use super::embedded::shader;
 use super::{NAMES, Program, Store, write_declarations, write_values};
-use crate::kernel::fused::{
+use crate::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
 };
+use crate::shader;
 use std::fmt::{Result, Write};
 
 /// What reads and rounds halves.

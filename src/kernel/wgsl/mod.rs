@@ -14,7 +14,7 @@ pub use owner::owner_module;
 pub use split::{Cut, columns, is_small, operations};
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
-use crate::device::{Access, KernelText, binding};
+use crate::{Access, KernelText, binding};
 use split::Piece;
 use std::collections::HashSet;
 use std::fmt::Write;

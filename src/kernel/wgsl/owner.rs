@@ -1,8 +1,8 @@
 //! The module of a product by owners.
 
 use super::{write_body, write_declarations};
-use crate::device::Access;
-use crate::kernel::{NEGATIVE, OwnerProgram};
+use crate::Access;
+use crate::{NEGATIVE, OwnerProgram};
 use std::fmt::Write;
 
 /// A workgroup is a tile. words0: the number of instances, and the words of the index buffer with the first tile's first row

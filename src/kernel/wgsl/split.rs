@@ -4,7 +4,7 @@
 //! later piece needs is stored in columns behind the program's own and loaded again. Cuts are made where few values are
 //! alive. Constants and loads are written anew in each piece that uses them.
 
-use crate::kernel::{Instruction, Program, Store, Value};
+use crate::{Instruction, Program, Store, Value};
 use std::collections::HashMap;
 
 /// How large pieces are.
@@ -29,7 +29,7 @@ impl Cut {
 
 /// What an instruction costs to compile: calls of functions are written out.
 fn cost(instruction: &Instruction) -> usize {
-    use crate::expr::{Binary, Unary};
+    use leastwise_expr::{Binary, Unary};
     match instruction {
         Instruction::Binary(Binary::Pow, ..) => 64,
         Instruction::Binary(Binary::Atan2, ..) => 32,
@@ -44,7 +44,7 @@ fn cost(instruction: &Instruction) -> usize {
 /// What all instructions of a program cost to run: one for an addition. What is one instruction to a compiler need not be one to
 /// a processor.
 pub fn operations(program: &Program) -> usize {
-    use crate::expr::{Binary, Unary};
+    use leastwise_expr::{Binary, Unary};
     let to_run = |instruction: &Instruction| match instruction {
         Instruction::Binary(Binary::Div, ..) | Instruction::Unary(Unary::Sqrt, _) => 8,
         other => cost(other),

@@ -3,16 +3,16 @@
 
 use super::super::windows::{Instances, Window, Windows};
 use super::{BackwardOptions, ByTable, Given, Gradients, Known, OfTable, OfTerm};
-use crate::device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::NEGATIVE;
-use crate::problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
-use crate::solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
-use crate::solve::assembly::Structure;
-use crate::solve::covariance::Values;
-use crate::solve::linear::matrix::runs;
-use crate::solve::{Needs, Workspace, dispatch, state};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::NEGATIVE;
+use leastwise_problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
+use leastwise_solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
+use leastwise_solve::assembly::Structure;
+use leastwise_solve::covariance::Values;
+use leastwise_solve::linear::matrix::runs;
+use leastwise_solve::{Needs, Workspace, dispatch, state};
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -6,14 +6,14 @@ mod differentiating;
 use super::Session;
 use super::costs::Costs;
 use super::task::{Progress, Task};
-use crate::device::{Command, Play, Playing, Recording};
-use crate::error::Error;
-use crate::problem::Problem;
-use crate::solve::Mirroring;
-use crate::solve::adjoint::{AdjointOptions, Deficient};
-use crate::solve::covariance::{Unseen, Values};
-use crate::work::Work;
 use differentiating::{Differentiating, Next};
+use leastwise_base::work::Work;
+use leastwise_device::{Command, Play, Playing, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
+use leastwise_solve::Mirroring;
+use leastwise_solve::adjoint::{AdjointOptions, Deficient};
+use leastwise_solve::covariance::{Unseen, Values};
 
 /// How gradients are made; what is not there is the default.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,9 +1,9 @@
 //! The blocks of a covariance that somebody asks for.
 
 use super::{Covariance, Inverse};
-use crate::error::Error;
-use crate::problem::BlockRows;
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_error::Error;
+use leastwise_problem::BlockRows;
 
 /// An instance of a table: the table's number in the pattern, and the instance.
 pub type Variable = (usize, u32);

@@ -5,10 +5,10 @@ use super::super::linear::matrix::BlockMatrix;
 use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
 use super::super::{Mirroring, Needs, Workspace, state};
-use crate::device::{Command, Device, Kind, Recording, Slice};
-use crate::error::Error;
-use crate::problem::{Pattern, Problem, Registry, Table};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{Command, Device, Kind, Recording, Slice};
+use leastwise_error::Error;
+use leastwise_problem::{Pattern, Problem, Registry, Table};
 use std::sync::Arc;
 
 /// Unknowns of a whole matrix, and rows of J times the square of these: beyond either the matrix is kept sparse.

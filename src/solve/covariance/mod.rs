@@ -1,6 +1,6 @@
 //! Covariances of what was solved for: σ²(JᵀWJ)⁻¹ at the accepted values, in f64 whatever the device computes in.
 //!
-//! J and W are those of the Gauss–Newton model at a [mirror](crate::problem::Problem::mirrored) of the problem, on the CPU
+//! J and W are those of the Gauss–Newton model at a [mirror](leastwise_problem::Problem::mirrored) of the problem, on the CPU
 //! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
 //! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
 //! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
@@ -18,11 +18,11 @@ pub use blocks::{Blocks, Form, Pair};
 pub use linearised::{Derivatives, Linearised, Linearising};
 pub use unseen::Unseen;
 
-use crate::error::Error;
-use crate::expr::Manifold;
-use crate::problem::{Pattern, Problem};
-use crate::work::{Pace, Stopped};
 use dense::Dense;
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_error::Error;
+use leastwise_expr::Manifold;
+use leastwise_problem::{Pattern, Problem};
 use serde::Serialize;
 use sparse::{Refused, Sparse};
 use std::sync::Arc;

@@ -28,9 +28,9 @@ pub use judge::{Arrival, judge};
 
 use super::linear::{Choice, Linear};
 use super::{Workspace, state};
-use crate::device::{BufferId, Device, Kind, Slice};
-use crate::error::Error;
-use crate::problem::Problem;
+use leastwise_device::{BufferId, Device, Kind, Slice};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 
 /// How directions are made of gradients. The numbers are those that `line_search.wgsl` and `two_loop.wgsl` have.
 #[derive(Clone, Copy, PartialEq, Debug)]

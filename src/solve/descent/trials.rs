@@ -2,10 +2,10 @@
 
 use super::super::{Workspace, state};
 use super::{Descent, Rule};
-use crate::device::{Command, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Problem, Table};
+use leastwise_device::{Command, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Problem, Table};
 
 impl Descent {
     /// The point itself as a trial: what is known of it, and the first direction. After an edit, or at the start.

@@ -5,8 +5,8 @@
 //! has blocks where two variables share an eliminated neighbour, besides those that it had.
 
 use super::schur::Refused;
-use crate::problem::{BlockRows, Pattern, PatternPart};
-use crate::work::{Pace, Stopped, UNIT};
+use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_problem::{BlockRows, Pattern, PatternPart};
 
 /// A block between an eliminated variable and one that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

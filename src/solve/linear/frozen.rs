@@ -4,8 +4,8 @@
 use super::conjugate::{self, Inexact, Solution};
 use super::matrix::{System, Unsolved};
 use super::sparse::{SparseCholesky, Unfactorised};
-use crate::problem::Pattern;
-use crate::work::Pace;
+use leastwise_base::work::Pace;
+use leastwise_problem::Pattern;
 
 /// Iterations that an old factor may take: more cost about as much as a new one.
 const MOST_ITERATIONS: u32 = 24;

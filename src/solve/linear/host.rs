@@ -13,10 +13,10 @@ use super::rows::Rows;
 use super::schur::{Refused, Schur};
 use super::sparse::{SparseCholesky, Unfactorised};
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
-use crate::device::{BufferId, Command, Device};
-use crate::error::Error;
-use crate::problem::{Pattern, Problem, Registry};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device};
+use leastwise_error::Error;
+use leastwise_problem::{Pattern, Problem, Registry};
 
 /// A linear solver on the host, and what it knows of the current point.
 pub struct Host {

@@ -5,9 +5,9 @@
 use super::matrix::Unsolved;
 use super::panels;
 use super::sparse::{Factorization, TooLarge, Unfactorised};
-use crate::work::{Pace, Stopped, UNIT};
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use leastwise_base::work::{Pace, Stopped, UNIT};
 use std::ops::Range;
 
 /// Columns of the matrix whose entries are placed at a time.
@@ -355,7 +355,7 @@ impl LeftLooking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::Work;
+    use leastwise_base::work::Work;
     use std::collections::BTreeSet;
 
     /// The factor's columns of a lower triangle, in slices that end at every look at the clock; and how many those were.

@@ -1,8 +1,8 @@
 //! JᵀWJ on the host, in f64, block by block.
 
-use crate::anneal::memory::{self, OutOfMemory};
-use crate::problem::{BlockRows, Pattern, PatternPart};
-use crate::work::{Pace, Stopped, UNIT};
+use leastwise_base::memory::{self, OutOfMemory};
+use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_problem::{BlockRows, Pattern, PatternPart};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -215,25 +215,4 @@ pub fn runs(count: u32, operations: impl Fn(u32) -> usize) -> impl Iterator<Item
         }
         (first < next).then_some(first..next)
     })
-}
-
-impl Pattern {
-    /// A device's vector without its gaps.
-    pub fn compact(&self, vector: &[f64]) -> Vec<f64> {
-        let part = |table: &BlockRows| {
-            let len = (table.count * table.width) as usize;
-            &vector[table.vector as usize..][..len]
-        };
-        self.tables.iter().flat_map(part).copied().collect()
-    }
-
-    /// The same vector as a device has it.
-    pub fn spread(&self, scalars: &[f64]) -> Vec<f64> {
-        let mut vector = vec![0.0; self.vector_len as usize];
-        for table in &self.tables {
-            let len = (table.count * table.width) as usize;
-            vector[table.vector as usize..][..len].copy_from_slice(&scalars[table.scalar as usize..][..len]);
-        }
-        vector
-    }
 }

@@ -35,9 +35,9 @@ pub mod supernodal;
 pub mod two_level;
 
 use super::Workspace;
-use crate::device::Command;
-use crate::error::Error;
-use crate::problem::Problem;
+use leastwise_device::Command;
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 use two_level::TwoLevel;
 
 /// Conjugate-gradient iterations of a live step.

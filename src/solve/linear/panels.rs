@@ -2,8 +2,8 @@
 //! of whose inner loops compilers make vector instructions.
 
 use super::matrix::Unsolved;
-use crate::kernel::block::{Instructions, Task};
-use crate::work::{Pace, Stopped, UNIT};
+use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_cpu::block::{Instructions, Task};
 use std::ops::Range;
 
 /// Columns that stay in a cache while they are subtracted from all behind them.

@@ -7,10 +7,10 @@
 
 use super::super::{Workspace, state};
 use super::two_level::TwoLevel;
-use crate::device::{Command, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Problem, Table};
+use leastwise_device::{Command, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Problem, Table};
 
 /// Inner iterations that a step may take at most.
 pub fn max_iterations(problem: &Problem) -> u32 {

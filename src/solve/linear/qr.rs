@@ -5,7 +5,7 @@
 //! once a linearisation; a step for one λ then is the factorisation of [R; √(λD)], with column pivoting
 //! (Golub & Van Loan, *Matrix Computations*, 4th ed., section 5.4.2), which tells the rank.
 
-use crate::anneal::memory::{self, OutOfMemory};
+use leastwise_base::memory::{self, OutOfMemory};
 
 /// Rows that are folded in at a time: they and the triangle stay in the cache.
 const ROWS: usize = 128;

@@ -3,11 +3,11 @@
 
 use super::super::{Workspace, assembly::Assembled, state};
 use super::qr::Triangle;
-use crate::device::{BufferId, Command, Device, Kind, Slice};
-use crate::error::Error;
-use crate::kernel::{Curvature, Entry, ResidualPrograms, Signature};
-use crate::problem::{Pattern, Problem};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, Kind, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::{Curvature, Entry, ResidualPrograms, Signature};
+use leastwise_problem::{Pattern, Problem};
 use std::sync::Arc;
 
 /// Where J's rows are in one readback, while the problem's structure stays.

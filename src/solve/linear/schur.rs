@@ -11,9 +11,9 @@ use super::elimination::{Elimination, Group, Linked, Neighbour};
 use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::parallel;
 use super::sparse::{SparseCholesky, Unfactorised};
-use crate::kernel::block::{Instructions, Task};
-use crate::problem::Pattern;
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_cpu::block::{Instructions, Task};
+use leastwise_problem::Pattern;
 use std::ops::Range;
 use std::sync::Arc;
 

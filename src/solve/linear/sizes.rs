@@ -1,9 +1,9 @@
 //! Sizes of what linear solvers on the host keep, found before anything is allocated: what has no place is an error of the solve.
 
 use super::elimination;
-use crate::anneal::memory;
-use crate::error::Error;
-use crate::problem::{BlockRows, Pattern};
+use leastwise_base::memory;
+use leastwise_error::Error;
+use leastwise_problem::{BlockRows, Pattern};
 
 /// Bytes that a linear solver may take: in WebAssembly those of the largest array there can be.
 pub const MOST_BYTES: u64 = if cfg!(target_arch = "wasm32") { i32::MAX as u64 } else { 16 << 30 };

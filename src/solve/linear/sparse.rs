@@ -7,10 +7,10 @@
 
 use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::minimum_degree;
-use crate::problem::Pattern;
-use crate::work::{Pace, Stopped, UNIT};
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_problem::Pattern;
 
 #[cfg(target_arch = "wasm32")]
 pub use super::left_looking::LeftLooking as Best;

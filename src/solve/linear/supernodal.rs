@@ -4,12 +4,12 @@
 
 use super::matrix::Unsolved;
 use super::sparse::{Factorization, TooLarge, Unfactorised};
-use crate::work::{Pace, Stopped, UNIT};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
+use leastwise_base::work::{Pace, Stopped, UNIT};
 
 pub struct Supernodal {
     symbolic: SymbolicCholesky<u32>,

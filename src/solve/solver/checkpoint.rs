@@ -11,17 +11,17 @@ use super::super::termination::Tests;
 use super::super::{Dogleg, Method, state};
 use super::start::Start;
 use super::{Phase, Solver};
-use crate::anneal::file::FileError;
-use crate::anneal::file::container::Section;
-use crate::checkpoint::bytes::{Reader, Writer, reals};
-use crate::checkpoint::{malformed, section};
-use crate::clock::now_ms;
-use crate::device::{Command, Precision, Slice};
-use crate::error::Error;
-use crate::problem::{Problem, Table};
-use crate::solve::linear::Preconditioner;
-use crate::solve::linear::host::Knobs;
+use crate::linear::Preconditioner;
+use crate::linear::host::Knobs;
 use known::{Extent, Known, write_iteration};
+use leastwise_base::FileError;
+use leastwise_base::clock::now_ms;
+use leastwise_base::container::Section;
+use leastwise_device::{Command, Precision, Slice};
+use leastwise_error::Error;
+use leastwise_problem::file::bytes::{Reader, Writer, reals};
+use leastwise_problem::file::{malformed, section};
+use leastwise_problem::{Problem, Table};
 use std::borrow::Cow;
 
 /// Of which part of each table a section has values.

@@ -3,10 +3,10 @@
 use super::super::descent::{self, Arrival};
 use super::super::{Iteration, state};
 use super::{Next, Phase, Solver};
-use crate::clock::now_ms;
-use crate::device::{Command, Device, Recording};
-use crate::error::Error;
-use crate::problem::Problem;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Device, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 
 impl Solver {
     /// One trial of a step that began at a time.

@@ -6,9 +6,9 @@ use super::super::options::Tolerances;
 use super::super::termination::{SLIGHT_DAMPING, Tests};
 use super::super::{Iteration, Method, Termination, state};
 use super::{Phase, Solver};
-use crate::clock::now_ms;
-use crate::device::{Command, Device, Precision, Recording};
-use crate::error::Error;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Device, Precision, Recording};
+use leastwise_error::Error;
 
 impl Solver {
     /// Ends the solve after the step that is being played.

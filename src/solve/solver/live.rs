@@ -3,10 +3,10 @@
 use super::super::linear::two_level::TwoLevel;
 use super::super::state;
 use super::{Kind, Solver};
-use crate::device::{Recording, Slice};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::Problem;
+use leastwise_device::{Recording, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::Problem;
 
 impl Solver {
     /// One live step, without reading back.

@@ -4,10 +4,10 @@ use super::super::linear::Linear;
 use super::super::offender::Offenders;
 use super::super::{EvaluatorReport, ProductReport, Refinement, Report, Termination, state};
 use super::{Phase, Solver};
-use crate::clock::now_ms;
-use crate::device::{Command, Counters, Device, Recording};
-use crate::error::Error;
-use crate::problem::Problem;
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Counters, Device, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 
 impl Solver {
     /// The commands of the report alone, for a solver that was advanced without readbacks.

@@ -7,10 +7,10 @@ use super::super::linear::two_level::{Plan, TwoLevel};
 use super::super::linear::{Choice, Preconditioner, auto};
 use super::super::{Needs, Workspace};
 use super::{Settings, needs};
-use crate::device::Device;
-use crate::error::Error;
-use crate::problem::{Links, Problem, Registry};
-use crate::work::{Stopped, Work};
+use leastwise_base::work::{Stopped, Work};
+use leastwise_device::Device;
+use leastwise_error::Error;
+use leastwise_problem::{Links, Problem, Registry};
 
 /// All that a solver has on the device and for its linear systems.
 pub(super) struct Made {

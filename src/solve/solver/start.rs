@@ -5,11 +5,11 @@
 //! than what steps take away.
 
 use super::{Next, Phase, Solver};
-use crate::device::{Command, Recording};
-use crate::error::Error;
-use crate::problem::Problem;
-use crate::solve::descent::Rule;
-use crate::solve::{Method, Report};
+use crate::descent::Rule;
+use crate::{Method, Report};
+use leastwise_device::{Command, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 
 /// What is known of the values that a solve began with.
 #[derive(Default)]
@@ -77,11 +77,11 @@ impl Solver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::cpu::CpuDevice;
-    use crate::device::{Device, Precision, Slice};
-    use crate::expr::Opcode;
-    use crate::problem::{Reals, Registry, Shape, Slot, TermSpec, Weight};
-    use crate::solve::Options;
+    use crate::Options;
+    use leastwise_cpu::CpuDevice;
+    use leastwise_device::{Device, Precision, Slice};
+    use leastwise_expr::Opcode;
+    use leastwise_problem::{Reals, Registry, Shape, Slot, TermSpec, Weight};
 
     #[test]
     fn a_solve_that_ended_above_the_cost_that_it_began_with_goes_back() {

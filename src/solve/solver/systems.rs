@@ -3,11 +3,11 @@
 use super::super::linear::host::{Host, Knobs, Step, Unfinished};
 use super::super::{Termination, state};
 use super::{Next, Phase, Solver};
-use crate::clock::now_ms;
-use crate::device::{BufferId, Command, Recording};
-use crate::error::Error;
-use crate::problem::Problem;
-use crate::work::Work;
+use leastwise_base::clock::now_ms;
+use leastwise_base::work::Work;
+use leastwise_device::{BufferId, Command, Recording};
+use leastwise_error::Error;
+use leastwise_problem::Problem;
 
 /// What solves systems, given back, its knobs as they are now, and the step that it found, if there is one.
 type Solved = (Box<Host>, Knobs, Result<Option<Step>, Unfinished>);

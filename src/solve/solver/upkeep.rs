@@ -7,11 +7,11 @@ use super::super::method::FIRST_FLOOR;
 use super::super::{Workspace, state};
 use super::setup::{Made, SetUp};
 use super::{Settings, Solver, first_knobs, is_linear};
-use crate::clock::now_ms;
-use crate::device::{Command, Device};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Problem, Registry};
+use leastwise_base::clock::now_ms;
+use leastwise_device::{Command, Device};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Problem, Registry};
 
 impl Solver {
     /// A solver that [`prepare_until`](Self::prepare_until) sets up in time slices. What tables and terms tell is refused at once.

@@ -2,11 +2,11 @@
 
 use super::super::formula::{Formula, known};
 use super::super::graph::{Graph, Node, Op};
-use super::super::half;
 use super::super::view::Movement;
 use super::refuse;
-use crate::error::Error;
-use crate::expr::{Binary, Unary};
+use leastwise_cpu::half;
+use leastwise_error::Error;
+use leastwise_expr::{Binary, Unary};
 use std::sync::Arc;
 
 /// The formula of an operation by its name.

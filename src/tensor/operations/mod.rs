@@ -10,7 +10,7 @@ mod reductions;
 pub use elementwise::elementwise;
 
 use super::graph::{Graph, Node, elements};
-use crate::error::Error;
+use leastwise_error::Error;
 
 pub(super) fn refuse<T>(name: &str, message: String) -> Result<T, Error> {
     Err(Error::Shape { name: name.into(), message })

@@ -3,11 +3,11 @@
 use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::{Movement, windows};
 use super::{refuse, shown};
-use crate::error::Error;
+use leastwise_error::Error;
 
 impl Graph {
     /// A movement that fits; none where it would move nothing.
-    pub(in crate::tensor) fn moved(&mut self, node: Node, movement: Movement) -> Node {
+    pub(crate) fn moved(&mut self, node: Node, movement: Movement) -> Node {
         let own = self.shape(node);
         let is_nothing = match &movement {
             Movement::Reshape(shape) | Movement::Expand(shape) => own == shape,

@@ -3,10 +3,10 @@
 use super::super::formula::Formula;
 use super::super::graph::{Graph, Node};
 use super::{elementwise, refuse};
-use crate::error::Error;
-use crate::expr::tape::{self, Source};
-use crate::expr::{Graph as Scalars, Leaf};
-use crate::kernel::fused::Fold;
+use leastwise_error::Error;
+use leastwise_expr::tape::{self, Source};
+use leastwise_expr::{Graph as Scalars, Leaf};
+use leastwise_kernel::fused::Fold;
 
 /// A literal exponent's magnitude at most: up to here a power is made of products.
 const MOST_FACTORS: f64 = 1024.0;

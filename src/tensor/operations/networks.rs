@@ -3,8 +3,8 @@
 use super::super::graph::{Graph, Node, Op, Special, elements};
 use super::super::view::Movement;
 use super::{refuse, shown};
-use crate::error::Error;
-use crate::kernel::fused::Fold;
+use leastwise_error::Error;
+use leastwise_kernel::fused::Fold;
 
 /// The longest query, key and value that attention has kernels for.
 pub const LONGEST_HEAD: u32 = 256;

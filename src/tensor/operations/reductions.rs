@@ -3,8 +3,8 @@
 use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::Movement;
 use super::{refuse, shown};
-use crate::error::Error;
-use crate::kernel::fused::Fold;
+use leastwise_error::Error;
+use leastwise_kernel::fused::Fold;
 
 /// Sums of more elements than this are made of sums of parts: few workgroups would do all the work.
 const LONG: u32 = 1 << 15;
@@ -51,7 +51,7 @@ impl Graph {
     }
 
     /// Over axes in ascending order.
-    pub(in crate::tensor) fn fold(&mut self, fold: Fold, node: Node, axes: &[u32]) -> Node {
+    pub(crate) fn fold(&mut self, fold: Fold, node: Node, axes: &[u32]) -> Node {
         let shape = self.shape(node).to_vec();
         if axes.iter().all(|&axis| shape[axis as usize] == 1) {
             let rest = (0..).zip(&shape).filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size).collect();

@@ -1,9 +1,9 @@
 //! From views to what kernels know of them: codes in their text, words in the layout table.
 
 use super::stage::{Origin, Reading};
-use crate::kernel::fused::{FactorCode, Source, Stride, ViewCode};
-use crate::tensor::graph::Groups;
-use crate::tensor::view::{Axis, View, joined};
+use crate::graph::Groups;
+use crate::view::{Axis, View, joined};
+use leastwise_kernel::fused::{FactorCode, Source, Stride, ViewCode};
 
 /// A stage's views over the axes that are left of its domain.
 pub struct StageLayout {

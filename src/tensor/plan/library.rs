@@ -3,11 +3,11 @@
 use super::fuse::Draft;
 use super::layout::{Grouped, grouped};
 use super::stage::{Origin, Reading};
-use crate::device::{After, Form, Strided};
-use crate::expr::{Expr, Leaf};
-use crate::tensor::formula::known;
-use crate::tensor::graph::{Groups, Node};
-use crate::tensor::view::{Axis, View};
+use crate::formula::known;
+use crate::graph::{Groups, Node};
+use crate::view::{Axis, View};
+use leastwise_device::{After, Form, Strided};
+use leastwise_expr::{Expr, Leaf};
 
 /// What a device's library can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,10 +117,10 @@ fn is_row(view: &View, columns: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Limits;
-    use crate::error::Error;
-    use crate::tensor::graph::{Data, Graph};
-    use crate::tensor::plan::{Launch, Request, Target, plan};
+    use crate::graph::{Data, Graph};
+    use crate::plan::{Launch, Request, Target, plan};
+    use leastwise_device::Limits;
+    use leastwise_error::Error;
 
     fn tensor(graph: &mut Graph, shape: &[u32]) -> Node {
         let count = shape.iter().product::<u32>() as usize;

@@ -14,9 +14,9 @@ mod steps;
 pub use library::{Library, Multiplied};
 
 use super::graph::{Graph, Node, Op, Special};
-use super::half;
-use crate::device::{KernelSource, Kind, Limits};
-use crate::error::Error;
+use leastwise_cpu::half;
+use leastwise_device::{KernelSource, Kind, Limits};
+use leastwise_error::Error;
 use std::collections::HashMap;
 
 /// Whose elements are bound.
@@ -55,7 +55,7 @@ pub struct Kernel {
     /// Its part of the target's layout table: where, and how long.
     pub table: Option<(u32, u32)>,
     pub count: u32,
-    pub words: [u32; crate::device::PARAM_WORDS],
+    pub words: [u32; leastwise_device::PARAM_WORDS],
 }
 
 /// What a step moves and computes: what routing goes by.

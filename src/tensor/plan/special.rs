@@ -1,11 +1,11 @@
 //! Kernels that are written by hand.
 
 use super::{Kernel, Launch, Ref, Step, Target, Work};
-use crate::device::Limits;
-use crate::device::binding::*;
-use crate::error::Error;
-use crate::tensor::attention::{self, Attention, Windows, sum_rows};
-use crate::tensor::graph::{Graph, Node, Op, Special};
+use crate::attention::{self, Attention, Windows, sum_rows};
+use crate::graph::{Graph, Node, Op, Special};
+use leastwise_device::binding::*;
+use leastwise_device::{KernelSource, Limits};
+use leastwise_error::Error;
 
 /// The shapes of what a kernel writes.
 pub fn results(graph: &Graph, node: Node) -> Vec<Vec<u32>> {
@@ -50,7 +50,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     };
     let launched = |target: &Target| {
         let attention::Launch { kernel, count, words } = launch(&target.limits)?;
-        Some(Launch { multiplied: None, kernel: Some(Kernel { source: kernel.source(), table: None, count, words }) })
+        Some(Launch { multiplied: None, kernel: Some(Kernel { source: KernelSource::of_fixed(kernel), table: None, count, words }) })
     };
     let Some(launches) = targets.iter().map(launched).collect::<Option<Vec<Launch>>>() else {
         return Err(Error::Limits(format!("{name}: more work than one dispatch of this device can have; cut the batch")));

@@ -1,10 +1,10 @@
 //! A stage while it is being made: expressions of what views read.
 
 use super::is_plain;
-use crate::expr::{Expr, Graph as Scalars, Leaf};
-use crate::kernel::{Load, Program, Store, lower};
-use crate::tensor::graph::{Graph, Node, Op};
-use crate::tensor::view::{Movement, View};
+use crate::graph::{Graph, Node, Op};
+use crate::view::{Movement, View};
+use leastwise_expr::{Expr, Graph as Scalars, Leaf};
+use leastwise_kernel::{Load, Program, Store, lower};
 use std::collections::HashMap;
 
 /// What a view reads.
@@ -214,9 +214,9 @@ impl Stage {
         let mut elements = View::contiguous(of_table);
         let row = elements.axes.remove(0);
         for axis in &elements.axes {
-            numbers.axes.push(crate::tensor::view::Axis { size: axis.size, stride: 0, range: None });
+            numbers.axes.push(crate::view::Axis { size: axis.size, stride: 0, range: None });
         }
-        let repeated = of_rows.iter().map(|&size| crate::tensor::view::Axis { size, stride: 0, range: None });
+        let repeated = of_rows.iter().map(|&size| crate::view::Axis { size, stride: 0, range: None });
         elements.axes.splice(0..0, repeated);
         let (numbers, elements) = (self.view(around, numbers, path)?, self.view(around, elements, path)?);
         let numbers = Reading { origin: Origin::Tensor(rows), view: numbers, row: None };

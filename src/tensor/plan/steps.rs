@@ -3,14 +3,14 @@
 use super::fuse::{Draft, Fuser, Start};
 use super::stage::{Origin, Reading, Stage};
 use super::{Buffer, Kernel, Launch, Multiplied, Plan, Ref, Step, Target, Work, layout, library, special};
-use crate::device::After;
-use crate::error::Error;
-use crate::expr::Expr;
-use crate::kernel::block::PRODUCT_ROWS;
-use crate::kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
-use crate::tensor::graph::{Node, Op, elements};
-use crate::tensor::half;
-use crate::tensor::view::View;
+use crate::graph::{Node, Op, elements};
+use crate::view::View;
+use leastwise_cpu::block::PRODUCT_ROWS;
+use leastwise_cpu::half;
+use leastwise_device::{After, KernelSource};
+use leastwise_error::Error;
+use leastwise_expr::Expr;
+use leastwise_kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
 use std::collections::{HashMap, HashSet};
 
 /// Tiles that keep a large GPU busy.
@@ -178,7 +178,7 @@ impl Fuser<'_> {
             let table = Some(target.add_words(table, &words));
             launches.push(Launch {
                 multiplied: None,
-                kernel: Some(Kernel { source: fused.source(), table, count, words: Default::default() }),
+                kernel: Some(Kernel { source: KernelSource::of_fused(&fused), table, count, words: Default::default() }),
             });
         }
         let constants = (!numbers.is_empty()).then(|| {
@@ -228,7 +228,7 @@ impl Fuser<'_> {
         let each = target.elements_of_a_lane(size, &finish);
         let fused = Fused { name: format!("{}, after the library", whole.name), anchor: Anchor::None { each }, finish, halves: false };
         let kernel = Kernel {
-            source: fused.source(),
+            source: KernelSource::of_fused(&fused),
             table: Some(target.add_words(table, &words)),
             count: target.lanes(size, each),
             words: Default::default(),

@@ -8,8 +8,8 @@ use super::graph::{Graph, Node, Op, Storage};
 use super::plan::{Library, Plan, Request, Target, plan};
 use super::pool::{Block, Pool, PoolStatistics};
 use super::routing::{Place, Route, Router};
-use crate::device::{Device, Form, KernelId, Precision, Slice};
-use crate::error::Error;
+use leastwise_device::{Device, Form, KernelId, Precision, Slice};
+use leastwise_error::Error;
 use std::collections::HashMap;
 
 /// Plans that are kept.

@@ -1,12 +1,12 @@
 //! Evaluations on their way: recordings for consecutive steps of one device, and what is brought from one to the other.
 
 use super::{Compiled, Devices, Place, Stored, Tensors};
-use crate::device::{Command, Dispatch, Kind, Multiply, Precision, Recording, Slice, binding};
-use crate::error::Error;
-use crate::tensor::graph::{Data, Node, Storage};
-use crate::tensor::half;
-use crate::tensor::plan::{Kernel, Multiplied, Ref};
-use crate::tensor::pool::{Block, Pool};
+use crate::graph::{Data, Node, Storage};
+use crate::plan::{Kernel, Multiplied, Ref};
+use crate::pool::{Block, Pool};
+use leastwise_cpu::half;
+use leastwise_device::{Command, Dispatch, Kind, Multiply, Precision, Recording, Slice, binding};
+use leastwise_error::Error;
 use std::collections::HashMap;
 
 /// An evaluation on its way: pieces that one device plays after the other.

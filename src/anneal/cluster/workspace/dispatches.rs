@@ -3,9 +3,9 @@
 use super::super::points::Points;
 use super::super::state;
 use super::{Chunk, Piece, RUNS, Workspace, trials_for};
-use crate::device::cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for, tile};
-use crate::device::{Command, Dispatch, KernelId, PARAM_WORDS, Slice, binding::*};
-use crate::kernel::Fixed;
+use leastwise_cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for, tile};
+use leastwise_device::{Command, Dispatch, KernelId, PARAM_WORDS, Slice, binding::*};
+use leastwise_kernel::Fixed;
 
 /// Points and keys of a stable sort.
 #[derive(Clone, Copy)]

@@ -6,11 +6,11 @@ pub use dispatches::{Soft, Sort, Sums};
 
 use super::points::Points;
 use super::{Mean, Settings, state};
-use crate::anneal::buffers::Buffers;
-use crate::device::cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for};
-use crate::device::{BufferId, Command, Device, KernelId, Limits, Profile, Slice};
-use crate::error::Error;
-use crate::kernel::Fixed;
+use crate::buffers::Buffers;
+use leastwise_cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for};
+use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Limits, Profile, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
 
 /// Points that lie in one buffer.
 #[derive(Clone, Copy, Debug)]
@@ -244,7 +244,8 @@ impl Workspace {
             block,
             blocks,
         };
-        let sources: Vec<_> = std::iter::once(&Fixed::Sum).chain(Fixed::OF_CLUSTERINGS).map(|kernel| (*kernel, kernel.source())).collect();
+        let sources: Vec<_> =
+            std::iter::once(&Fixed::Sum).chain(Fixed::OF_CLUSTERINGS).map(|kernel| (*kernel, KernelSource::of_fixed(*kernel))).collect();
         let ids = buffers.device.kernels(&sources.iter().map(|(_, source)| source.clone()).collect::<Vec<_>>())?;
         buffers.keep();
         Ok(Self { kernels: sources.iter().map(|(kernel, _)| *kernel).zip(ids).collect(), ..workspace })

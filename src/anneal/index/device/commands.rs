@@ -2,11 +2,11 @@
 
 use super::image::{Image, Part};
 use super::searching::Wanted;
-use crate::anneal::buffers::Buffers;
-use crate::device::cpu::twins::tile;
-use crate::device::{BufferId, Command, Device, Dispatch, PARAM_WORDS, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
+use crate::buffers::Buffers;
+use leastwise_cpu::twins::tile;
+use leastwise_device::{BufferId, Command, Device, Dispatch, PARAM_WORDS, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
 use std::sync::Arc;
 
 /// Queries of a batch.

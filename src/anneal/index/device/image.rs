@@ -1,10 +1,10 @@
 //! An index on a device: codes as they are, anchors, and the tables to decode with. Vectors stand in order of their lists.
 
 use super::super::Index;
-use crate::anneal::buffers::Buffers;
-use crate::device::{BufferId, Command, Device, KernelId, Limits, Recording, Slice};
-use crate::error::Error;
-use crate::kernel::Fixed;
+use crate::buffers::Buffers;
+use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Limits, Recording, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl Image {
     /// Room for an index on a device.
     ///
     /// # Errors
-    /// [`Error::Limits`] and [`DeviceError::OutOfMemory`](crate::device::DeviceError), if it does not fit there.
+    /// [`Error::Limits`] and [`DeviceError::OutOfMemory`](leastwise_device::DeviceError), if it does not fit there.
     pub fn new(device: &mut Device, index: &Index) -> Result<Self, Error> {
         let limits = device.limits();
         let most = (limits.binding_bytes.min(limits.buffer_bytes) / 4).min(1 << 30) as usize;
@@ -93,7 +93,7 @@ impl Image {
                 )));
             }
         }
-        let sources: Vec<_> = Fixed::OF_SEARCHES.iter().map(|kernel| kernel.source()).collect();
+        let sources: Vec<_> = Fixed::OF_SEARCHES.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
         let kernels = device.kernels(&sources)?;
         let mut buffers = Buffers::new(device);
         let mut rotation: Vec<Turned> = Vec::new();

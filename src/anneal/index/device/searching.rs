@@ -4,7 +4,7 @@ use super::super::Index;
 use super::super::search::{Hits, SearchedBy};
 use super::commands::{Block, Scratch};
 use super::image::Image;
-use crate::device::{Device, Recording};
+use leastwise_device::{Device, Recording};
 use std::sync::Arc;
 
 /// Products of one recording: what the slowest GPU does in well under the second after which systems think that it hangs.

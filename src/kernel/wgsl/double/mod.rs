@@ -15,8 +15,8 @@ mod statements;
 mod tokens;
 mod types;
 
-use super::embedded::shader;
 use super::functions::{Library, declaration, is_of_library, paragraphs};
+use crate::shader;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

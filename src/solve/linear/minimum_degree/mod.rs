@@ -11,7 +11,7 @@ mod pivot;
 mod quotient;
 mod walk;
 
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
 use quotient::Quotient;
 
 /// Operations that an entry of a list takes, about.
@@ -56,10 +56,10 @@ pub async fn order(starts: &[u32], neighbours: &[u32], pace: &Pace) -> Result<Fo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::{UNIT, Work};
     use faer::dyn_stack::{MemBuffer, MemStack};
     use faer::sparse::SymbolicSparseColMatRef;
     use faer::sparse::linalg::amd;
+    use leastwise_base::work::{UNIT, Work};
 
     /// Lists of neighbours of edges a < b.
     fn lists(n: usize, edges: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>) {

@@ -3,9 +3,9 @@
 use super::hierarchy::{self, Rows};
 use super::lists::{Making, Words};
 use super::space::Space;
-use crate::device::Slice;
-use crate::error::Error;
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::Slice;
+use leastwise_error::Error;
 
 /// A matrix, the inverses of its diagonal blocks, and the vectors of its nodes: right-hand side and solution.
 pub(super) struct Matrix {

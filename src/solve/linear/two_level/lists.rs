@@ -6,11 +6,11 @@ use super::buffers::List;
 use super::hierarchy::{Product, Rows};
 use super::patches::{PairList, Patches};
 use super::space::{Role, Space};
-use crate::device::{BufferId, Command, Device, KernelId, Kind, Slice};
-use crate::error::Error;
-use crate::kernel::{Pair, PairPass, wgsl};
-use crate::problem::{Batch, Links, PairKernels, Problem, Registry};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice};
+use leastwise_error::Error;
+use leastwise_kernel::{Pair, PairPass, wgsl};
+use leastwise_problem::{Batch, Links, PairKernels, Problem, Registry};
 
 /// Members between two counts of what was done.
 const RUN: usize = 1 << 14;

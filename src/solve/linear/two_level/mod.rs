@@ -25,13 +25,13 @@ pub mod space;
 
 use super::super::workspace::{dispatch, evaluate};
 use super::super::{Workspace, state};
-use crate::device::{BufferId, Command, Device, Dispatch, KernelId, Slice, binding::*};
-use crate::error::Error;
-use crate::kernel::Fixed;
-use crate::problem::{Links, Problem, Registry, Table};
-use crate::work::{Pace, Stopped};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Slice, binding::*};
+use leastwise_error::Error;
+use leastwise_kernel::Fixed;
+use leastwise_problem::{Links, Problem, Registry, Table};
 use lists::{Making, Pass, Places, Words, passes, places};
 use patches::{PairList, Patches, couplings};
 use space::{Role, Space};
@@ -122,7 +122,7 @@ impl TwoLevel {
 
     fn make(making: &mut Making, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
         let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks } = plan;
-        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| kernel.source().of_inner()).collect();
+        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| KernelSource::of_fixed(*kernel).of_inner()).collect();
         let kernels = making.device.kernels(&sources)?;
         let (passes, scratch) = passes(making, registry, problem, lists)?;
         let (patches, count) = (nodes[0], nodes[nodes.len() - 1]);

@@ -3,9 +3,9 @@
 use super::aggregate::{Graph, NONE};
 use super::hierarchy::Lower;
 use super::space::Space;
-use crate::kernel::Pair;
-use crate::problem::{LinkedBatch, LinkedTable, Links, pair_bits, runs};
-use crate::work::{Pace, Stopped};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_kernel::Pair;
+use leastwise_problem::{LinkedBatch, LinkedTable, Links, pair_bits, runs};
 use std::ops::Range;
 
 /// Variables of a patch.

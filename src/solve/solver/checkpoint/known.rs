@@ -1,12 +1,12 @@
 //! What the host knows of a solve, as a section of a checkpoint.
 
-use crate::anneal::file::FileError;
-use crate::checkpoint::bytes::{Reader, Writer};
-use crate::checkpoint::{malformed, section};
-use crate::solve::linear::host::Knobs;
-use crate::solve::offender::Offender;
-use crate::solve::termination::Tests;
-use crate::solve::{Iteration, Termination};
+use crate::linear::host::Knobs;
+use crate::offender::Offender;
+use crate::termination::Tests;
+use crate::{Iteration, Termination};
+use leastwise_base::FileError;
+use leastwise_problem::file::bytes::{Reader, Writer};
+use leastwise_problem::file::{malformed, section};
 
 /// How much of a solver there is to save.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, row, squared_distance, words};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::anneal::cluster::state::MERGED;
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
+use leastwise::kernel::state::cluster::MERGED;
 
 /// Up to 150 anchors: one workgroup looks at all pairs.
 pub fn merge(size: usize, group: usize, random: &mut Random) -> Vec<Case> {

@@ -4,9 +4,9 @@ use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, words};
 use crate::twins::harness::{Case, poison};
 use crate::twins::value::{Random, Value};
-use leastwise::anneal::cluster::state::*;
 use leastwise::device::binding::{ARENA, DATA, JACOBIAN, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
+use leastwise::kernel::state::cluster::*;
 
 pub fn weigh(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |trims: bool| {

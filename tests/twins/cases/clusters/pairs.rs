@@ -1,9 +1,9 @@
 use super::{DIMENSIONS, row};
 use crate::twins::harness::{Case, POISONED_WORD, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::anneal::cluster::state::NUDGE;
 use leastwise::device::binding::{DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
+use leastwise::kernel::state::cluster::NUDGE;
 
 /// "pcg" (Jarzynski & Olano 2020) modulo 2³², as a number between −1 and 1.
 fn noise(seed: u32, pair: usize, k: usize) -> f64 {

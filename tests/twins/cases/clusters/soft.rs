@@ -3,9 +3,9 @@
 use super::{Shape, bound_of_sum, only, row, tile, words};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::anneal::cluster::state::*;
 use leastwise::device::binding::{ARENA, DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
 use leastwise::kernel::Fixed;
+use leastwise::kernel::state::cluster::*;
 
 /// Points of a chunk of which a block has some.
 fn block_of(shape: &Shape, random: &mut Random) -> (Vec<f64>, Vec<f64>) {

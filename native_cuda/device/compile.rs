@@ -1,0 +1,351 @@
+//! Kernels: WGSL to CUDA C++ to a function on the GPU.
+//!
+//! Whoever asks for kernels gets their numbers at once. Those that a recording names are compiled in the background, all at the same time,
+//! before it is played, and loaded by the first one who asks for them afterwards.
+//!
+//! What NVRTC made is kept on disk under the hash of the whole text, the architecture and NVRTC's version; the text lies
+//! beside it and decides, not its hash. A cache that can't be written or read costs time, nothing else.
+
+use super::background::Jobs;
+use super::double::{CUDA, in_double};
+use super::tensor::{self, Variant};
+use cudarc::driver::{result, sys};
+use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
+use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{CStr, CString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use wgsl_cuda::{Options, Parameter, TranslateError};
+
+const PRELUDE: &str = include_str!("../../shaders/prelude.wgsl");
+
+pub(super) struct Kernels {
+    compiler: Arc<Compiler>,
+    list: Vec<State>,
+    /// Of all of the list, whatever becomes of them.
+    interfaces: Vec<Interface>,
+    /// Equality decides, not a hash.
+    known: HashMap<KernelKey, KernelId>,
+    compiling: Vec<Compiling>,
+}
+
+enum State {
+    /// No recording has needed it so far.
+    Asked(KernelSource),
+    Compiling,
+    Ready(Kernel),
+    Refused(DeviceError),
+}
+
+/// Kernels that a recording needed, and a job for each of their texts.
+struct Compiling {
+    kernels: Vec<Begun>,
+    jobs: Jobs<Compiled>,
+}
+
+/// A kernel on its way.
+struct Begun {
+    id: KernelId,
+    source: KernelSource,
+    texts: usize,
+    variants: Vec<Variant>,
+}
+
+/// What is to be compiled.
+struct Job {
+    name: String,
+    wgsl: Arc<str>,
+    /// CUDA C++ that takes what the text takes, in its place.
+    tensor: Option<Variant>,
+}
+
+/// From WGSL to machine code. Knows no GPU, only its architecture.
+struct Compiler {
+    precision: Precision,
+    group_size: u32,
+    architecture: (i32, i32),
+    /// Shared memory that a workgroup can have.
+    shared_bytes: u32,
+    /// NVRTC's version.
+    version: String,
+    cache: Option<PathBuf>,
+}
+
+pub(super) struct Kernel {
+    /// One after the other: as many as the source has texts.
+    pub parts: Vec<Part>,
+    /// What may stand in for it, the best first.
+    pub variants: Vec<(Variant, Part)>,
+}
+
+pub(super) struct Part {
+    module: sys::CUmodule,
+    pub function: sys::CUfunction,
+    pub parameters: Vec<Parameter>,
+}
+
+// SAFETY: handles of the driver may be used from any thread that the context is bound to.
+unsafe impl Send for Part {}
+
+/// A kernel's text on its way to the GPU.
+struct Compiled {
+    /// What NVRTC compiles, the options first, in a comment.
+    source: String,
+    options: [String; 3],
+    image: Vec<u8>,
+    /// Whether the image is one that was kept.
+    kept: bool,
+    parameters: Vec<Parameter>,
+    entry: String,
+    /// Whether launches say how much shared memory it has.
+    is_tensor: bool,
+}
+
+impl Kernels {
+    pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str, shared_bytes: u32) -> Self {
+        let cache = cache_folder();
+        let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version: version.into(), cache });
+        Self { compiler, list: Vec::new(), interfaces: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
+    }
+
+    pub fn interface(&self, id: KernelId) -> Option<&Interface> {
+        self.interfaces.get(id.0 as usize)
+    }
+
+    /// A kernel that is ready.
+    pub fn get(&self, id: KernelId) -> Result<&Kernel, DeviceError> {
+        match self.list.get(id.0 as usize) {
+            Some(State::Ready(kernel)) => Ok(kernel),
+            Some(State::Refused(error)) => Err(error.clone()),
+            Some(State::Asked(_) | State::Compiling) => Err(DeviceError::Invalid("a kernel that is not compiled yet".into())),
+            None => Err(DeviceError::Invalid("a kernel of another device".into())),
+        }
+    }
+
+    /// Numbers of kernels, equal ones of equal sources.
+    pub fn ask(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
+        let number = |source: &KernelSource| {
+            *self.known.entry(source.key()).or_insert_with(|| {
+                self.list.push(State::Asked(source.clone()));
+                self.interfaces.push(Interface::of(source));
+                KernelId(self.list.len() as u32 - 1)
+            })
+        };
+        sources.iter().map(number).collect()
+    }
+
+    /// Begins to compile those that were only asked for; gives how many.
+    pub fn begin(&mut self, kernels: &BTreeSet<KernelId>) -> u64 {
+        let (mut begun, mut jobs) = (Vec::new(), Vec::new());
+        for &id in kernels {
+            let Some(state @ State::Asked(_)) = self.list.get_mut(id.0 as usize) else { continue };
+            if let State::Asked(source) = std::mem::replace(state, State::Compiling) {
+                let (texts, variants) = (source.texts(), self.compiler.variants(&source));
+                let job = |text: &KernelText, name: String, tensor| Job { name, wgsl: text.wgsl.clone(), tensor };
+                jobs.extend(texts.iter().map(|text| job(text, source.name.clone(), None)));
+                // What may stand in for it has the bindings of its text.
+                jobs.extend(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone()))));
+                begun.push(Begun { id, source, texts: texts.len(), variants });
+            }
+        }
+        let count = begun.len() as u64;
+        if count > 0 {
+            let compiler = self.compiler.clone();
+            self.compiling.push(Compiling { kernels: begun, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
+        }
+        count
+    }
+
+    /// Loads what has been compiled: none when all of these are ready, else what to wait for.
+    pub fn compiling(&mut self, kernels: &BTreeSet<KernelId>) -> Result<Option<Signal>, DeviceError> {
+        let is_needed = |compiling: &Compiling| compiling.kernels.iter().any(|begun| kernels.contains(&begun.id));
+        while let Some(place) = self.compiling.iter().position(is_needed) {
+            if let Some(signal) = self.compiling[place].jobs.running() {
+                return Ok(Some(signal));
+            }
+            let done = self.compiling.remove(place);
+            self.load(done);
+        }
+        kernels.iter().try_for_each(|id| self.get(*id).map(drop))?;
+        Ok(None)
+    }
+
+    fn load(&mut self, Compiling { kernels, jobs }: Compiling) {
+        let mut compiled = jobs.results().into_iter();
+        for Begun { id, source, texts, variants } in kernels {
+            // All of them, whatever becomes of the first.
+            let results: Vec<_> = compiled.by_ref().take(texts + variants.len()).collect();
+            let load = |compiled: Compiled| self.compiler.loaded(compiled);
+            let parts: Result<Vec<Part>, String> = results.into_iter().map(|result| result.and_then(load)).collect();
+            self.list[id.0 as usize] = match parts {
+                Ok(mut parts) => {
+                    let others = parts.split_off(texts);
+                    State::Ready(Kernel { parts, variants: variants.into_iter().zip(others).collect() })
+                }
+                Err(message) => {
+                    // Whoever comes with the same text again shall hear the message again.
+                    self.known.remove(&source.key());
+                    State::Refused(DeviceError::Kernel { kernel: source.name, message })
+                }
+            };
+        }
+    }
+
+    /// Leaves out what is not compiled yet. A process that ends must have no thread in NVRTC.
+    pub fn abandon(&mut self) {
+        self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());
+    }
+
+    /// Unloads every module. Nothing may be in flight.
+    pub fn unload(&mut self) {
+        for state in self.list.drain(..) {
+            let State::Ready(kernel) = state else { continue };
+            for part in kernel.parts.into_iter().chain(kernel.variants.into_iter().map(|(_, part)| part)) {
+                // SAFETY: the module is this kernel's own, and its function is not used any more.
+                let _ = unsafe { result::module::unload(part.module) };
+            }
+        }
+    }
+}
+
+impl Compiler {
+    /// What may stand in for a kernel.
+    fn variants(&self, source: &KernelSource) -> Vec<Variant> {
+        tensor::variants(&source.name, self.precision, self.group_size, self.architecture)
+    }
+
+    fn compile(&self, job: &Job) -> Result<Compiled, String> {
+        let written = written(&job.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
+        let kernel = written.named(&job.name);
+        let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
+        let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific));
+        let source = format!("// {}\n{text}", options.join(" "));
+        let cached = self.cached(&source);
+        let kept = cached.is_some();
+        let image = cached.map_or_else(|| self.made(&source, &options), Ok)?;
+        Ok(Compiled { source, options, image, kept, parameters: kernel.parameters, entry: kernel.name, is_tensor: job.tensor.is_some() })
+    }
+
+    /// A new image, which is kept.
+    fn made(&self, source: &str, options: &[String]) -> Result<Vec<u8>, String> {
+        let image = compiled(source, options)?;
+        self.keep(source, &image);
+        Ok(image)
+    }
+
+    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made.
+    fn loaded(&self, compiled: Compiled) -> Result<Part, String> {
+        let Compiled { source, options, image, kept, parameters, entry, is_tensor } = compiled;
+        let entry = CString::new(entry).expect("a name of a function has no NUL");
+        let (module, function) = match module(&image, &entry) {
+            Err(_) if kept => module(&self.made(&source, &options)?, &entry)?,
+            other => other?,
+        };
+        if is_tensor {
+            let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just loaded.
+            unsafe { result::function::set_function_attribute(function, most, self.shared_bytes as i32) }
+                .map_err(|error| super::failed(error).to_string())?;
+        }
+        Ok(Part { module, function, parameters })
+    }
+
+    /// What NVRTC is told; what is `specific` to an architecture runs on no later one.
+    fn options(&self, specific: bool) -> [String; 3] {
+        let ((major, minor), suffix) = (self.architecture, if specific { "a" } else { "" });
+        [format!("--gpu-architecture=sm_{major}{minor}{suffix}"), "--std=c++20".into(), "--diag-suppress=177".into()]
+    }
+
+    fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
+        let (major, minor) = self.architecture;
+        let stem = format!("{:016x}-sm_{major}{minor}-nvrtc{}", fnv1a(source.as_bytes()), self.version);
+        let folder = self.cache.as_ref()?;
+        Some([folder.join(format!("{stem}.cu")), folder.join(format!("{stem}.cubin"))])
+    }
+
+    fn cached(&self, source: &str) -> Option<Vec<u8>> {
+        let [text, image] = self.files(source)?;
+        if std::fs::read(text).ok()? != source.as_bytes() {
+            return None;
+        }
+        std::fs::read(image).ok().filter(|image| image.starts_with(b"\x7fELF"))
+    }
+
+    /// Under a name of its own first, so that another process never reads half a file; the text comes last.
+    fn keep(&self, source: &str, image: &[u8]) {
+        let Some([text, binary]) = self.files(source) else { return };
+        let write = |to: PathBuf, bytes: &[u8]| {
+            let own = to.with_extension(format!("{}.{:?}", std::process::id(), std::thread::current().id()));
+            std::fs::write(&own, bytes).and_then(|()| std::fs::rename(&own, &to))
+        };
+        let _ = write(binary, image).and_then(|()| write(text, source.as_bytes()));
+    }
+}
+
+/// A module's text, without the prelude, as CUDA C++.
+pub fn written(wgsl: &str, precision: Precision, group_size: u32) -> Result<wgsl_cuda::Kernel, TranslateError> {
+    let single = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{wgsl}");
+    let (wgsl, library) = if precision == Precision::F64 { (in_double(&single), CUDA) } else { (single, &[][..]) };
+    // Only kernels of ours come here. The static ones and random programs were run under a checker of memory (`memcheck` of
+    // `npm run kit`); indices that come from users, problems have checked.
+    wgsl_cuda::translate(&wgsl, "main", Options { library, bounds_checks: false, zero_workgroup_memory: false })
+}
+
+fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction), String> {
+    let refused = |error: result::DriverError| super::failed(error).to_string();
+    // SAFETY: the image outlives the call; the driver checks what is in it.
+    unsafe {
+        let module = result::module::load_data(image.as_ptr().cast()).map_err(refused)?;
+        let function = result::module::get_function(module, entry.to_owned()).map_err(refused)?;
+        Ok((module, function))
+    }
+}
+
+/// Machine code for one architecture.
+fn compiled(source: &str, options: &[String]) -> Result<Vec<u8>, String> {
+    let text = CString::new(source).map_err(|_| "the text has a NUL".to_string())?;
+    let program = nvrtc::create_program(&text, Some(c"kernel.cu")).map_err(|error| format!("NVRTC: {error:?}"))?;
+    // SAFETY: the program was just made; it is destroyed once, at the end.
+    unsafe {
+        let outcome = nvrtc::compile_program(program, options);
+        let made = match outcome {
+            Ok(()) => image(program),
+            Err(error) => {
+                let log = nvrtc::get_program_log(program)
+                    .map_or_else(|_| String::new(), |log| CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned());
+                Err(format!("NVRTC: {error:?}\n{}", log.trim()))
+            }
+        };
+        let _ = nvrtc::destroy_program(program);
+        made
+    }
+}
+
+/// SAFETY: `program` was compiled for a real architecture.
+unsafe fn image(program: nvrtc_sys::nvrtcProgram) -> Result<Vec<u8>, String> {
+    let mut size = 0;
+    // SAFETY: the buffer is as long as NVRTC says.
+    unsafe {
+        nvrtc_sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(|error| format!("NVRTC: {error:?}"))?;
+        let mut image = vec![0u8; size];
+        nvrtc_sys::nvrtcGetCUBIN(program, image.as_mut_ptr().cast()).result().map_err(|error| format!("NVRTC: {error:?}"))?;
+        Ok(image)
+    }
+}
+
+/// `LEASTWISE_CACHE`, or a folder of the user's caches; none where neither can be made.
+fn cache_folder() -> Option<PathBuf> {
+    let given = std::env::var_os("LEASTWISE_CACHE").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = given.or_else(|| {
+        let caches = std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let caches = caches.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+        caches.map(|caches| caches.join("leastwise").join("cuda"))
+    })?;
+    std::fs::create_dir_all(&folder).ok().map(|()| folder)
+}
+
+/// Fowler, Noll & Vo's hash.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,175 @@
+//! Finding the driver, NVRTC and a GPU.
+
+use super::{CudaDevice, compile::Kernels, glances, graphs, play, staging, waits};
+use cudarc::driver::{CudaContext, result, sys};
+use leastwise_recording::{Counters, DeviceError, Limits, Precision};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// The oldest architecture that the kernels are written for (Pascal: f64 and 32-bit shuffles are fast enough from there on).
+const OLDEST: (i32, i32) = (6, 0);
+
+/// What there is on this machine, for messages and diagnostics.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Found {
+    /// The driver's CUDA version, say `13.0`.
+    pub driver: Option<String>,
+    pub nvrtc: Option<String>,
+    /// cuBLAS, which nothing depends on.
+    pub cublas: Option<String>,
+    pub gpus: Vec<Gpu>,
+    /// Why CUDA can't be used; none where it can.
+    pub missing: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gpu {
+    pub index: u32,
+    pub name: String,
+    /// Compute capability.
+    pub architecture: (i32, i32),
+    pub bytes: u64,
+}
+
+/// Looks for all that the backend needs or can make use of. Never fails.
+pub fn found() -> Found {
+    let mut found = Found::default();
+    found.missing = look(&mut found).err();
+    found.cublas = cublas();
+    found
+}
+
+fn look(found: &mut Found) -> Result<(), String> {
+    // SAFETY: both only try to open a library.
+    if !unsafe { sys::is_culib_present() } {
+        return Err("no NVIDIA driver: the library libcuda.so.1 was not found; install the driver of your GPU".into());
+    }
+    let describe =
+        |error: result::DriverError| error.error_string().map_or_else(|_| format!("{error:?}"), |text| text.to_string_lossy().into_owned());
+    result::init().map_err(|error| format!("the NVIDIA driver could not be started: {}", describe(error)))?;
+    let mut version = 0;
+    // SAFETY: it writes one number.
+    if unsafe { sys::cuDriverGetVersion(&mut version) } == sys::CUresult::CUDA_SUCCESS {
+        found.driver = Some(format!("{}.{}", version / 1000, version % 1000 / 10));
+    }
+    let count = CudaContext::device_count().map_err(|error| format!("GPUs could not be counted: {}", describe(error)))?;
+    for index in 0..count.max(0) as u32 {
+        let device = result::device::get(index as i32).map_err(describe)?;
+        use sys::CUdevice_attribute_enum as Attribute;
+        // SAFETY: `device` was just given by the driver.
+        let attribute = |of| unsafe { result::device::get_attribute(device, of) }.map_err(describe);
+        let architecture = (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let name = result::device::get_name(device).map_err(describe)?;
+        // SAFETY: as above.
+        let bytes = unsafe { result::device::total_mem(device) }.map_err(describe)? as u64;
+        found.gpus.push(Gpu { index, name, architecture, bytes });
+    }
+    if found.gpus.is_empty() {
+        return Err("the NVIDIA driver finds no GPU".into());
+    }
+    // SAFETY: it only tries to open a library.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        return Err("no NVRTC, which compiles the kernels: the library libnvrtc was not found; install the CUDA toolkit, or put its folder into LD_LIBRARY_PATH".into());
+    }
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: it writes two numbers.
+    unsafe { cudarc::nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
+    found.nvrtc = Some(format!("{major}.{minor}"));
+    Ok(())
+}
+
+fn cublas() -> Option<String> {
+    use cudarc::cublas::sys::{cublasGetProperty, is_culib_present, libraryPropertyType};
+    // SAFETY: the first only tries to open a library, and the others write one number each.
+    unsafe {
+        if !is_culib_present() {
+            return None;
+        }
+        let (mut major, mut minor) = (0, 0);
+        cublasGetProperty(libraryPropertyType::MAJOR_VERSION, &mut major);
+        cublasGetProperty(libraryPropertyType::MINOR_VERSION, &mut minor);
+        Some(format!("{major}.{minor}"))
+    }
+}
+
+impl CudaDevice {
+    /// The GPU with this index (0 is the driver's first).
+    pub fn open(index: u32, precision: Precision) -> Result<Self, DeviceError> {
+        Self::open_within(index, precision, |own| own)
+    }
+
+    /// The same, within limits that are made from its own: it may pretend to have less; more than it has, it never says.
+    pub fn open_within(index: u32, precision: Precision, limits: impl FnOnce(Limits) -> Limits) -> Result<Self, DeviceError> {
+        let mut found = Found::default();
+        look(&mut found).map_err(DeviceError::NoCuda)?;
+        let gpu = found.gpus.get(index as usize).ok_or_else(|| {
+            DeviceError::NoCuda(format!("there is no GPU {index}: the driver finds {} (0 to {})", found.gpus.len(), found.gpus.len() - 1))
+        })?;
+        if gpu.architecture < OLDEST {
+            let (major, minor) = gpu.architecture;
+            return Err(DeviceError::NoCuda(format!(
+                "GPU {index}, {}, has compute capability {major}.{minor}; {}.{} or newer is needed",
+                gpu.name, OLDEST.0, OLDEST.1
+            )));
+        }
+        let refused = |error| DeviceError::NoCuda(format!("GPU {index}, {}: {}", gpu.name, super::failed(error)));
+        let context = CudaContext::new(index as usize).map_err(refused)?;
+        if !context.has_async_alloc() {
+            return Err(DeviceError::NoCuda(format!(
+                "GPU {index}, {}: its driver has no memory pools; a newer driver is needed",
+                gpu.name
+            )));
+        }
+        // There are no slices of cudarc's to track. Else the first stream of a context would wait for all that is in it, which ends
+        // captures of other devices.
+        // SAFETY: as was just said.
+        unsafe { context.disable_event_tracking() };
+        let _apart = graphs::between_captures();
+        let stream = context.new_stream().map_err(refused)?;
+        // What is freed stays in the pool: problems are made again and again.
+        // SAFETY: the pool belongs to the device, and the attribute's value is 64 bits wide.
+        unsafe {
+            let pool = result::device::get_mem_pool(context.cu_device()).map_err(refused)?;
+            let mut keep = u64::MAX;
+            let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+            sys::cuMemPoolSetAttribute(pool, attribute, (&raw mut keep).cast()).result().map_err(refused)?;
+        }
+        // An element's number is 32 bits wide.
+        let largest = (u64::from(u32::MAX) * precision.bytes()).min(gpu.bytes);
+        let own = Limits {
+            binding_bytes: largest,
+            buffer_bytes: largest,
+            group_size: 256,
+            groups_per_dimension: 65_535,
+            offset_alignment: 64,
+            elements_per_lane: 1,
+        };
+        let limits = own.narrowed(limits(own));
+        let shared = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let shared_bytes = context.attribute(shared).map_err(refused)?.max(0) as u32;
+        Ok(Self {
+            name: gpu.name.clone(),
+            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default(), shared_bytes),
+            shared_bytes,
+            landing: play::Landing::new(&context).map_err(refused)?,
+            glances: glances::Glances::default(),
+            staging: staging::Staging::new(&context).map_err(refused)?,
+            fences: waits::Fences::new(&context).map_err(refused)?,
+            context,
+            stream,
+            precision,
+            limits,
+            buffers: HashMap::new(),
+            next_buffer: 0,
+            graphs: graphs::Graphs::default(),
+            paces: Default::default(),
+            counters: Counters::default(),
+            products: None,
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
+
+use crate::block::{BlockProgram, FusedProgram, TileProgram};
+use crate::real::Real;
+use crate::twins;
+use leastwise_recording::{Params, Structure, binding};
+use std::{ops::Range, sync::Arc};
+
+/// The slices bound to one dispatch. A kernel takes each slot it uses once, and so may hold several at a time.
+pub struct Bindings<'a, R> {
+    pub(super) slots: [Slot<'a, R>; binding::COUNT],
+}
+
+pub(super) enum Slot<'a, R> {
+    Empty,
+    Index(&'a [u32]),
+    IndexWrite(&'a mut [u32]),
+    Read(&'a [R]),
+    Write(&'a mut [R]),
+}
+
+impl<'a, R: Real> Bindings<'a, R> {
+    /// The reals of a slot that is only read. Empty when nothing is bound.
+    pub fn read(&mut self, slot: usize) -> &'a [R] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::Read(values) => values,
+            Slot::Write(values) => values,
+            _ => &[],
+        }
+    }
+
+    /// The reals of a slot that is written.
+    pub fn write(&mut self, slot: usize) -> &'a mut [R] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::Write(values) => values,
+            _ => &mut [],
+        }
+    }
+
+    /// The `u32`s of the index slot.
+    pub fn index(&mut self) -> &'a [u32] {
+        self.words(binding::INDEX)
+    }
+
+    /// The `u32`s of the index slot, to be written.
+    pub fn index_mut(&mut self) -> &'a mut [u32] {
+        self.words_mut(binding::INDEX)
+    }
+
+    /// The `u32`s of any slot.
+    pub fn words(&mut self, slot: usize) -> &'a [u32] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::Index(values) => values,
+            Slot::IndexWrite(values) => values,
+            _ => &[],
+        }
+    }
+
+    /// The `u32`s of any slot, to be written.
+    pub fn words_mut(&mut self, slot: usize) -> &'a mut [u32] {
+        match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
+            Slot::IndexWrite(values) => values,
+            _ => &mut [],
+        }
+    }
+}
+
+/// The part of a dispatch that one call does.
+pub struct Work {
+    pub params: Params,
+    pub group_size: u32,
+    /// Workgroups to do now.
+    pub groups: Range<u32>,
+}
+
+impl Work {
+    /// The items of the workgroups to do.
+    pub fn items(&self) -> Range<usize> {
+        let item = |group: u32| (u64::from(group) * u64::from(self.group_size)).min(self.params.count.into()) as usize;
+        item(self.groups.start)..item(self.groups.end)
+    }
+}
+
+/// A twin of a static shader, in both precisions.
+#[derive(Clone, Copy)]
+pub struct Twin {
+    /// Whether an item may be a lot of work: then time slices begin with one workgroup.
+    pub heavy: bool,
+    pub f32: fn(&Work, Bindings<f32>),
+    pub f64: fn(&Work, Bindings<f64>),
+}
+
+/// How the CPU runs a kernel.
+#[derive(Clone)]
+pub enum Body {
+    Twin(Twin),
+    Program(Arc<BlockProgram>),
+    Tiles(Arc<TileProgram>),
+    Fused(Arc<FusedProgram>),
+}
+
+impl Body {
+    /// What runs kernels of a structure; nothing runs the text of a module.
+    pub fn of(structure: &Structure) -> Option<Self> {
+        Some(match structure {
+            Structure::Fixed(kernel) => Self::Twin(twins::of(*kernel)),
+            Structure::Program(program) => Self::Program(BlockProgram::new(program).into()),
+            Structure::Owner(owner) => Self::Tiles(TileProgram::new(owner).into()),
+            Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),
+            Structure::Text(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! One loop over the lanes of a block for every operation.
+//!
+//! The functions of `exponential`, `logarithm` and their neighbours work on one f64 and have no branches, so that a loop
+//! around one of them is vector code. f32 lanes are computed in f64, and so are right to half an ulp but for a few bits.
+
+use super::lanes::{LANES, Lanes};
+use super::{error_function::*, exponential::*, hyperbolic::*, inverse_trig::*, logarithm::*, power::*, trig::*};
+use crate::real::Real;
+use leastwise_kernel::{Binary, Unary};
+
+/// A loop over lanes. (Not a function of a closure: that would be inlined, and so become vector code, or not, as the
+/// compiler likes.)
+macro_rules! lanes {
+    ($out:ident = |$($operand:ident),+| $value:expr) => {
+        for lane in 0..LANES {
+            $(let $operand = $operand[lane];)+
+            $out[lane] = $value;
+        }
+    };
+}
+
+/// Asks the library, for the lanes whose operands are not within the reach of the loop before. A lane's value never
+/// depends on its neighbours.
+macro_rules! patch {
+    ($out:ident = |$($operand:ident),+| $value:expr, unless $within:expr) => {
+        let mut all = true;
+        for lane in 0..LANES {
+            $(let $operand = $operand[lane];)+
+            all &= $within;
+        }
+        if !all {
+            for lane in 0..LANES {
+                $(let $operand = $operand[lane];)+
+                if !$within {
+                    $out[lane] = $value;
+                }
+            }
+        }
+    };
+}
+
+/// What few lanes need is kept out of the loops.
+#[cold]
+#[inline(never)]
+pub fn library(operation: Unary, a: f64) -> f64 {
+    operation.apply(a)
+}
+
+#[cold]
+#[inline(never)]
+fn library_of_two(operation: Binary, a: f64, b: f64) -> f64 {
+    operation.apply(a, b)
+}
+
+#[inline(always)]
+pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
+    match operation {
+        Unary::Neg => lanes!(out = |a| -a),
+        Unary::Abs => lanes!(out = |a| a.abs()),
+        Unary::Floor => lanes!(out = |a| a.floor()),
+        Unary::Ceil => lanes!(out = |a| a.ceil()),
+        Unary::Round => lanes!(out = |a| a.round_ties_even()),
+        Unary::Sqrt => lanes!(out = |a| a.sqrt()),
+        Unary::Not => lanes!(out = |a| truth(a == R::ZERO)),
+        Unary::Finite => lanes!(out = |a| truth(a.is_finite())),
+        Unary::Detach => *out = *a,
+        Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
+        _ => in_f64(out, [a], |out, [a]| function(operation, out, a)),
+    }
+}
+
+/// Calls a loop over lanes in f64, which is there once for both precisions: the module crosses the network.
+#[inline(always)]
+fn in_f64<R: Real, const N: usize>(out: &mut Lanes<R>, operands: [&Lanes<R>; N], run: impl FnOnce(&mut Lanes<f64>, [&Lanes<f64>; N])) {
+    if size_of::<R>() == size_of::<f64>() {
+        // Each cast is to the type that it has already.
+        return run(bytemuck::cast_mut(out), operands.map(bytemuck::cast_ref));
+    }
+    let wide: [Lanes<f64>; N] = operands.map(|operand| operand.map(R::to_f64));
+    let mut result = [0.0; LANES];
+    run(&mut result, wide.each_ref());
+    lanes!(out = |result| R::from_f64(result));
+}
+
+/// The functions that are not one instruction.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn function(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
+    match operation {
+        Unary::Cbrt => lanes!(out = |a| cbrt(a)),
+        Unary::Exp => lanes!(out = |a| exp(a)),
+        Unary::Exp2 => lanes!(out = |a| exp2(a)),
+        Unary::Expm1 => lanes!(out = |a| expm1(a)),
+        Unary::Log => lanes!(out = |a| log(a)),
+        Unary::Log1p => lanes!(out = |a| log1p(a)),
+        Unary::Tan => {
+            lanes!(out = |a| tan(a));
+            patch!(out = |a| library(operation, a), unless within_tan(a));
+        }
+        Unary::Asin => lanes!(out = |a| asin(a)),
+        Unary::Acos => lanes!(out = |a| acos(a)),
+        Unary::Atan => lanes!(out = |a| atan(a)),
+        Unary::Sinh => lanes!(out = |a| sinh(a)),
+        Unary::Cosh => lanes!(out = |a| cosh(a)),
+        Unary::Tanh => lanes!(out = |a| tanh(a)),
+        Unary::Asinh => lanes!(out = |a| asinh(a)),
+        Unary::Acosh => lanes!(out = |a| acosh(a)),
+        Unary::Atanh => lanes!(out = |a| atanh(a)),
+        Unary::Erf => lanes!(out = |a| erf(a)),
+        Unary::Sigmoid => lanes!(out = |a| sigmoid(a)),
+        Unary::Softplus => lanes!(out = |a| softplus(a)),
+        other => unreachable!("{other:?} has a loop of its own"),
+    }
+}
+
+#[inline(always)]
+pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>) {
+    match operation {
+        Binary::Add => lanes!(out = |a, b| a + b),
+        Binary::Sub => lanes!(out = |a, b| a - b),
+        Binary::Mul => lanes!(out = |a, b| a * b),
+        Binary::Div => lanes!(out = |a, b| a / b),
+        Binary::Lt => lanes!(out = |a, b| truth(a < b)),
+        Binary::Le => lanes!(out = |a, b| truth(a <= b)),
+        Binary::And => lanes!(out = |a, b| truth((a != R::ZERO) & (b != R::ZERO))),
+        Binary::Or => lanes!(out = |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
+        Binary::Pow | Binary::Atan2 => in_f64(out, [a, b], |out, [a, b]| function_of_two(operation, out, a, b)),
+    }
+}
+
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn function_of_two(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
+    if operation == Binary::Atan2 {
+        lanes!(out = |a, b| atan2(a, b));
+        return;
+    }
+    lanes!(out = |a, b| pow(a, b));
+    patch!(out = |a, b| library_of_two(operation, a, b), unless within_pow(a, b));
+}
+
+#[inline(always)]
+pub fn multiply_add<R: Real>(out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>, c: &Lanes<R>) {
+    lanes!(out = |a, b, c| a * b + c);
+}
+
+#[inline(always)]
+pub fn select<R: Real>(out: &mut Lanes<R>, condition: &Lanes<R>, then: &Lanes<R>, otherwise: &Lanes<R>) {
+    lanes!(out = |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });
+}
+
+#[inline(always)]
+fn truth<R: Real>(holds: bool) -> R {
+    if holds { R::ONE } else { R::ZERO }
+}

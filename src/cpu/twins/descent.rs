@@ -1,0 +1,205 @@
+//! Twins of the shaders over all unknowns of methods that solve no linear system: `stretch`, `changed`, `slopes`, `remember`,
+//! `inner_products`, `descend`, `adam`.
+
+use super::super::threads::{self, Pieces};
+use super::super::{Bindings, Work};
+use super::levenberg::total;
+use super::reduce::{Lanes, MAX_GROUP, group_max, group_sum, larger, run_elements, runs};
+use crate::real::Real;
+use leastwise_kernel::state::solver::*;
+use leastwise_recording::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
+
+/// s = αd.
+pub fn stretch<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let (direction, items) = (bindings.read(VECTOR_IN), work.items());
+    let (length, mut step) = (bindings.read(STATE)[LENGTH as usize], Pieces::new(bindings.write(VECTOR_OUT)));
+    let tasks = threads::cut(items.clone()).map(|range| (step.take(range.clone()), &direction[range]));
+    threads::each(tasks.collect(), items.len(), |(step, direction)| {
+        // A direction that is not used may hold anything.
+        if length == R::ZERO {
+            step.fill(R::ZERO);
+        } else {
+            step.iter_mut().zip(direction).for_each(|(s, d)| *s = length * *d);
+        }
+    });
+}
+
+/// How much higher the trial point lies than the accepted one.
+pub fn changed<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let (state, since) = (bindings.write(STATE), total(work, bindings.read(PARTIALS)));
+    let sets_out = state[SETTING_OUT as usize] != R::ZERO;
+    let change = if sets_out { R::ZERO } else { state[CHANGE_KNOWN as usize] + since };
+    let takes_all = work.params.words[2] != 0;
+    let far = !takes_all && change > R::from_f64(10.0) * state[COST as usize].abs() && !sets_out;
+    let keeps = !change.is_finite() || far;
+    if !keeps {
+        state[CHANGE_KNOWN as usize] = change;
+    }
+    state[CHANGE as usize] = change;
+    state[LINEARIZED as usize] = if keeps { R::ONE } else { R::ZERO };
+    state[ANCHORED as usize] = if keeps { R::ZERO } else { R::ONE };
+    state[TURNING as usize] = R::ZERO;
+}
+
+/// Partial sums of dᵀg′, gᵀs, g′ᵀs and sᵀs, and maxima of |g′ᵢ|.
+pub fn slopes<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let [distance, elements, masked, bounded, ..] = work.params.words.map(|word| word as usize);
+    let (gradient, direction, free) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
+    let (trial_gradient, step, length) = (bindings.read(VECTOR_IN), bindings.read(JACOBIAN), bindings.read(STATE)[LENGTH as usize]);
+    let (partials, group_size) = (bindings.write(PARTIALS), work.group_size as usize);
+    let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
+        let [mut ahead, mut before, mut after, mut squared, mut largest]: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
+        for (place, i) in run.enumerate() {
+            let (s, g, lane) = (step[i], trial_gradient[i], place % group_size);
+            // What does not move may hold anything.
+            if s != R::ZERO {
+                if bounded == 0 || s == length * direction[i] {
+                    ahead[lane] += direction[i] * g;
+                }
+                before[lane] += gradient[i] * s;
+                after[lane] += g * s;
+                squared[lane] += s * s;
+            }
+            if masked == 0 || free[i] != R::ZERO {
+                largest[lane] = larger(largest[lane], g.abs());
+                if !g.is_finite() {
+                    ahead[lane] = R::from_f64(f64::NAN);
+                }
+            }
+        }
+        let sum = |lanes: &Lanes<R>| group_sum(lanes, group_size);
+        [sum(&ahead), sum(&before), sum(&after), sum(&squared), group_max(&largest, group_size)]
+    });
+    for (group, sums) in (work.groups.start as usize..).zip(sums) {
+        (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + group] = sum);
+    }
+}
+
+/// The pair s, y of a step that was taken, g′ instead of g, and what may move from there.
+pub fn remember<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.read(STATE);
+    if state[ACCEPTED as usize] == R::ZERO {
+        return;
+    }
+    let [stride, pairs, bounded, ..] = work.params.words.map(|word| word as usize);
+    let (step, trial_free, trial_gradient) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(VECTOR_IN));
+    let (mut gradient, mut free) = (Pieces::new(bindings.write(INDEX)), Pieces::new(bindings.write(JACOBIAN)));
+    let (keeps, newest) = (state[KEPT as usize] != R::ZERO, state[NEWEST as usize].to_f64() as usize);
+    let (steps, changes) = bindings.write(VECTOR_OUT).split_at_mut(pairs * stride);
+    let (mut steps, mut changes) = (Pieces::new(steps), Pieces::new(changes));
+    let items = work.items();
+    let tasks = threads::cut(items.clone()).map(|range| {
+        let place = newest * stride + range.start..newest * stride + range.end;
+        let pair = keeps.then(|| (steps.take(place.clone()), changes.take(place)));
+        let free = (bounded != 0).then(|| free.take(range.clone()));
+        (gradient.take(range.clone()), pair, free, range)
+    });
+    threads::each(tasks.collect(), items.len(), |(gradient, pair, free, range)| {
+        let trial = &trial_gradient[range.clone()];
+        if let Some((s, y)) = pair {
+            s.copy_from_slice(&step[range.clone()]);
+            y.iter_mut().zip(trial).zip(&*gradient).for_each(|((y, g), before)| *y = *g - *before);
+        }
+        gradient.copy_from_slice(trial);
+        if let Some(free) = free {
+            free.copy_from_slice(&trial_free[range]);
+        }
+    });
+}
+
+/// Partial sums of the products of the newest s, the newest y and g, or of all vectors, with all vectors.
+pub fn inner_products<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.read(STATE);
+    if state[TURNING as usize] == R::ZERO {
+        return;
+    }
+    let [all_runs, elements, stride, pairs, all_rows, masked, ..] = work.params.words.map(|word| word as usize);
+    let (free, gradient, history) = (bindings.read(DATA), bindings.read(INDEX), bindings.read(VECTOR_IN));
+    let (vectors, group_size) = (2 * pairs + 1, work.group_size as usize);
+    let newest = state[NEWEST as usize].to_f64() as usize;
+    let rows: Vec<usize> = if all_rows != 0 { (0..vectors).collect() } else { vec![newest, pairs + newest, 2 * pairs] };
+    let vector = |number: usize| if number == 2 * pairs { gradient } else { &history[number * stride..] };
+    let length = elements.div_ceil(all_runs * group_size) * group_size;
+    let groups: Vec<usize> = work.groups.clone().map(|group| group as usize).filter(|group| group / all_runs < vectors).collect();
+    let products = threads::map(groups.clone(), groups.len() * length * rows.len(), |group| {
+        let (column, run) = (vector(group / all_runs), group % all_runs);
+        let run = (run * length).min(elements)..((run + 1) * length).min(elements);
+        let column = &column[run.clone()];
+        let product = |&row: &usize| {
+            let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
+            let rounds = vector(row)[run.clone()].chunks(group_size).zip(column.chunks(group_size));
+            for (round, (a, b)) in rounds.enumerate() {
+                let start = run.start + round * group_size;
+                for (i, ((lane, a), b)) in lanes.iter_mut().zip(a).zip(b).enumerate() {
+                    if masked == 0 || free[start + i] != R::ZERO {
+                        *lane += *a * *b;
+                    }
+                }
+            }
+            group_sum(&lanes, group_size)
+        };
+        rows.iter().map(product).collect::<Vec<R>>()
+    });
+    let written = bindings.write(VECTOR_OUT);
+    for (group, products) in groups.into_iter().zip(products) {
+        for (r, product) in products.into_iter().enumerate() {
+            written[((group % all_runs) * rows.len() + r) * vectors + group / all_runs] = product;
+        }
+    }
+}
+
+/// d = Σ cⱼ bⱼ, where it may move.
+pub fn descend<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    if bindings.read(STATE)[TURNING as usize] == R::ZERO {
+        return;
+    }
+    let [stride, pairs, masked, ..] = work.params.words.map(|word| word as usize);
+    let (gradient, free, history) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
+    let (coefficients, mut direction) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+    let items = work.items();
+    let tasks = threads::cut(items.clone()).map(|range| (direction.take(range.clone()), range));
+    threads::each(tasks.collect(), items.len(), |(direction, range)| {
+        direction.iter_mut().zip(&gradient[range.clone()]).for_each(|(d, g)| *d = coefficients[2 * pairs] * *g);
+        for (j, c) in coefficients[..2 * pairs].iter().enumerate() {
+            // A vector that is not used may hold anything.
+            if *c != R::ZERO {
+                let vector = &history[j * stride + range.start..j * stride + range.end];
+                direction.iter_mut().zip(vector).for_each(|(d, b)| *d += *c * *b);
+            }
+        }
+        if masked != 0 {
+            direction.iter_mut().zip(&free[range]).filter(|(_, free)| **free == R::ZERO).for_each(|(d, _)| *d = R::ZERO);
+        }
+    });
+}
+
+/// Adam's direction and moments.
+pub fn adam<R: Real>(work: &Work, mut bindings: Bindings<R>) {
+    let state = bindings.read(STATE);
+    if state[TURNING as usize] == R::ZERO {
+        return;
+    }
+    let [stride, masked, ..] = work.params.words.map(|word| word as usize);
+    let (gradient, free) = (bindings.read(ARENA), bindings.read(DATA));
+    let (means, squares) = bindings.write(INDEX).split_at_mut(stride);
+    let (mut means, mut squares) = (Pieces::new(means), Pieces::new(squares));
+    let (mut direction, items) = (Pieces::new(bindings.write(VECTOR_OUT)), work.items());
+    let [beta_1, beta_2, decay_1, decay_2, rate] = [BETA_1, BETA_2, DECAY_1, DECAY_2, LEARNING_RATE].map(|element| state[element as usize]);
+    let starts = state[PAIRS as usize] == R::ZERO;
+    let tasks = threads::cut(items.clone())
+        .map(|range| (means.take(range.clone()), squares.take(range.clone()), direction.take(range.clone()), range));
+    threads::each(tasks.collect(), items.len(), |(means, squares, direction, range)| {
+        for (((mean, square), d), i) in means.iter_mut().zip(squares).zip(direction).zip(range) {
+            if masked != 0 && free[i] == R::ZERO {
+                (*mean, *square, *d) = (R::ZERO, R::ZERO, R::ZERO);
+                continue;
+            }
+            // Before the first step they may hold anything.
+            let (m, v) = if starts { (R::ZERO, R::ZERO) } else { (beta_1 * *mean, beta_2 * *square) };
+            *mean = m + (R::ONE - beta_1) * gradient[i];
+            *square = v + (R::ONE - beta_2) * gradient[i] * gradient[i];
+            let (m, v) = (*mean / (R::ONE - decay_1), *square / (R::ONE - decay_2));
+            *d = -rate * m / (v.sqrt() + R::from_f64(1e-8));
+        }
+    });
+}

@@ -1,0 +1,152 @@
+//! What the engine refuses, in words for people and with a code for programs.
+
+use leastwise_base::FileError;
+use leastwise_base::memory::OutOfMemory;
+use leastwise_base::work::Stopped;
+use leastwise_device::DeviceError;
+use leastwise_expr::{ManifoldError, tape::TapeError};
+
+/// Every error of the engine. Its text says what was wrong, where, and what to do.
+#[derive(Debug, thiserror::Error, PartialEq, Clone)]
+pub enum Error {
+    #[error("term \"{term}\": slot {slot} of instance {instance} has index {index}, but \"{table}\" has {count} instances (0 to {last})", last = i64::from(*count) - 1)]
+    IndexOutOfRange { term: String, slot: u32, instance: u32, index: u32, table: String, count: u32 },
+    #[error("\"{table}\": index {index} is out of range: it has {count} instances (0 to {last})", last = i64::from(*count) - 1)]
+    RowOutOfRange { table: String, index: u32, count: u32 },
+    #[error("{what} has {got} values, but {expected} are needed")]
+    DataLength { term: Option<String>, what: String, got: usize, expected: String },
+    #[error("{what} is not finite: value {position} is {value}")]
+    NonFinite { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
+    #[error("{what}: value {position} is {value}, and numbers of f32 end at 3.4e38: scale it, or use an engine in f64")]
+    OutOfRange { term: Option<String>, instance: Option<u32>, what: String, position: usize, value: String },
+    #[error("{what}: component {component} of row {row} is {value}, but all numbers must be finite")]
+    NonFiniteRow { what: String, row: usize, component: usize, value: String },
+    #[error(
+        "points: component {component} of row {row} is {value}, beyond what half precision has (65504), which method \"vlc\" keeps its centroids in: scale the points, or use another method"
+    )]
+    LargePoint { row: usize, component: usize, value: String },
+    #[error("stopped before there was a codebook: {0}")]
+    Stopped(String),
+    #[error("{0} before the problem was laid out and the solver set up: no step was made, and the next solve goes on from there")]
+    StoppedSetUp(String),
+    #[error(
+        "term \"{term}\": the residual of instance {instance} is not finite at the current values; change them, or guard the expression with select()"
+    )]
+    NonFiniteResidual { term: String, instance: u32 },
+    #[error(
+        "term \"{term}\": the residual of instance {instance} is {value} at the current values, and its square overflows (numbers end at {largest}): scale the residual down"
+    )]
+    SquareOverflows { term: String, instance: u32, value: String, largest: &'static str },
+    #[error("term \"{0}\" has no instances: leave it out, or disable it with term.enabled = false")]
+    EmptyTerm(String),
+    #[error("the problem has no {0}: add some before solving")]
+    EmptyProblem(&'static str),
+    #[error("term \"{0}\" has an empty residual: return at least one scalar")]
+    NoResidual(String),
+    #[error("\"{name}\": {message}")]
+    Shape { name: String, message: String },
+    #[error("\"{name}\", component {component} of instance {instance}: {message}")]
+    Bounds { name: String, instance: u32, component: u32, message: String },
+    #[error("\"{name}\": {error}")]
+    Manifold { name: String, error: ManifoldError },
+    #[error("{0}")]
+    InvalidOption(String),
+    #[error("term \"{term}\": {error}")]
+    Tape { term: String, error: TapeError },
+    #[error("{0}")]
+    Limits(String),
+    #[error("{0}")]
+    RankDeficient(String),
+    #[error("the checkpoint is of something else: {0}")]
+    Checkpoint(String),
+    #[error("this problem is already being solved or read: wait for the running call, or stop it with its signal")]
+    Busy,
+    #[error("this {0} was disposed: it can't be used any more")]
+    Disposed(&'static str),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+}
+
+/// Work that was stopped is work of a task that nobody resumes any more.
+impl From<Stopped> for Error {
+    fn from(_: Stopped) -> Self {
+        Self::Disposed("task")
+    }
+}
+
+impl Error {
+    /// The error of a number that the device does not have: it is not finite, or beyond f32's range.
+    pub fn not_finite(term: Option<String>, instance: Option<u32>, what: String, (position, value): (usize, f64)) -> Self {
+        if value.is_finite() {
+            return Self::OutOfRange { term, instance, what, position, value: format!("{value:e}") };
+        }
+        Self::NonFinite { term, instance, what, position, value: value.to_string() }
+    }
+
+    /// The code that programs switch on (`LeastwiseError.code`).
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
+            Self::DataLength { .. } => "data-length",
+            Self::NonFinite { .. } | Self::OutOfRange { .. } | Self::NonFiniteRow { .. } => "non-finite",
+            Self::NonFiniteResidual { .. } | Self::SquareOverflows { .. } => "non-finite",
+            Self::LargePoint { .. } => "bounds",
+            Self::Stopped(_) | Self::StoppedSetUp(_) => "stopped",
+            Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
+            Self::NoResidual(_) => "no-residual",
+            Self::Shape { .. } | Self::Manifold { .. } => "shape",
+            Self::Bounds { .. } => "bounds",
+            Self::InvalidOption(_) => "invalid-option",
+            Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
+            Self::Tape { .. } => "tape",
+            Self::Limits(_) => "limits",
+            Self::RankDeficient(_) => "rank-deficient",
+            Self::Checkpoint(_) => "checkpoint-mismatch",
+            Self::Busy => "busy",
+            Self::Disposed(_) => "disposed",
+            Self::File(error) => error.code(),
+            Self::Memory(_) => "out-of-memory",
+            Self::Device(error) => match error {
+                DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) | DeviceError::NoDoubles(_) => "no-adapter",
+                DeviceError::OutOfMemory { .. } => "out-of-memory",
+                DeviceError::Lost(_) => "device-lost",
+                DeviceError::UnknownBuffer(_) => "disposed",
+                // A tape is what was traced: these are of a driver, or of ours.
+                DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
+            },
+        }
+    }
+
+    pub fn term(&self) -> Option<&str> {
+        match self {
+            Self::IndexOutOfRange { term, .. } | Self::NonFiniteResidual { term, .. } => Some(term),
+            Self::SquareOverflows { term, .. } | Self::Tape { term, .. } => Some(term),
+            Self::EmptyTerm(term) | Self::NoResidual(term) => Some(term),
+            Self::DataLength { term, .. } | Self::NonFinite { term, .. } | Self::OutOfRange { term, .. } => term.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub fn instance(&self) -> Option<u32> {
+        match self {
+            Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
+            Self::SquareOverflows { instance, .. } => Some(*instance),
+            Self::NonFinite { instance, .. } | Self::OutOfRange { instance, .. } => *instance,
+            Self::NonFiniteRow { row, .. } | Self::LargePoint { row, .. } => u32::try_from(*row).ok(),
+            Self::Bounds { instance, .. } => Some(*instance),
+            Self::Manifold { error, .. } => error.instance(),
+            _ => None,
+        }
+    }
+
+    pub fn slot(&self) -> Option<u32> {
+        match self {
+            Self::IndexOutOfRange { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Kernels: straight-line programs, static shaders, and their text in WGSL.
+//!
+//! A [`Program`] is one term's residual (or Jacobian, or product with it…) as a list of scalar operations that every
+//! instance runs on its own data. [`wgsl`] writes it as a shader; the CPU interprets it over blocks of lanes.
+
+/// Numbers of a state buffer's elements, for Rust and for shaders.
+macro_rules! numbered {
+    ($($name:ident = $number:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub const $name: u32 = $number;)*
+
+        /// The same numbers for the shaders.
+        pub fn wgsl_constants() -> String {
+            [$(format!("const {}: u32 = {}u;\n", stringify!($name), $number)),*].concat()
+        }
+    };
+}
+
+mod energy;
+mod fixed;
+pub mod fused;
+mod hessian;
+mod inputs;
+mod interface;
+mod loss;
+mod lower;
+mod mixed;
+mod owner;
+mod pairs;
+mod program;
+mod residual;
+mod retraction;
+mod robust;
+pub mod state;
+mod structure;
+mod summed;
+mod twice;
+pub mod wgsl;
+
+pub use energy::ProjectedHessian;
+pub use fixed::Fixed;
+pub use fused::Fused;
+pub use hessian::EnergyPrograms;
+pub use interface::{Access, KernelText, binding};
+pub use loss::{LossKind, Step, TracedLoss};
+pub use lower::lower;
+pub use mixed::MixedProgram;
+pub use owner::{OwnSlot, OwnerProgram, Rows};
+pub use pairs::{Pair, PairPass, PairPrograms};
+pub use program::*;
+pub use residual::*;
+pub use retraction::Retraction;
+pub use robust::{Curvature, LEAST_CURVATURE, RobustShape};
+pub use structure::{Layout, Objective, SlotKind, Structure};
+pub use summed::{RowSlots, SumPrograms, SumSlope};
+pub use twice::TwiceProgram;

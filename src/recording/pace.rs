@@ -1,0 +1,135 @@
+//! How many bodies of a `Repeat` go into one submission.
+//!
+//! Too few, and the GPU waits for the host between submissions; too many, and bodies are encoded that do nothing since
+//! the flag was set long before, or a page stutters because one submission holds the GPU. Of all dispatches, at most a tenth
+//! should find their work done. The numbers only cost or save time: bodies are guarded by their flag, so results do not
+//! depend on them.
+
+use super::Command;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Bodies of a submission before anything was measured.
+const FIRST: u32 = 2;
+
+/// Bodies of a submission that are worth to follow another one whose flag is not known.
+const WORTH: u32 = 4;
+
+/// What one submission should take at most. The measured time can be off by a factor of two in either direction.
+const SUBMISSION_MS: f64 = 25.0;
+
+/// Commands of one submission: encoding takes time on the host as well.
+const MAX_COMMANDS: u32 = 4096;
+
+/// What is known about one body, from the times it was played before.
+#[derive(Clone, Copy, Default)]
+pub struct Pace {
+    body_ms: Option<f64>,
+    /// The rounds of the last time, and of the time before.
+    rounds: Option<[u32; 2]>,
+}
+
+impl Pace {
+    /// Which bodies are timed together: those with the same kernels over the same numbers of items.
+    pub fn signature(body: &[Command]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for command in body {
+            if let Command::Dispatch(dispatch) = command {
+                (dispatch.kernel, dispatch.count, dispatch.single_group).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Rounds that are hardly ever too many: a solver plays the same body step after step, and mostly needs about as many as
+    /// the last time.
+    fn sure(&self) -> u32 {
+        self.rounds.map_or(0, |rounds| rounds[0].min(rounds[1]) / 4 * 3)
+    }
+
+    /// Bodies of a submission after these: what two of them waste is a tenth at most.
+    fn step(&self, played: u32) -> u32 {
+        self.rounds.map_or(played, |rounds| played.max(rounds[0])) / 20
+    }
+
+    /// Submissions whose flag need not be known when another one follows, after `played`.
+    pub fn in_flight(&self, played: u32) -> usize {
+        if played < self.sure() || self.step(played) >= WORTH { 2 } else { 1 }
+    }
+
+    /// How many bodies come next, after `played`, with at most `left` to go and `commands` in each.
+    pub fn chunk(&self, played: u32, left: u32, commands: usize) -> u32 {
+        let most = self.body_ms.map_or(FIRST, |ms| (SUBMISSION_MS / ms) as u32);
+        let encodable = MAX_COMMANDS / (commands as u32).clamp(1, MAX_COMMANDS);
+        let wish = match self.sure().saturating_sub(played) {
+            0 => self.step(played).max(if self.rounds.is_none() && played == 0 { FIRST } else { 1 }),
+            sure => sure,
+        };
+        wish.min(most).min(encodable).clamp(1, left.max(1))
+    }
+
+    /// `bodies` were worked on for `ms`.
+    pub fn measured(&mut self, ms: f64, bodies: u32) {
+        let body_ms = (ms / f64::from(bodies.max(1))).max(1e-3);
+        self.body_ms = Some(self.body_ms.map_or(body_ms, |before| 0.5 * (before + body_ms)));
+    }
+
+    /// The flag was set within the first `rounds` bodies.
+    pub fn finished(&mut self, rounds: u32) {
+        self.rounds = Some([rounds, self.rounds.map_or(rounds, |before| before[0])]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn a_submission_starts_small_grows_and_stays_short() {
+        let mut pace = Pace::default();
+        assert_eq!((pace.chunk(0, 1000, 5), pace.in_flight(2)), (FIRST, 1));
+        pace.measured(1.0, 2);
+        assert_eq!((pace.chunk(4, 1000, 5), pace.chunk(160, 1000, 5)), (1, 8));
+        assert_eq!(pace.chunk(1200, 3000, 5), 50, "half a millisecond each");
+        assert_eq!(pace.chunk(900, 3, 5), 3);
+        pace.finished(40);
+        assert_eq!([0, 20, 30, 40].map(|played| pace.chunk(played, 1000, 5)), [30, 10, 2, 2]);
+        assert_eq!([0, 20, 30, 40, 80].map(|played| pace.in_flight(played)), [2, 2, 1, 1, 2]);
+        pace.finished(20);
+        assert_eq!([0, 15, 20].map(|played| (pace.chunk(played, 1000, 5), pace.in_flight(played))), [(15, 2), (1, 1), (1, 1)]);
+        pace.finished(40);
+        assert_eq!(pace.chunk(0, 1000, 5), 15, "the lesser of the last two");
+    }
+
+    /// Whatever the rounds come to, flags that arrive one submission late leave little that was played in vain.
+    #[test]
+    fn at_most_a_tenth_is_played_in_vain() {
+        let mut pace = Pace::default();
+        pace.measured(0.1, 1);
+        let (mut played_in_all, mut needed_in_all) = (0, 0);
+        for needed in [30, 34, 28, 40, 41, 60, 55, 58, 90, 80, 120, 118, 100, 110, 70, 85] {
+            let (mut played, mut flights) = (0u32, VecDeque::new());
+            loop {
+                if flights.len() >= pace.in_flight(played) && flights.pop_front().is_some_and(|end| end >= needed) {
+                    break;
+                }
+                played += pace.chunk(played, 1000, 10);
+                flights.push_back(played);
+            }
+            pace.finished(played);
+            (played_in_all, needed_in_all) = (played_in_all + played, needed_in_all + needed);
+        }
+        assert!(10 * (played_in_all - needed_in_all) <= played_in_all, "{played_in_all} for {needed_in_all}");
+    }
+
+    #[test]
+    fn there_is_always_at_least_one_body_and_never_too_much_to_encode() {
+        let mut slow = Pace::default();
+        slow.measured(500.0, 1);
+        assert_eq!(slow.chunk(100, 1000, 5), 1);
+        let mut fast = Pace::default();
+        fast.measured(0.0, 2);
+        assert_eq!(fast.chunk(1_000_000, 1_000_000, 8), 512);
+        assert_eq!(fast.chunk(1_000_000, 1_000_000, 1_000_000), 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! What crosses to JavaScript and back, for either binding: `src/js/` (wasm-bindgen) and the addon
+//! (`native_cuda/addon`). `ts/src/native.ts` is the interface that both are held to.
+
+mod term;
+
+pub use term::{Packed, Unpacked};
+
+use crate::{HessianForm, Measured, SolveMode};
+#[cfg(target_arch = "wasm32")]
+use leastwise_device::Reals;
+use leastwise_device::{Limits, Precision};
+use leastwise_error::Error;
+use leastwise_problem::Tuning;
+use leastwise_solve::graduated::{Schedule, Surrogate};
+use leastwise_solve::{Iteration, Report};
+use serde::{Deserialize, Serialize};
+
+/// Limits that tests force.
+#[derive(Deserialize, Clone, Copy, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForcedLimits {
+    pub binding_bytes: Option<f64>,
+    pub group_size: Option<u32>,
+    pub groups_per_dimension: Option<u32>,
+}
+
+impl ForcedLimits {
+    /// A device's limits with these in place of its own.
+    pub fn over(&self, base: Limits) -> Limits {
+        let binding_bytes = self.binding_bytes.map_or(base.binding_bytes, |bytes| (bytes as u64).max(1 << 16));
+        let group_size = self.group_size.unwrap_or(base.group_size).clamp(Limits::LEAST_GROUP, 256);
+        Limits {
+            binding_bytes,
+            buffer_bytes: if self.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
+            group_size: 1 << group_size.ilog2(),
+            groups_per_dimension: self.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
+            ..base
+        }
+    }
+}
+
+/// `{ code, message, term?, instance?, slot? }`, of which the façade makes its error.
+#[derive(Serialize)]
+pub struct Refusal<'a> {
+    pub code: &'a str,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub term: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+}
+
+impl<'a> From<&'a Error> for Refusal<'a> {
+    fn from(error: &'a Error) -> Self {
+        Self { code: error.code(), message: error.to_string(), term: error.term(), instance: error.instance(), slot: error.slot() }
+    }
+}
+
+/// The states of a task that are all data; a promise or values are the bindings' to add.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum State<'a> {
+    Yielded,
+    Waiting,
+    Iteration {
+        iteration: Iteration,
+    },
+    Progress {
+        done: f64,
+        total: f64,
+    },
+    Done {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        report: Option<&'a Report>,
+    },
+}
+
+/// What reals are to be on WebGPU.
+#[cfg(target_arch = "wasm32")]
+pub fn reals(name: &str) -> Result<Reals, Error> {
+    match name {
+        "f32" => Ok(Reals::Single),
+        "f32x2" => Ok(Reals::Double),
+        "mixed" => Ok(Reals::Mixed),
+        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\", \"mixed\" or \"f32x2\""))),
+    }
+}
+
+pub fn precision(name: &str) -> Result<Precision, Error> {
+    match name {
+        "f32" => Ok(Precision::F32),
+        "f64" => Ok(Precision::F64),
+        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\" or \"f64\""))),
+    }
+}
+
+pub fn hessian(name: Option<&str>) -> Result<Option<HessianForm>, Error> {
+    match name {
+        None => Ok(None),
+        Some("exact") => Ok(Some(HessianForm::Exact)),
+        Some("psd") => Ok(Some(HessianForm::Semidefinite)),
+        Some(other) => Err(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\""))),
+    }
+}
+
+/// How graduated solves go on; what is not there is the default.
+pub fn graduation(cost: &str, step: Option<f64>, max_rounds: Option<f64>, cost_tolerance: Option<f64>) -> Result<Schedule, Error> {
+    let usual = Schedule::default();
+    let max_rounds = match max_rounds {
+        Some(most) if most.is_nan() || most < 0.0 || most.fract() != 0.0 => {
+            return Err(Error::InvalidOption(format!("maxRounds must be a whole number that is not negative, not {most}")));
+        }
+        most => most.map_or(usual.max_rounds, |most| most as u32),
+    };
+    let (step, cost_tolerance) = (step.unwrap_or(usual.step), cost_tolerance.unwrap_or(usual.cost_tolerance));
+    Ok(Schedule { surrogate: Surrogate::of_name(cost)?, step, max_rounds, cost_tolerance })
+}
+
+pub fn mode(name: &str) -> SolveMode {
+    if name == "step" { SolveMode::Step } else { SolveMode::Solve }
+}
+
+pub fn measured(name: &str) -> Measured {
+    if name == "product" { Measured::Product } else { Measured::Evaluation }
+}
+
+/// The tuning table: keys, and after all of these their schedules and evaluators.
+pub fn tuning(table: &Tuning) -> Vec<String> {
+    table.names().map(|(key, _)| key.clone()).chain(table.names().map(|(_, name)| name.into())).collect()
+}

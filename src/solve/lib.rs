@@ -1,0 +1,41 @@
+//! Solvers: state machines that emit recordings and read one small buffer back.
+//!
+//! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
+//! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
+
+pub mod adjoint;
+pub mod assembly;
+mod constrained;
+pub mod covariance;
+pub mod descent;
+pub mod graduated;
+mod lagrangian;
+pub mod linear;
+mod method;
+mod mirroring;
+pub mod offender;
+mod options;
+mod product;
+mod reduction;
+mod report;
+mod solver;
+mod step;
+mod sums;
+mod term_costs;
+mod termination;
+mod trial;
+mod waste;
+mod workspace;
+
+pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings};
+pub use leastwise_kernel::state::solver as state;
+pub use linear::Inner;
+pub use linear::{Linear, Wanted};
+pub use method::{Dogleg, Method};
+pub use mirroring::Mirroring;
+pub use offender::Offender;
+pub use options::{Options, Settings};
+pub use report::{EvaluatorReport, Iteration, ProductReport, Refinement, RefinementState, Report, Termination};
+pub use solver::{Next, Part, Saved, Solver, Spent};
+pub use sums::Summing;
+pub use workspace::{Needs, Workspace, dispatch, evaluate};
