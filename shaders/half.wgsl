@@ -1,5 +1,5 @@
 // Halves (IEEE 754 binary16), two in a word, the first of them in its low bits. By integers: adapters round `pack2x16float` as they
-// like, and may flush what is subnormal as a half. The same bits as `src/tensor/half.rs`. There is no f64 of this.
+// like, and may flush what is subnormal as a half. The same bits as `src/cpu/half.rs`. There is no f64 of this.
 
 // The half of a word that an address names, as a number.
 fn half_at(word: u32, address: u32) -> real {

@@ -1,5 +1,5 @@
 // The same functions where a real is an f64, in the CUDA build: CUDA's own, which are good to 2 ulp. What WGSL has no name
-// for stands here as a formula and is replaced by CUDA's function when the kernel is written (`src/device/cuda/double.rs`).
+// for stands here as a formula and is replaced by CUDA's function when the kernel is written (`native_cuda/device/double.rs`).
 
 struct Turn {
     angle: real,

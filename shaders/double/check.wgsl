@@ -1,4 +1,4 @@
-// What the self-check of double-floats asks of an adapter (`src/device/wgpu/exactness.rs`): for every pair of numbers their sum
+// What the self-check of double-floats asks of an adapter (`src/webgpu/exactness.rs`): for every pair of numbers their sum
 // and product without rounding, their quotient, a root, and a chain of operations whose errors must stay small.
 
 @group(0) @binding(4) var<storage, read> numbers: array<real>;

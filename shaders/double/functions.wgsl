@@ -210,7 +210,7 @@ fn inverse_hyperbolic_cosine(x: real) -> real {
     return select(flagged(), y, x >= 1.0);
 }
 
-// Fits of f64's (`src/kernel/block/error_function.rs`): x + x R(x²) up to 1, beyond it 1 − e^−h.
+// Fits of f64's (`src/cpu/block/error_function.rs`): x + x R(x²) up to 1, beyond it 1 − e^−h.
 fn error_function(x: real) -> real {
     let size = abs(x);
     let near = min(size, 1.0);

@@ -2,6 +2,19 @@
 //!
 //! Resumable: a dispatch is a range of workgroups, so playing can stop between any two of them when its time slice ends,
 //! and go on later with the same bits. Work is spread over all cores (in a browser: where the module has threads), with the same bits too.
+//!
+//! It writes no kernels: it has a twin for each static one, and runs programs as they are.
+//!
+//! ```
+//! use leastwise_cpu::CpuDevice;
+//! use leastwise_recording::{Kind, Precision};
+//!
+//! let mut device = CpuDevice::new(Precision::F64, CpuDevice::default_limits());
+//! let buffer = device.allocate(Kind::Real, 100, "step")?;
+//! assert_eq!(device.counters().bytes_live, 800);
+//! device.free(buffer);
+//! # Ok::<(), leastwise_recording::DeviceError>(())
+//! ```
 
 // Waiting in shared memory; the build of the module with threads compiles the standard library itself.
 #![cfg_attr(all(target_arch = "wasm32", target_feature = "atomics"), feature(stdarch_wasm_atomic_wait))]

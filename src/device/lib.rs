@@ -3,6 +3,18 @@
 //! A device is passive. It makes buffers and kernels, plays a [`Recording`] piece by piece
 //! ([`Device::resume`]) and says after each piece whether it finished, ran out of its time slice (CPU) or waits for
 //! the GPU. It knows no problem and no solver. What devices are asked in is [`leastwise_recording`], all of which is found here too.
+//!
+//! ```
+//! use leastwise_device::{Command, Device, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
+//!
+//! let mut device = Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL));
+//! let buffer = device.allocate(Kind::Real, 3, "values")?;
+//! let mut recording = Recording::new();
+//! recording.push(Command::UploadReals { buffer, offset: 0, data: vec![1.0, 2.0, 3.0] });
+//! recording.push(Command::Read { slice: Slice { buffer, offset: 1, len: 2 } });
+//! assert_eq!(device.run(recording)?, [2.0, 3.0]);
+//! # Ok::<(), leastwise_device::DeviceError>(())
+//! ```
 
 pub use leastwise_cpu as cpu;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,13 @@
 //! What the engine refuses, in words for people and with a code for programs.
+//!
+//! What goes wrong in devices, files and tapes is said there; here it becomes one type.
+//!
+//! ```
+//! use leastwise_error::Error;
+//!
+//! let error = Error::EmptyTerm("springs".into());
+//! assert_eq!((error.code(), error.term()), ("empty-term", Some("springs")));
+//! ```
 
 use leastwise_base::FileError;
 use leastwise_base::memory::OutOfMemory;

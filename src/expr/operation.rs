@@ -1,7 +1,7 @@
 //! The scalar operations that everything else is made of.
 //!
 //! What a tape can say (`opcode`) is written in terms of these. Each has a value, a slope (`derivative`), a
-//! domain (`domain`), a loop over lanes (`kernel::block`) and a WGSL function (`kernel::wgsl`).
+//! domain (`domain`), a loop over lanes (`cpu::block`) and a WGSL function (`kernel::wgsl`).
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Unary {

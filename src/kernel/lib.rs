@@ -2,6 +2,17 @@
 //!
 //! A [`Program`] is one term's residual (or Jacobian, or product with it…) as a list of scalar operations that every
 //! instance runs on its own data. [`wgsl`] writes it as a shader; the CPU interprets it over blocks of lanes.
+//!
+//! It knows no device, and not what a program's terms are for.
+//!
+//! ```
+//! use leastwise_kernel::{Binary, Instruction, Load, Program, Store, wgsl};
+//!
+//! // Column 0 of J: twice column 0 of the data.
+//! let instructions = vec![Instruction::Load(Load::Data(0)), Instruction::Binary(Binary::Add, 0, 0)];
+//! let program = Program { instructions, stores: vec![(Store::Jacobian(0), 1)], ..Program::default() };
+//! assert!(wgsl::write(&program).contains("fn main("));
+//! ```
 
 /// Numbers of a state buffer's elements, for Rust and for shaders.
 macro_rules! numbered {

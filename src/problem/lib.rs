@@ -10,6 +10,19 @@
 //! Sums over the entries of rows have their places behind everything else, in the arenas as in vectors.
 //!
 //! Uploads are collected and played before whatever needs them next.
+//!
+//! What is done with all of it, a solver decides.
+//!
+//! ```
+//! use leastwise_device::{Device, Limits, Precision, cpu::CpuDevice};
+//! use leastwise_problem::{Problem, Reals, Registry, Shape};
+//!
+//! let device = Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL));
+//! let mut problem = Problem::new();
+//! let table = problem.add_table(&device, &mut Registry::default(), "x", vec![Shape::Euclidean(2)], Reals::F64(&[0.0; 6]), true)?;
+//! assert_eq!(problem.table(table)?.count, 3);
+//! # Ok::<(), leastwise_error::Error>(())
+//! ```
 
 mod batch;
 mod checkpoint;

@@ -1,6 +1,16 @@
 //! What a device is asked to do: buffers, kernels and commands, in a [`Recording`], and what is wrong with one.
 //!
 //! It knows no device. Whoever makes recordings needs this alone, and so does whoever plays them.
+//!
+//! ```
+//! use leastwise_kernel::Fixed;
+//! use leastwise_recording::{Access, KernelSource, binding};
+//!
+//! // A kernel is what it is made of, and says what it does with its bindings.
+//! let gather = KernelSource::of_fixed(Fixed::Gather);
+//! assert_eq!(gather.key(), KernelSource::of_fixed(Fixed::Gather).key());
+//! assert_eq!(gather.access()[binding::VECTOR_OUT], Access::ReadWrite);
+//! ```
 
 mod commands;
 mod multiply;

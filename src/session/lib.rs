@@ -3,6 +3,20 @@
 //! A [`Session`] is one device and the problems on it. What takes time is a *task*: [`Session::resume`] goes on with it
 //! for a time slice (CPU) or until the GPU must be waited for, and says which. `src/js/` wraps this one to one, and the addon
 //! does in a [`Threaded`] session.
+//!
+//! It decides nothing that a user could see: methods, terms and devices do.
+//!
+//! ```
+//! use leastwise_device::{Device, Limits, Precision, cpu::CpuDevice};
+//! use leastwise_problem::Reals;
+//! use leastwise_session::Session;
+//!
+//! let mut session = Session::new(Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL)));
+//! let problem = session.problem();
+//! session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0]), true)?;
+//! assert_eq!(session.problems(), [problem]);
+//! # Ok::<(), leastwise_error::Error>(())
+//! ```
 
 mod backward;
 mod calibration;

@@ -2,6 +2,14 @@
 //!
 //! [`Solver`] knows no device call, future, promise or thread: [`Solver::advance`] takes what the last recording
 //! brought back and gives the next one, or the report. Whoever drives it decides how to wait.
+//!
+//! ```
+//! use leastwise_solve::Options;
+//!
+//! // What is not given is chosen by the problem and the device.
+//! let options = Options { method: Some("lm".into()), max_iterations: Some(50.0), ..Options::default() };
+//! assert!(options.linear.is_none());
+//! ```
 
 pub mod adjoint;
 pub mod assembly;

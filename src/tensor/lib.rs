@@ -1,4 +1,16 @@
 //! Tensors: a small differentiable array layer.
+//!
+//! Operations are noted in a graph, and what is read is planned, fused into kernels and played; nothing is computed before.
+//!
+//! ```
+//! use leastwise_tensor::graph::Graph;
+//!
+//! let mut graph = Graph::default();
+//! let ones = graph.constant(1.0, &[2, 3]);
+//! let sum = graph.apply("add", &[ones, ones])?;
+//! assert_eq!(graph.shape(sum), [2, 3]);
+//! # Ok::<(), leastwise_error::Error>(())
+//! ```
 
 pub mod attention;
 pub mod formula;

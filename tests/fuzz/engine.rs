@@ -192,6 +192,7 @@ pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory)
 /// The same in reals of a kind.
 pub fn play_in(device: &mut Device, kind: Kind, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
     let source = if wgsl.is_empty() { KernelSource::of(program) } else { source_in(kind, program, wgsl) };
+    let used = source.access();
     let kernel = device.kernels(&[source]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
     let mut recording = Recording::new();
@@ -217,7 +218,6 @@ pub fn play_in(device: &mut Device, kind: Kind, program: &Program, wgsl: &str, m
     let buffer = device.allocate(Kind::Index, len, "indices").expect("memory");
     recording.push(Command::UploadIndices { buffer, offset: 0, data });
     bindings[binding::INDEX] = Some(Slice { buffer, offset: 0, len });
-    let used = program.access();
     let bound = std::array::from_fn(|slot| bindings[slot].filter(|_| used[slot] != Access::Unused));
     let words = [0; PARAM_WORDS];
     recording.push(Command::Dispatch(Dispatch { kernel, bindings: bound, count: memory.count, single_group: false, words }));

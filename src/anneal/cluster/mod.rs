@@ -13,10 +13,10 @@ mod options;
 mod points;
 mod script;
 mod soft;
-pub use leastwise_kernel::state::cluster as state;
 mod vlc;
 mod workspace;
 
+pub use leastwise_kernel::state::cluster as state;
 pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
 pub use points::Points;
 
