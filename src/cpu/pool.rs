@@ -154,7 +154,7 @@ fn wait_for_workers(pool: &Pool) {
 
 /// A worker's life, until there is something else for it to do, which it looks for between jobs, or its crew is dismissed:
 /// then this gives false.
-pub fn serve(crew: u32, has_else_to_do: fn() -> bool) -> bool {
+pub fn serve(crew: u32, has_else_to_do: impl Fn() -> bool) -> bool {
     BUSY.set(true);
     IS_WORKER.set(true);
     let pool = &POOL;
