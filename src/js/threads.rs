@@ -39,15 +39,7 @@ pub fn parts_by_modules_of_workers() -> u32 {
 /// [`thread_placed`].
 #[unsafe(no_mangle)]
 pub extern "C" fn thread_serve(crew: u32) -> u32 {
-    while pool::serve(crew, modules::is_behind) {
-        let told = modules::next();
-        if told != 0 {
-            return told;
-        }
-    }
-    modules::leave();
-    leastwise_cpu::block::forget_tile();
-    0
+    modules::work(crew)
 }
 
 /// Whether what [`thread_serve`] told is done; it could not be where this is 0.

@@ -4,6 +4,7 @@
 //! changed, has JavaScript compile it for the same place in its own table, and comes back; until then it runs the
 //! interpreter, to the same bits, and the others take the parts that it is too late for.
 
+use crate::block::forget_tile;
 use crate::pool;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -95,13 +96,13 @@ thread_local! {
 }
 
 /// Whether there are changes that this thread was not told of.
-pub fn is_behind() -> bool {
+fn is_behind() -> bool {
     HERE.with_borrow(|here| here.seen) != CHANGES.load(SeqCst)
 }
 
 /// The address of the place that is to be changed, of that of the module's bytes and of their number; no bytes where the place
 /// is to be empty. 0 where nothing is to be changed.
-pub fn next() -> u32 {
+fn next() -> u32 {
     HERE.with_borrow_mut(|here| {
         loop {
             let due = places()
@@ -133,8 +134,25 @@ pub fn placed(done: bool) {
     });
 }
 
+/// A thread's life. Gives 0 at its end; before that, what [`next`] says is to be put into its table. To be called again after
+/// [`placed`].
+///
+/// It is compiled with the pool, for speed: a worker then makes no call through its table between jobs, so that one whose table is
+/// broken fails within a job, where the engine's thread is told.
+pub fn work(crew: u32) -> u32 {
+    while pool::serve(crew, is_behind) {
+        let told = next();
+        if told != 0 {
+            return told;
+        }
+    }
+    leave();
+    forget_tile();
+    0
+}
+
 /// Gives back what this thread holds, which ends.
-pub fn leave() {
+fn leave() {
     HERE.take();
 }
 
