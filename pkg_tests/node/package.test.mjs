@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import * as leastwise from "leastwise";
+import * as energies from "leastwise/energies";
 import * as mesh from "leastwise/mesh";
 import * as meshFiles from "leastwise/mesh/files";
 import * as inline from "leastwise/inline";
@@ -33,7 +34,7 @@ test("the module with threads is under 1100 KB, compressed", () => {
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {
-  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
+  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/energies.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
   while (next.length) {
     const name = next.pop();
     if (reached.has(name)) continue;
@@ -74,10 +75,14 @@ test("what is exported", () => {
     "grid", "hinges", "icosphere", "inspect", "lscm", "meanCurvature", "orient", "stars", "subdivide", "triangleFrames", "tutte", "vertexAreas", "vertexFaces", "vertexNormals", "volume", "weld",
   ]);
   assert.deepEqual(Object.keys(meshFiles).sort(), ["formatOf", "readMesh"]);
+  assert.deepEqual(Object.keys(energies).sort(), [
+    "arap", "bending", "biLaplacian", "bimodalAlignment", "bimodalVariance", "closePairs", "developableCovariance", "developablePartition", "developableShare", "dirichlet", "edgeLengths", "equalAreas", "formulas", "hinge", "inertia", "lscm", "mips",
+    "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
+  ]);
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", "./threaded.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);
   for (const entry of Object.values(manifest.exports)) {
@@ -92,7 +97,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z]+\.md|[a-z]+\.png)|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z]+\.md|[a-z]+\.png)|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }
