@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as energies from "leastwise/energies";
 import { fans, grid, hinges, icosphere, subdivide, volume } from "leastwise/mesh";
-import { closeTo, FULL, open, refuses } from "./support.mjs";
+import { BACKENDS, closeTo, engineOf, FULL, open, refuses } from "./support.mjs";
 
 // ── vectors, and what references share ──
 
@@ -203,6 +203,21 @@ async function gradientOf(term, lists, width, length, isSquare, cost) {
     }
   });
   return gradient;
+}
+
+/** Kernels of these take a software GPU up to a minute each to compile: a run of all sizes has them too. */
+const LARGE = ["willmore", "planarPolygons", "regularPolygons", "developableCovariance", "developablePartition", "bimodalVariance", "bimodalAlignment", "hinge"];
+
+for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
+  test(`${backend}: the costs are the same`, async (t) => {
+    const lw = await open(t, engineOf(backend));
+    for (const [name, { mesh, x: values, width = 3, make, reference }] of Object.entries(CASES)) {
+      if (LARGE.includes(name) && !FULL) continue;
+      const problem = lw.problem(), x = problem.variables("x", { shape: width, values });
+      closeTo(await make(problem, mesh, x).cost(), reference(mesh, values), 2e-6, name);
+      problem.dispose();
+    }
+  });
 }
 
 // ── published values, closed forms and whole solves ──

@@ -316,3 +316,46 @@ test("tables of 80,000 faces are made in time that grows as their number", () =>
     assert.ok(took < (FULL ? 16 : 4), `${name}: ${took} s`);
   }
 });
+
+// ── hostile input ──
+
+const OF_TRIANGLES = ["hinges", "faceAdjacency", "faceNeighbors", "boundaryLoops", "orient"], OF_TRIANGLES_AND_COUNT = ["fans", "vertexFaces", "components", "inspect"];
+const OF_MESH = ["faceAreas", "faceNormals", "cornerAngles", "cotangentWeights", "meanCurvature", "angleDefects", "volume", "boundingBox"], OF_MESH_AND_OPTIONS = ["vertexNormals", "vertexAreas", "subdivide", "clean", "decimate"];
+
+test("whatever is given, the answer is a result or an error of ours", () => {
+  const moved = new Float64Array(9);
+  structuredClone(moved, { transfer: [moved.buffer] });
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const thrower = { get length() { throw new Error("no"); }, get positions() { throw new Error("no"); }, get triangles() { throw new Error("no"); } };
+  const values = [undefined, null, 0, NaN, "012", Symbol("s"), () => 1, new Map(), {}, [], [[]], [[0, 1]], [0, 1, -1], [0, 1, 2 ** 40], [0, 1, NaN], ["0", "1", "2"], [0n, 1n, 2n], new BigInt64Array(3), moved, proxy, thrower, { length: -1 }, { length: 1e300 }, { length: 3, 0: 0, 1: 1, 2: 2 }];
+  let refused = 0;
+  const attempt = (name, work) => {
+    try {
+      work();
+    } catch (error) {
+      assert.equal(error?.name, "LeastwiseError", `${name}: ${error?.stack}`);
+      refused++;
+    }
+  };
+  for (const value of values) {
+    for (const name of [...OF_TRIANGLES, ...OF_TRIANGLES_AND_COUNT]) attempt(name, () => mesh[name](value));
+    for (const name of OF_TRIANGLES_AND_COUNT) attempt(name, () => mesh[name]([0, 1, 2], value));
+    for (const name of [...OF_MESH, ...OF_MESH_AND_OPTIONS]) {
+      attempt(name, () => mesh[name](value, {}));
+      attempt(name, () => mesh[name]({ positions: value, triangles: [0, 1, 2] }));
+      attempt(name, () => mesh[name]({ positions: [0, 0, 0, 1, 0, 0, 0, 1, 0], triangles: value }));
+    }
+    for (const name of OF_MESH_AND_OPTIONS) attempt(name, () => mesh[name]({ positions: [0, 0, 0, 1, 0, 0, 0, 1, 0], triangles: [0, 1, 2] }, value));
+    for (const name of ["cutAlong", "edgeLengths", "triangleFrames"]) attempt(name, () => mesh[name]({ positions: [0, 0, 0, 1, 0, 0, 0, 1, 0], triangles: [0, 1, 2] }, value));
+    for (const name of ["grid", "disk", "icosphere"]) attempt(name, () => mesh[name](value));
+  }
+  assert.ok(refused > 1000, `${refused} calls were refused`);
+});
+
+test("an argument too many is refused, and an option that there is none of", () => {
+  const flat = { positions: [0, 0, 0, 1, 0, 0, 0, 1, 0], triangles: [0, 1, 2] };
+  const calls = [...OF_TRIANGLES.map((name) => [name, flat.triangles]), ...OF_TRIANGLES_AND_COUNT.map((name) => [name, flat.triangles, 3]), ...OF_MESH.map((name) => [name, flat]), ...OF_MESH_AND_OPTIONS.map((name) => [name, flat, {}]), ["cutAlong", flat, []], ["edgeLengths", flat, [0, 1]], ["grid", { columns: 1 }], ["disk", { rings: 1 }], ["icosphere", { subdivisions: 0 }]];
+  for (const [name, ...takes] of calls) refuses(() => mesh[name](...takes, { foo: 1 }), "invalid-option", / takes (one|2) arguments?, but argument \d is a Object/);
+  for (const name of OF_MESH_AND_OPTIONS) refuses(() => mesh[name](flat, { fooo: 1 }), "invalid-option", new RegExp(`^${name}\\(mesh, options\\): options have no "fooo"`));
+});

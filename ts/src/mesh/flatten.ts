@@ -90,7 +90,7 @@ async function linearly(call: string, lw: Engine, start: F64, add: (problem: Pro
   try {
     const uv = problem.variables("uv", { shape: 2, values: start });
     add(problem, uv);
-    const report = await problem.solve({ costTolerance: 1e-14, gradientTolerance: 1e-14, maxIterations: 100 });
+    const report = await problem.solve({ method: "gauss-newton", linear: "sparse-cholesky", costTolerance: 1e-14, gradientTolerance: 1e-14, maxIterations: 20 });
     if (!report.converged && report.termination !== "precision") throw new LeastwiseError("no-step", `${call}: the linear solve ended as "${report.termination}": ${report.reason}`);
     return await uv.read({ as: "f64" });
   } finally {

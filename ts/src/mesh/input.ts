@@ -28,6 +28,9 @@ export const MOST_VERTICES = 67108864;
 
 /** Faces of a caller's: a view of a `Uint32Array`, else a copy. Every index is below `vertices`. @internal */
 export function facesOf(call: string, given: unknown, vertices?: number): Uint32Array {
+  if (vertices !== undefined && !(Number.isInteger(vertices) && vertices >= 0 && vertices <= MOST_VERTICES)) {
+    throw new LeastwiseError("shape", `${call}: vertices is the number of vertices, an integer from 0 to ${MOST_VERTICES}, not ${shownValue(vertices)}`);
+  }
   const { values } = taken(`${call}: triangles`, given, { width: 3 });
   if (values.length % 3 !== 0) throw new LeastwiseError("data-length", `${call}: triangles has ${values.length} indices, which is not a multiple of 3`);
   const most = vertices ?? MOST_VERTICES;
@@ -50,15 +53,11 @@ export function mustHaveCorners(call: string, faces: Uint32Array): void {
   }
 }
 
-/** Number of vertices, given or one more than the greatest index. @internal */
-export function vertexCount(call: string, faces: Uint32Array, given?: number): number {
-  if (given === undefined) {
-    let most = -1;
-    for (let k = 0; k < faces.length; k++) most = Math.max(most, faces[k]!);
-    return most + 1;
-  }
-  if (!Number.isInteger(given) || given < 0 || given > MOST_VERTICES) throw new LeastwiseError("shape", `${call}: vertices is the number of vertices, an integer from 0 to ${MOST_VERTICES}, not ${shownValue(given)}`);
-  return given;
+/** Number of vertices, given (and checked, with the faces) or one more than the greatest index. @internal */
+export function vertexCount(faces: Uint32Array, given?: number): number {
+  let most = -1;
+  for (let k = 0; k < faces.length; k++) most = Math.max(most, faces[k]!);
+  return given ?? most + 1;
 }
 
 /** Points of a caller's in f64: a view of a `Float64Array`, else a copy. Every number is finite. @internal */

@@ -69,7 +69,7 @@ export interface Fans {
 export function fans(triangles: Triangles, vertices?: number): Fans {
   takesNoMore("fans(triangles, vertices)", 2, arguments);
   const call = "fans(triangles, vertices)", { faces, twins } = surfaceOf(call, triangles, vertices);
-  const count = vertexCount(call, faces, vertices);
+  const count = vertexCount(faces, vertices);
   const counts = new Uint32Array(count), starts = new Int32Array(count).fill(-1), closed = new Uint8Array(count);
   for (let h = 0; h < faces.length; h++) {
     const v = faces[h]!;
@@ -98,7 +98,7 @@ export function fans(triangles: Triangles, vertices?: number): Fans {
 /** The faces of every vertex, ascending, as rows. Any triangles are taken. */
 export function vertexFaces(triangles: Triangles, vertices?: number): RaggedTable {
   takesNoMore("vertexFaces(triangles, vertices)", 2, arguments);
-  const call = "vertexFaces(triangles, vertices)", faces = facesOf(call, triangles, vertices), counts = new Uint32Array(vertexCount(call, faces, vertices));
+  const call = "vertexFaces(triangles, vertices)", faces = facesOf(call, triangles, vertices), counts = new Uint32Array(vertexCount(faces, vertices));
   for (let h = 0; h < faces.length; h++) counts[faces[h]!]!++;
   const offsets = offsetsOf(counts), filled = offsets.slice(), indices = new Uint32Array(faces.length);
   for (let h = 0; h < faces.length; h++) indices[filled[faces[h]!]!++] = Math.floor(h / 3);
@@ -167,7 +167,7 @@ export interface Components {
 /** Connected components: vertices that edges connect. Any triangles are taken. */
 export function components(triangles: Triangles, vertices?: number): Components {
   takesNoMore("components(triangles, vertices)", 2, arguments);
-  const call = "components(triangles, vertices)", faces = facesOf(call, triangles, vertices), count = vertexCount(call, faces, vertices);
+  const call = "components(triangles, vertices)", faces = facesOf(call, triangles, vertices), count = vertexCount(faces, vertices);
   const parents = Uint32Array.from({ length: count }, (_, v) => v);
   const root = (v: number): number => {
     while (parents[v] !== v) v = parents[v] = parents[parents[v]!]!;
@@ -247,7 +247,7 @@ export interface Inspection {
 /** Counts that say what a mesh is, and what is wrong with it. Any triangles are taken; faces that name a vertex twice are counted, and otherwise left out. */
 export function inspect(triangles: Triangles, vertices?: number): Inspection {
   takesNoMore("inspect(triangles, vertices)", 2, arguments);
-  const call = "inspect(triangles, vertices)", all = facesOf(call, triangles, vertices), count = vertexCount(call, all, vertices);
+  const call = "inspect(triangles, vertices)", all = facesOf(call, triangles, vertices), count = vertexCount(all, vertices);
   const kept: number[] = [], used = new Uint8Array(count);
   for (let k = 0; k < all.length; k += 3) {
     const [a, b, c] = [all[k]!, all[k + 1]!, all[k + 2]!];
