@@ -6,7 +6,9 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import * as leastwise from "leastwise";
+import * as energies from "leastwise/energies";
 import * as mesh from "leastwise/mesh";
+import * as meshFiles from "leastwise/mesh/files";
 import * as inline from "leastwise/inline";
 import * as nn from "leastwise/nn";
 import * as sketch from "leastwise/sketch";
@@ -32,7 +34,7 @@ test("the module with threads is under 1100 KB, compressed", () => {
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {
-  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/mesh.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
+  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/energies.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
   while (next.length) {
     const name = next.pop();
     if (reached.has(name)) continue;
@@ -68,11 +70,19 @@ test("what is exported", () => {
     "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
     "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "vec", "vector", "welsch", "where",
   ]);
-  assert.deepEqual(Object.keys(mesh).sort(), ["edges", "stars", "weld"]);
+  assert.deepEqual(Object.keys(mesh).sort(), [
+    "angleDefects", "boundaryLoops", "boundingBox", "clean", "components", "cornerAngles", "cotangentWeights", "cutAlong", "decimate", "disk", "edgeLengths", "edges", "faceAdjacency", "faceAreas", "faceNeighbors", "faceNormals", "fans",
+    "grid", "hinges", "icosphere", "inspect", "lscm", "meanCurvature", "orient", "stars", "subdivide", "triangleFrames", "tutte", "vertexAreas", "vertexFaces", "vertexNormals", "volume", "weld",
+  ]);
+  assert.deepEqual(Object.keys(meshFiles).sort(), ["formatOf", "readMesh"]);
+  assert.deepEqual(Object.keys(energies).sort(), [
+    "arap", "bending", "biLaplacian", "bimodalAlignment", "bimodalVariance", "closePairs", "developableCovariance", "developablePartition", "developableShare", "dirichlet", "edgeLengths", "equalAreas", "formulas", "hinge", "inertia", "lscm", "mips",
+    "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
+  ]);
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./inline", "./mesh", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", "./threaded.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);
   for (const entry of Object.values(manifest.exports)) {
@@ -87,7 +97,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z]+\.md|[a-z]+\.png)|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z]+\.md|[a-z]+\.png)|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { programsOf } from "./documents.mjs";
 
 /** Documents whose programs run as they stand. */
-const RUN = ["README.md", "docs/START.md"];
+const RUN = ["README.md", "docs/START.md", "docs/MESH.md", "docs/ENERGIES.md"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -30,9 +30,9 @@ const browser = ["ES2022", "DOM"];
 // From version 6 on, TypeScript's own DOM types have WebGPU, which @webgpu/types then declares once more: what the two
 // have against each other is not ours, everything else is.
 const hosts = {
-  "Node alone": { lib: ["ES2022"], types: ["node"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", "without-webgpu.ts"] },
-  "browser": { lib: browser, types: [], files: ({ hasWebGpu }) => ["api.ts", "expressions.ts", "shapes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", hasWebGpu ? "with-webgpu.ts" : "without-webgpu.ts"] },
-  "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
+  "Node alone": { lib: ["ES2022"], types: ["node"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", "without-webgpu.ts"] },
+  "browser": { lib: browser, types: [], files: ({ hasWebGpu }) => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", hasWebGpu ? "with-webgpu.ts" : "without-webgpu.ts"] },
+  "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "threads.ts", "loading.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
 };
 
 const common = { target: "ES2022", strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };

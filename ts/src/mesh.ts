@@ -1,99 +1,22 @@
-/** From a triangle index to what residuals need. */
-import { taken, type F32, type Rows } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
-import { shownValue } from "./instruction.js";
-import { checked, flag, given, takesNoMore } from "./options.js";
-
-function trianglesOf(given: ArrayLike<number> | Rows): ArrayLike<number> {
-  const { values } = taken("triangles", given, { width: 3 });
-  if (values.length % 3 !== 0) throw new LeastwiseError("data-length", `triangles has ${values.length} indices, which is not a multiple of 3`);
-  return values;
-}
-
-const EDGES = { directed: flag, map: given<Uint32Array>() } as const;
-
 /**
- * The edges of a triangle mesh, each once, as a flat table of two columns (from, to), sorted.
+ * Triangle meshes: index tables for residuals, measures, subdivision, repairs, decimation, and starts for parametrisation.
  *
- * `directed` gives both directions of every edge. `map` renames vertices first (see {@link weld}); edges that it
- * collapses are left out.
+ * A mesh is `{ positions, triangles }`, flat or in rows. All functions are deterministic, and none keeps a structure of its own.
+ * @packageDocumentation
  */
-export function edges(triangles: ArrayLike<number> | Rows, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
-  takesNoMore("edges(triangles, options)", 2, arguments);
-  const corners = trianglesOf(triangles);
-  const { directed = false, map: renamed } = checked("edges(triangles, options): options", options, EDGES, { prefix: "edges(triangles, options): " });
-  const map = renamed === undefined ? undefined : taken("edges(triangles, { map }): map", renamed).values;
-  // A pair as one number: below 2⁵³ as long as there are fewer than 2²⁶ vertices a side.
-  const keys = new Float64Array(directed ? corners.length * 2 : corners.length);
-  let count = 0;
-  for (let t = 0; t < corners.length; t += 3) {
-    for (let k = 0; k < 3; k++) {
-      const from = corners[t + k]!, to = corners[t + ((k + 1) % 3)]!;
-      const a = map ? map[from]! : from, b = map ? map[to]! : to;
-      if (a === undefined || b === undefined || !Number.isInteger(a) || !Number.isInteger(b) || a < 0 || b < 0 || a >= 67108864 || b >= 67108864) {
-        throw new LeastwiseError("index-out-of-range", `triangle ${t / 3} has the vertices ${corners[t]}, ${corners[t + 1]}, ${corners[t + 2]}: indices are integers from 0 to 67108863${map ? ` that the map knows (0 to ${map.length - 1})` : ""}`);
-      }
-      if (a === b) continue;
-      keys[count++] = Math.min(a, b) * 67108864 + Math.max(a, b);
-      if (directed) keys[count++] = Math.max(a, b) * 67108864 + Math.min(a, b);
-    }
-  }
-  const sorted = keys.subarray(0, count).sort();
-  const table = new Uint32Array(2 * count);
-  let length = 0;
-  for (let k = 0; k < count; k++) {
-    if (k > 0 && sorted[k] === sorted[k - 1]) continue;
-    table[length++] = Math.floor(sorted[k]! / 67108864);
-    table[length++] = sorted[k]! % 67108864;
-  }
-  return table.slice(0, length);
-}
-
-/**
- * The neighbours of every vertex, ascending, as rows for `x.rows(…)`: those that an edge connects it with. A vertex that
- * no triangle uses has an empty row.
- */
-export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
-  takesNoMore("stars(triangles, vertices)", 2, arguments);
-  if (!Number.isInteger(vertices) || vertices < 1 || vertices > 67108864) throw new LeastwiseError("shape", `stars(triangles, vertices): vertices is how many there are, not ${shownValue(vertices)}`);
-  // Sorted by their first vertex: the second ones are the rows.
-  const pairs = edges(triangles, { directed: true });
-  const offsets = new Uint32Array(vertices + 1);
-  const indices = new Uint32Array(pairs.length / 2);
-  for (let e = 0; e < indices.length; e++) {
-    const from = pairs[2 * e]!;
-    if (from >= vertices) throw new LeastwiseError("index-out-of-range", `a triangle has the vertex ${from}, but there are ${vertices} (0 to ${vertices - 1})`);
-    indices[e] = pairs[2 * e + 1]!;
-    offsets[from + 1]!++;
-  }
-  for (let v = 0; v < vertices; v++) offsets[v + 1]! += offsets[v]!;
-  return { offsets, indices };
-}
-
-/**
- * Undoes the vertex splits of UV seams and hard normals: vertices at exactly the same place become one.
- * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
- */
-export function weld(positions: ArrayLike<number> | Rows): { values: F32; toWelded: Uint32Array } {
-  takesNoMore("weld(positions)", 1, arguments, "vertices become one where they are at exactly the same place");
-  const { values: places } = taken("positions", positions, { width: 3 });
-  if (places.length % 3 !== 0) {
-    throw new LeastwiseError("data-length", `positions has ${places.length} numbers, which is not a multiple of 3`);
-  }
-  const known = new Map<string, number>();
-  const toWelded = new Uint32Array(places.length / 3);
-  const values: number[] = [];
-  for (let v = 0; v < toWelded.length; v++) {
-    // + 0 makes −0 and 0 one place.
-    const place = [places[3 * v]! + 0, places[3 * v + 1]! + 0, places[3 * v + 2]! + 0];
-    const key = place.join();
-    let index = known.get(key);
-    if (index === undefined) {
-      index = known.size;
-      known.set(key, index);
-      values.push(...place);
-    }
-    toWelded[v] = index;
-  }
-  return { values: Float32Array.from(values), toWelded };
-}
+export { clean, cutAlong, type Cleaned, type Cut } from "./mesh/clean.js";
+export { decimate, type Decimated } from "./mesh/decimate.js";
+export { edges, stars } from "./mesh/edges.js";
+export { lscm, tutte } from "./mesh/flatten.js";
+export { disk, grid, icosphere } from "./mesh/generate.js";
+export type { Mesh, MeshLike, RaggedTable } from "./mesh/input.js";
+export {
+  angleDefects, boundingBox, cornerAngles, cotangentWeights, edgeLengths, faceAreas, faceNormals, meanCurvature, triangleFrames, vertexAreas, vertexNormals, volume,
+  type EdgeWeights, type MeanCurvature, type TriangleFrames,
+} from "./mesh/measures.js";
+export { subdivide } from "./mesh/subdivide.js";
+export {
+  boundaryLoops, components, faceAdjacency, faceNeighbors, fans, hinges, inspect, orient, vertexFaces,
+  type Components, type Fans, type Inspection,
+} from "./mesh/topology.js";
+export { weld } from "./mesh/weld.js";
