@@ -27,11 +27,11 @@ export function nnls({ amounts, b, pure, truth }) {
 
 export function sparseRegression({ path, truth }) {
   const lambdas = path.map(({ lambda }) => lambda), all = path.flatMap(({ x }) => x);
-  const picture = new Picture(), plot = picture.axes({ x: [0.9, 44], y: around([...all, ...truth]), log: { x: true }, names: { x: "λ", y: "x" } });
+  const picture = new Picture(), plot = picture.axes({ x: [0.08, 44], y: around([...all, ...truth]), log: { x: true }, names: { x: "λ", y: "x" } });
   path[0].x.forEach((_, k) => {
     const used = truth[k] !== 0;
     plot.line(path.map(({ x }, i) => [lambdas[i], x[k]]), { colour: used ? C.blue : C.grey, width: used ? 2.5 : 1 });
-    if (used) plot.dots([[0.95, truth[k]]], { colour: C.ink, fill: "#fff", radius: 4.5 });
+    if (used) plot.dots([[0.088, truth[k]]], { colour: C.ink, fill: "#fff", radius: 4.5 });
   });
   return picture.legend([["features that matter", { colour: C.blue }], ["all others", { colour: C.grey }], ["truth", { colour: C.ink, dot: true }]], [440, 40]);
 }
@@ -105,12 +105,12 @@ export function customTensor({ predicted, wave, wide, x, y }) {
 
 export function checkpoint({ report, start, values }) {
   const picture = new Picture(), points = (flat) => Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
-  const cost = picture.axes({ x: [0, report.iterations.length], y: [Math.min(...report.iterations.map(({ cost }) => Math.abs(cost))) / 2, 10 * report.iterations[0].cost], log: { y: true }, in: [56, 20, 300, 316], names: { x: "iteration", y: "cost" } });
-  const cut = 16, line = report.iterations.map(({ index, cost }) => [index, Math.abs(cost)]);
+  const line = report.iterations.map(({ index, cost }) => [index, cost]), cut = 21;
+  const cost = picture.axes({ x: [0, line.length], y: around(line.map(([, cost]) => cost)), in: [56, 20, 300, 316], names: { x: "iteration", y: "cost" } });
   cost.line(line.slice(0, cut), { colour: C.grey, width: 3 });
   cost.line(line.slice(cut - 1), { colour: C.blue, width: 3 });
-  const chain = picture.axes({ x: [-0.2, 1.2], y: [-1.5, 0.4], in: [340, 20, 624, 340], equal: true, frame: false });
+  const chain = picture.axes({ x: [-0.2, 1.2], y: [-0.9, 0.5], in: [340, 20, 624, 340], equal: true, frame: false });
   chain.line(points(start), { colour: C.grey, width: 1 });
   chain.line(points(values), { colour: C.blue, width: 2.5 });
-  return picture.legend([["saved here", { colour: C.grey }], ["resumed to the end", { colour: C.blue }]], [470, 40]);
+  return picture.legend([["until it was saved", { colour: C.grey }], ["resumed to the end", { colour: C.blue }]], [470, 40]);
 }

@@ -4,12 +4,15 @@ import { around, COLOURS as C, Picture, viewFrom } from "./plot.mjs";
 export function calibration({ errors, found, pixels, truth }) {
   const picture = new Picture(), image = picture.axes({ x: [0, 640], y: [480, 0], in: [20, 20, 380, 340], frame: false, equal: false });
   picture.line([[0, 0], [640, 0], [640, 480], [0, 480]].map(image.at), { colour: C.grey, width: 1, close: true });
-  for (let view = 0; view < 12; view++) {
+  for (let view = 0; view < 12; view += 3) {
     const colour = `hsl(${view * 30} 65% 45%)`;
     for (let k = 0; k < 35; k++) {
       const at = pixels.slice(70 * view + 2 * k, 70 * view + 2 * k + 2);
       picture.dot(image.at(at), { colour, radius: 1.6 });
-      if (k % 7) image.line([pixels.slice(70 * view + 2 * k - 2, 70 * view + 2 * k), at], { colour, width: 0.6 });
+      for (const [isInside, back] of [[k % 7 > 0, 1], [k > 6, 7]]) {
+        const from = 70 * view + 2 * (k - back);
+        if (isInside) image.line([pixels.slice(from, from + 2), at], { colour, width: 0.8 });
+      }
     }
   }
   picture.dot(image.at([found[1], found[2]]), { colour: C.ink, radius: 4, fill: "#fff" });
@@ -92,7 +95,7 @@ export function poseGraph({ driven, over, solved, truth }) {
 }
 
 export function inverseKinematics({ arms, targets }) {
-  const picture = new Picture(), plot = picture.axes({ x: [-0.4, 3], y: [-0.5, 2], in: [10, 10, 630, 350], equal: true, frame: false });
+  const picture = new Picture(), plot = picture.axes({ x: [-0.4, 3], y: [-1.1, 2], in: [10, 10, 630, 350], equal: true, frame: false });
   arms.forEach((arm, k) => {
     const isLast = k === arms.length - 1, shade = 225 - Math.round((k / arms.length) * 90);
     plot.line(arm, { colour: isLast ? C.blue : `rgb(${shade},${shade + 6},${shade + 16})`, width: isLast ? 7 : 2 });

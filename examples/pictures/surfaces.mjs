@@ -39,13 +39,13 @@ export function parametrisation({ flat, points, scales, start, triangles }) {
   };
   drawMesh(picture.axes({ x, y, in: [10, 34, 210, 350], equal: true, frame: false }), picture, points, triangles, view, () => [226, 226, 232]);
   picture.text("the dome", [110, 24]);
-  const scale = 1.75;
-  [["Tutte", start], ["symmetric Dirichlet", flat]].forEach(([name, uv, ], k) => {
+  const scale = 1.5;
+  [["Tutte", start], ["Dirichlet", flat]].forEach(([name, uv], k) => {
     const list = scales(uv), middle = pointsOf(uv, 2), plot = picture.axes({ x: [-scale, scale], y: [-scale, scale], in: [220 + 205 * k, 34, 425 + 205 * k, 350], equal: true, frame: false });
     for (let t = 0; t < triangles.length; t += 3) {
       plot.line([0, 1, 2].map((i) => middle[triangles[t + i]]), { fill: `rgb(${stretch(list[t / 3]).map(Math.round).join()})`, colour: C.grey, width: 0.5, close: true });
     }
-    picture.text(`${name}: areas × ${extent(list).map((v) => v.toFixed(2)).join(" to ")}`, [322 + 205 * k, 24], { size: 12 });
+    picture.text(`${name}: areas ${extent(list).map((v) => v.toFixed(2)).join(" to ")}`, [322 + 205 * k, 24], { size: 12 });
   });
   return picture;
 }

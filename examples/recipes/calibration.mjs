@@ -18,7 +18,7 @@ const truth = { f: 820, cx: 327, cy: 236, k1: -0.21, k2: 0.06 };
 const board = Array.from({ length: 35 }, (_, k) => [(k % 7) - 3, Math.floor(k / 7) - 2, 0]);   // in squares
 const views = Array.from({ length: 12 }, (_, k) => {
   const axis = [Math.sin(2.1 * k), Math.cos(1.3 * k), 0.3 * Math.sin(k)], angle = 0.55 + 0.1 * Math.sin(5 * k), length = Math.hypot(...axis);
-  return { q: [...axis.map((v) => (v / length) * Math.sin(angle / 2)), Math.cos(angle / 2)], t: [0.8 * Math.sin(k), 0.6 * Math.cos(2 * k), 10 + Math.sin(3 * k)] };
+  return { q: [...axis.map((v) => (v / length) * Math.sin(angle / 2)), Math.cos(angle / 2)], t: [0.8 * Math.sin(k), 0.6 * Math.cos(2 * k), 13 + Math.sin(3 * k)] };
 });
 
 /** q v q⁻¹ for a unit quaternion x, y, z, w. */
