@@ -22,7 +22,8 @@ const views = Array.from({ length: 12 }, (_, k) => {
 });
 
 /** q v q⁻¹ for a unit quaternion x, y, z, w. */
-function rotate([x, y, z, w], [a, b, c]) {
+function rotate(quaternion, v) {
+  const [x, y, z, w] = quaternion, [a, b, c] = v;
   const [p, q, r] = [2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)];
   return [a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p];
 }

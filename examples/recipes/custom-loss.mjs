@@ -41,7 +41,7 @@ t.forEach((t, k) => {
 });
 assert.ok(report.converged, report.reason);
 assert.ok(slopes.every((slope) => Math.abs(slope) < 1e-5), `${slopes}`);
-const error = ([a, b]) => Math.max(...[0, 10].map((t) => Math.abs(a + b * t - (1 + 0.6 * t))));
+const error = (line) => Math.max(...[0, 10].map((t) => Math.abs(line[0] + line[1] * t - (1 + 0.6 * t))));
 assert.ok(error(robust) < 0.25 && error(robust) < error(squares), `${error(squares)} by least squares, ${error(robust)}`);
 
 export { robust, squares, t, y };

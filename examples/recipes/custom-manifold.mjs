@@ -34,8 +34,8 @@ const lw = await init({ backend: "cpu" });
 const problem = lw.problem();
 const mix = problem.variables("mix", { shape: shares, values: truth.map(() => [1 / 3, 1 / 3, 1 / 3]).flat() });
 problem.residuals("colour", { of: [mix], data: { colour: column(colours, 3) } }, ([mix], { colour }) => {
-  const blend = [0, 1, 2].map((channel) => mix.x.mul(base[0][channel]).add(mix.y.mul(base[1][channel])).add(mix.z.mul(base[2][channel])));
-  return vec(...blend).sub(colour);
+  const blend = (channel) => mix.x.mul(base[0][channel]).add(mix.y.mul(base[1][channel])).add(mix.z.mul(base[2][channel]));
+  return vec(blend(0), blend(1), blend(2)).sub(colour);
 });
 const report = await problem.solve();
 const values = await mix.read();

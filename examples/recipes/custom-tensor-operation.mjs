@@ -11,21 +11,22 @@ import { grad, init, map, sin } from "leastwise";
 import { adam, layer, trainer } from "leastwise/nn";
 
 const lw = await init({ backend: "cpu" });
-/** x + sin²(ax)/a, element by element. */
-const snake = (x, a) => map((x, a) => x.add(sin(x.mul(a)).square().div(a)), x, a);
+/** x + sin²(ax)/a, of one element of each operand. */
+const snake = (x, a) => x.add(sin(x.mul(a)).square().div(a));
 
 // Its derivative with respect to a, by `grad` and by differences, in f64.
-const f64 = { dtype: "f64" };
-const at = lw.tensor([0.3, -1.2, 2], [3], f64), a = lw.tensor([1.5], [1], f64);
-const [slope] = grad(snake(at, a).sum(), [a]);
-const value = (a) => snake(at, lw.tensor([a], [1], f64)).sum().item();
+const at = lw.tensor([0.3, -1.2, 2], [3], { dtype: "f64" }), a = lw.tensor([1.5], [1], { dtype: "f64" });
+const [slope] = grad(map(snake, at, a).sum(), [a]);
+const value = (a) => map(snake, at, lw.tensor([a], [1], { dtype: "f64" })).sum().item();
 const [exact, above, below] = await Promise.all([slope.item(), value(1.5 + 1e-5), value(1.5 - 1e-5)]);
 
 // A wave on a slope, seen from −3 to 3.
 const wave = (x) => 0.3 * x + Math.sin(2.5 * x);
 const x = Float32Array.from({ length: 48 }, (_, k) => (k / 47) * 6 - 3), y = x.map(wave);
-const parameters = [lw.tensor([[1, -1, 0.8, -0.6, 0.5, 1.2]]), lw.tensor([0.5, -0.5, 1, 0, -1, 0.3]), lw.full([6], 1), lw.full([6, 1], 0.1), lw.full([1], 0)];
-const model = layer(parameters, ([w, b, a, v, c], x) => snake(x.matmul(w).add(b), a).matmul(v).add(c));
+const model = layer(
+  [lw.tensor([[1, -1, 0.8, -0.6, 0.5, 1.2]]), lw.tensor([0.5, -0.5, 1, 0, -1, 0.3]), lw.full([6], 1), lw.full([6, 1], 0.1), lw.full([1], 0)],
+  ([w, b, a, v, c], x) => map(snake, x.matmul(w).add(b), a).matmul(v).add(c),
+);
 const batch = { x, y };
 const run = trainer(model, (model, { x, y }) => model.forward(lw.tensor(x, [48, 1])).sub(lw.tensor(y, [48, 1])).square().mean(), adam({ learningRate: 0.05 }));
 const losses = [];

@@ -48,7 +48,7 @@ const start = await disc.read();
 const problem = lw.problem();
 const uv = problem.variables("uv", { shape: 2, values: start });
 uv.fix([0]);                                                // it may still turn: damping takes care of that
-problem.energy("symmetric Dirichlet", { over: triangles, of: [uv, uv, uv], data: { inverse: column(inverse, 4) }, weight: areas }, ([a, b, c], { inverse }) => {
+problem.energy("symmetric Dirichlet", { over: triangles, of: [uv, uv, uv], data: { inverse: column(inverse, 4) }, weight: Float64Array.from(areas) }, ([a, b, c], { inverse }) => {
   const [e, f] = [b.sub(a), c.sub(a)];
   const [u, v] = [e.mul(inverse.x), e.mul(inverse.y).add(f.mul(inverse.w))];
   const det = u.cross(v), squared = u.normSq().add(v.normSq());

@@ -14,9 +14,12 @@ const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
 const normal = () => Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
 
 /** a · b and a⁻¹ · b of rigid motions [angle, x, y]. */
-const times = ([p, x, y], [q, u, v]) => [p + q, x + Math.cos(p) * u - Math.sin(p) * v, y + Math.sin(p) * u + Math.cos(p) * v];
-const from = ([p, x, y], [q, u, v]) => [q - p, Math.cos(p) * (u - x) + Math.sin(p) * (v - y), Math.cos(p) * (v - y) - Math.sin(p) * (u - x)];
-const noisy = ([p, x, y]) => [p + ANGLE * normal(), x + PLACE * normal(), y + PLACE * normal()];
+const times = (a, b) => [a[0] + b[0], a[1] + Math.cos(a[0]) * b[1] - Math.sin(a[0]) * b[2], a[2] + Math.sin(a[0]) * b[1] + Math.cos(a[0]) * b[2]];
+const from = (a, b) => {
+  const [x, y] = [b[1] - a[1], b[2] - a[2]];
+  return [b[0] - a[0], Math.cos(a[0]) * x + Math.sin(a[0]) * y, Math.cos(a[0]) * y - Math.sin(a[0]) * x];
+};
+const noisy = (pose) => [pose[0] + ANGLE * normal(), pose[1] + PLACE * normal(), pose[2] + PLACE * normal()];
 const ANGLE = 0.02, PLACE = 0.03;
 
 const truth = [[0, 0, 0]];

@@ -21,8 +21,8 @@ s.horizontal(s.line(left.centre, right.centre), { name: "axis" });
 const length = s.distance(left.centre, right.centre, 4, { name: "length" });
 s.radius(left, 1, { name: "radius" });
 s.equalRadius(left, right, { name: "equal" });
-for (const [line, side] of [[top, "top"], [bottom, "bottom"]]) {
-  for (const [circle, end, which] of [[left, line.from, "left"], [right, line.to, "right"]]) {
+for (const { line, side } of [{ line: top, side: "top" }, { line: bottom, side: "bottom" }]) {
+  for (const { circle, end, which } of [{ circle: left, end: line.from, which: "left" }, { circle: right, end: line.to, which: "right" }]) {
     s.pointOnCircle(end, circle, { name: `${side} ${which} end` });
     s.perpendicular(s.line(circle.centre, end), line, { name: `${side} ${which} touches` });
   }
