@@ -1,5 +1,5 @@
 // `npm run docs`: the documentation site, static, in target/docs. Documents, recipes with pictures, a page for each error code, all exports by
-// TypeDoc, a local search, and a playground with the built package. `-- --serve` shows it.
+// TypeDoc, a local search, and a playground with the built package. `-- --serve` shows it, `-- --bless` draws the pictures of README.md again.
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
@@ -65,8 +65,8 @@ const write = (path, text) => {
   writeFileSync(path, text);
 };
 
-/** Builds the site; returns its folder. */
-export async function docs() {
+/** Builds the site; returns its folder. With `bless`, README's pictures are replaced by those drawn now. */
+export async function docs({ bless = false } = {}) {
   const started = performance.now();
   await installTools();
   const tarball = await build({ threads: false });
@@ -80,6 +80,7 @@ export async function docs() {
   cpSync(join(root, "docs/bunny-drag.png"), join(shown, "bunny-drag.png"));
   await run("pictures of the recipes", process.execPath, [join(examples, "pictures/draw.mjs"), join(shown, "recipes")], { cwd: dirname(examples) });
   cpSync(join(shown, "recipes"), join(site, "recipes"), { recursive: true });
+  if (bless) for (const name of readdirSync(join(root, "docs/recipes"))) cpSync(join(shown, "recipes", name), join(root, "docs/recipes", name));
   // The playground: its worker, the package, the recipes and what draws their pictures.
   const play = join(shown, "play");
   cpSync(join(root, "xtask/docs/play"), play, { recursive: true });
@@ -95,6 +96,6 @@ export async function docs() {
 
 await entry(import.meta, async () => {
   await setup({ forTests: false });
-  await docs();
+  await docs({ bless: process.argv.includes("--bless") });
   if (process.argv.includes("--serve")) await passThrough("vite preview", process.execPath, [join(tools, "node_modules/vitepress/bin/vitepress.js"), "preview", site], { cwd: tools });
 });

@@ -23,6 +23,9 @@ const ELSEWHERE = {
 /** Path on the site of a document of the repository; undefined if the site lacks it. */
 export function placeOf(document) {
   if (document === "docs/ERRORS.md") return "errors/index.md";
+  if (document === "docs/RECIPES.md") return "recipes/index.md";
+  const recipe = document.match(/^examples\/recipes\/(.+)\.mjs$/)?.[1];
+  if (recipe) return `recipes/${recipe}.md`;
   return ELSEWHERE[document] ?? (/^docs\/.*\.(md|png|svg)$/.test(document) ? document.slice("docs/".length) : undefined);
 }
 
