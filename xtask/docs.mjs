@@ -1,6 +1,6 @@
 // `npm run docs`: the documentation site, static, in target/docs. Documents, recipes with pictures, a page for each error code, all exports by
 // TypeDoc, a local search, and a playground with the built package. `-- --serve` shows it, `-- --bless` draws the pictures of README.md again.
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { RECIPES, SECTIONS } from "./docs/contents.mjs";
@@ -33,6 +33,14 @@ async function exportsAsMarkdown() {
   await run("TypeDoc", process.execPath, [typedoc, ...flags], { cwd: tools });
 }
 
+/** Entries by the name that they are imported by, and lists of exports in columns. */
+function nameEntries() {
+  for (const name of ENTRIES) {
+    const path = join(site, "api", name, "index.md");
+    writeFileSync(path, `---\npageClass: api-list\n---\n\n${readFileSync(path, "utf8").replace(/^# .*$/m, `# leastwise${name === "main" ? "" : `/${name}`}`)}`);
+  }
+}
+
 /** VitePress' configuration: navigation and sidebar from the contents. */
 function configuration(cards) {
   const linkOf = (place) => `/${place.replace(/(^|\/)index$/, "$1")}`;
@@ -51,7 +59,7 @@ function configuration(cards) {
   ];
   return `import { anchorOf } from ${JSON.stringify(join(root, "xtask/lib/documents.mjs"))};
 export default {
-  title: "Leastwise", description: "Nonlinear least squares on the GPU, from TypeScript", lang: "en", outDir: ${JSON.stringify(out)}, base: process.env.LEASTWISE_DOCS_BASE ?? "/",
+  title: "Leastwise", description: "Nonlinear least squares on the GPU, from TypeScript", lang: "en", head: [["link", { rel: "icon", href: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M1 4c3 9 10 9 14 0' fill='none' stroke='%233451b2' stroke-width='2.4' stroke-linecap='round'/%3E%3Ccircle cx='8' cy='10.6' r='2.2' fill='%23ea580c'/%3E%3C/svg%3E" }]], outDir: ${JSON.stringify(out)}, base: process.env.LEASTWISE_DOCS_BASE ?? "/",
   lastUpdated: false, metaChunk: true,
   markdown: { html: false, anchor: { slugify: anchorOf }, image: { lazyLoading: true } },
   vite: { logLevel: "warn", build: { chunkSizeWarningLimit: 4000 } },
@@ -87,6 +95,7 @@ export async function docs({ bless = false } = {}) {
   cpSync(join(dirname(examples), "node_modules/leastwise/dist"), join(play, "leastwise"), { recursive: true, filter: (path) => !/\.(d\.ts|map)$|\/cli$|inline\.js$|threaded/.test(path) });
   for (const folder of ["recipes", "pictures"]) cpSync(join(root, "examples", folder), join(play, folder), { recursive: true });
   await exportsAsMarkdown();
+  nameEntries();
   cpSync(join(root, "xtask/docs/theme"), join(site, ".vitepress/theme"), { recursive: true });
   write(join(site, ".vitepress/config.mjs"), configuration(cards));
   await run("VitePress", process.execPath, [join(tools, "node_modules/vitepress/bin/vitepress.js"), "build", site], { cwd: tools });

@@ -29,6 +29,13 @@ export function placeOf(document) {
   return ELSEWHERE[document] ?? (/^docs\/.*\.(md|png|svg)$/.test(document) ? document.slice("docs/".length) : undefined);
 }
 
+const titles = new Map();
+/** The heading of a document. */
+function titleOf(document) {
+  if (!titles.has(document)) titles.set(document, read(document).match(/^# (.+)$/m)?.[1] ?? document);
+  return titles.get(document);
+}
+
 /** A line of prose: its links lead to the site's pages, or become words where the site lacks them. */
 function relink(line, document, place) {
   return line.replace(/(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, image, words, link) => {
@@ -38,7 +45,9 @@ function relink(line, document, place) {
     const to = placeOf(target);
     if (to === undefined) return words;
     const from = relative(dirname(place), to);
-    return `${image}[${words}](${from.startsWith(".") ? from : `./${from}`}${anchor ? `#${anchor}` : ""})`;
+    // A file's name is no title of a page.
+    const shown = /^[\w/-]+\.md$/.test(words) ? titleOf(target) : words;
+    return `${image}[${shown}](${from.startsWith(".") ? from : `./${from}`}${anchor ? `#${anchor}` : ""})`;
   });
 }
 
@@ -124,7 +133,7 @@ export function pagesOf() {
   const { pages: recipes, cards } = recipePages();
   for (const [path, text] of [...recipes, ...errorPages()]) pages.set(path, text);
   pages.set("recipes/index.md", "---\nlayout: gallery\ntitle: Recipes\n---\n");
-  pages.set("play.md", "---\nlayout: playground\ntitle: Playground\n---\n");
+  pages.set("play.md", "---\nlayout: playground\ntitle: Playground\nsidebar: false\n---\n");
   return { pages, cards };
 }
 
