@@ -1,10 +1,11 @@
 // `npm run docs`: the documentation site, static, in target/docs. Documents, recipes with pictures, a page for each error code, all exports by
 // TypeDoc, a local search, and a playground with the built package. `-- --serve` shows it, `-- --bless` draws the pictures of README.md again.
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { RECIPES, SECTIONS } from "./docs/contents.mjs";
-import { pagesOf, picturesOf } from "./docs/pages.mjs";
+import { firstPrograms, pagesOf, picturesOf } from "./docs/pages.mjs";
 import { entry, passThrough, root, run, seconds } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
@@ -63,7 +64,7 @@ export default {
   lastUpdated: false, metaChunk: true,
   markdown: { html: false, anchor: { slugify: anchorOf }, image: { lazyLoading: true } },
   vite: { logLevel: "warn", build: { chunkSizeWarningLimit: 4000 } },
-  themeConfig: ${JSON.stringify({ nav, sidebar, recipes, outline: [2, 3], search: { provider: "local" }, docFooter: { prev: "Before", next: "Next" } })},
+  themeConfig: ${JSON.stringify({ nav, sidebar, recipes, programs: firstPrograms().map(([name]) => name), outline: [2, 3], search: { provider: "local" }, docFooter: { prev: "Before", next: "Next" } })},
 };
 `;
 }
@@ -94,6 +95,8 @@ export async function docs({ bless = false } = {}) {
   cpSync(join(root, "xtask/docs/play"), play, { recursive: true });
   cpSync(join(dirname(examples), "node_modules/leastwise/dist"), join(play, "leastwise"), { recursive: true, filter: (path) => !/\.(d\.ts|map)$|\/cli$|inline\.js$|threaded/.test(path) });
   for (const folder of ["recipes", "pictures"]) cpSync(join(root, "examples", folder), join(play, folder), { recursive: true });
+  const { transpileModule } = createRequire(join(tools, "package.json"))("typescript");
+  for (const [name, text] of firstPrograms()) write(join(play, "recipes", `${name}.mjs`), transpileModule(text, { compilerOptions: { target: "ES2022", module: "ESNext" } }).outputText);
   await exportsAsMarkdown();
   nameEntries();
   cpSync(join(root, "xtask/docs/theme"), join(site, ".vitepress/theme"), { recursive: true });

@@ -12,9 +12,14 @@ const named = {
 
 const camel = (name) => name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 
+const drawing = (name) => all[named[name] ?? camel(name)];
+
+/** True if there is a picture of this name. */
+export const pictured = (name) => drawing(name) !== undefined;
+
 /** SVG text of a recipe's picture, with its title for those who can't see it. */
 export function draw(name, results, title) {
-  const make = all[named[name] ?? camel(name)];
+  const make = drawing(name);
   if (!make) throw new Error(`the recipe ${name} has no picture`);
   return make(results).svg(title);
 }

@@ -61,6 +61,22 @@ export function converted(text, document, place) {
   }).join("\n");
 }
 
+/** Names of the programs of docs/START.md in the playground, in their order. */
+const FIRST_PROGRAMS = ["first-fit", "first-mesh", "first-bundle"];
+
+/** The programs of docs/START.md: `[name, text]`, in TypeScript. */
+export function firstPrograms() {
+  const texts = [...read("docs/START.md").matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text]) => text);
+  if (texts.length !== FIRST_PROGRAMS.length) throw new Error(`docs/START.md has ${texts.length} programs, and xtask/docs/pages.mjs names ${FIRST_PROGRAMS.length}`);
+  return FIRST_PROGRAMS.map((name, k) => [name, texts[k]]);
+}
+
+/** A page whose programs have links to the playground, in their order. */
+function runnable(page, names) {
+  let next = 0;
+  return page.replace(/^```ts\n[^]*?^```$/gm, (block) => `${block}\n\n[Run it in the browser](./play.md?recipe=${names[next++]})`);
+}
+
 const recipeNames = () => readdirSync(join(root, "examples/recipes")).filter((file) => file.endsWith(".mjs")).map((file) => file.slice(0, -4)).sort();
 
 /** Pages of the recipes, by path; every recipe must be in a group of the contents. */
@@ -130,6 +146,7 @@ export function pagesOf() {
   }
   const first = pages.get("index.md").match(/```ts\n[^]*?```/)[0];
   pages.set("index.md", `${HOME}${first}\n`);
+  pages.set("START.md", runnable(pages.get("START.md"), FIRST_PROGRAMS));
   const { pages: recipes, cards } = recipePages();
   for (const [path, text] of [...recipes, ...errorPages()]) pages.set(path, text);
   pages.set("recipes/index.md", "---\nlayout: gallery\ntitle: Recipes\n---\n");

@@ -1,5 +1,5 @@
 // Runs one program of the playground: its imports become addresses of this site, its console and its exports are sent to the page.
-import { draw } from "./pictures/index.mjs";
+import { draw, pictured } from "./pictures/index.mjs";
 
 const here = new URL("./", import.meta.url);
 const addressOf = (name) => {
@@ -28,7 +28,7 @@ onmessage = async ({ data: { program, name } }) => {
     const started = performance.now();
     const results = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     for (const [key, value] of Object.entries(results)) if (typeof value !== "function") say(`${key} = ${shown(value)}`);
-    if (name) {
+    if (pictured(name)) {
       try {
         postMessage({ picture: draw(name, results, name) });
       } catch (error) {
