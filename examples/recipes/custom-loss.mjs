@@ -1,7 +1,7 @@
 // # A loss of your own: Student's t
 //
-// Noise with heavy tails: the loss is the negative log likelihood of Student's t distribution, scaled so that ρ(s) ≈ s near 0,
-// which gives ρ(s) = νσ² ln(1 + s/(νσ²)).
+// Noise with heavy tails: the loss is the negative log likelihood of Student's t distribution, ρ(s) = νσ² ln(1 + s/(νσ²)).
+// It is scaled so that ρ(s) ≈ s near 0.
 //
 // - `loss(f, parameters)`: f gets s = ‖r‖² and the parameters as expressions. It is traced and differentiated twice.
 // - Parameters are data: `term.set({ loss: … })` changes them, and compiles nothing.

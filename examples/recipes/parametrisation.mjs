@@ -1,7 +1,7 @@
 // # Mesh parametrisation without flips
 //
-// A dome is flattened: first to a disc by Tutte's embedding, then to the minimum of the symmetric Dirichlet energy
-// A(‖F‖² + ‖F⁻¹‖²) over all triangles, F being a triangle's Jacobian (Smith & Schaefer 2015).
+// A dome is flattened: first to a disc by Tutte's embedding, then to the minimum of the symmetric Dirichlet energy.
+// The energy sums A(‖F‖² + ‖F⁻¹‖²) over triangles of area A and Jacobian F (Smith & Schaefer 2015).
 //
 // - Tutte's embedding is linear least squares: inner vertices are the means of their neighbours, the boundary is a circle.
 //   No triangle of it is turned over, which the second energy needs as its start.

@@ -16,6 +16,17 @@ for (const [name, draw] of Object.entries(FIGURES)) {
 
 test("docs/RECIPES.md is what xtask/docs/index-of-recipes.mjs writes", () => assert.equal(docs("RECIPES.md"), indexOfRecipes()));
 
+test("docs/OPTIONS.md has every option of a solve, of covariances and of init()", () => {
+  const page = docs("OPTIONS.md");
+  const keysOf = (file, name) => {
+    const body = readFileSync(join(root, "ts/src", file), "utf8").match(new RegExp(`export const ${name} = \\{([^]*?)\\n?\\} as const`))[1];
+    return [...body.replace(/<[^>]*>/g, "").matchAll(/(?:^|[,{]\s*|\n\s*)(\w+)(?=[:,\n ])/g)].map(([, key]) => key);
+  };
+  const options = [["solver.ts", "SOLVE"], ["init.ts", "INIT"], ["covariance.ts", "COVARIANCE"]].flatMap(([file, name]) => keysOf(file, name));
+  assert.ok(options.length > 25, options.join());
+  assert.deepEqual(options.filter((key) => !page.includes(`\`${key}\``)), []);
+});
+
 test("links between pages of the site lead to pages", () => {
   const { pages } = pagesOf();
   const wrong = [...pages].flatMap(([path, text]) => [...text.replace(/^```[^]*?^```/gm, "").matchAll(/\]\((\.[^)#?\s]*\.md)/g)]
