@@ -91,7 +91,7 @@ export async function build({ threads = true } = {}) {
     outputs: ["ts/dist/main.js", "ts/dist/main.d.ts", "ts/dist/cli/main.js", `${shipped}/inline.js`],
   }, buildFacade);
   await stage("build: package", {
-    key: hashOf(["ts", "README.md", "CHANGELOG.md", "docs", "LICENSE-MIT", "LICENSE-APACHE", "Cargo.lock", ...ofPackage, ...self]),
+    key: hashOf(["ts", "README.md", "CHANGELOG.md", "docs", "examples/recipes", "LICENSE-MIT", "LICENSE-APACHE", "Cargo.lock", ...ofPackage, ...self]),
     outputs: [`target/pack/${basename(tarball())}`],
   }, pack);
   console.log(`Built in ${seconds(started)}.`);

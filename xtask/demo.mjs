@@ -1,5 +1,5 @@
-// `npm run demo [-- solve|palette|vertices]`: from nothing to a picture, with the packed package, in Node: a deformed bunny, an image in few
-// colours, or the bunny in a fraction of its bytes. What follows the name goes to the demo.
+// `npm run demo [-- solve|film|palette|vertices]`: from nothing to a picture, with the packed package, in Node: a deformed bunny, the same being
+// dragged, an image in few colours, or the bunny in a fraction of its bytes. What follows the name goes to the demo.
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { gpuEnvironment } from "./lib/gpu.mjs";
@@ -7,7 +7,7 @@ import { entry, passThrough, root, StepError } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { setup } from "./setup.mjs";
 
-const PICTURES = { solve: "bunny.png", palette: "palette.png", vertices: "vertices.png" };
+const PICTURES = { solve: "bunny.png", film: "bunny-drag.png", palette: "palette.png", vertices: "vertices.png" };
 export const DEMOS = Object.keys(PICTURES);
 
 /** Installs the tarball into `target/demo` and runs there, in an environment that has what a process on the GPU needs. */

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
+import { docs } from "./docs.mjs";
 import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, calmEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { inLanes } from "./lib/lanes.mjs";
@@ -95,6 +96,8 @@ function stages() {
       { after: ["install the tarball"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") }) })
       .map((stage) => (stage.name.endsWith("shaders.test.mjs") ? { ...stage, after: [...stage.after, "Rust tests"] } : stage)),
     ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
+    // Its tools come from the registry. Dead links end the build.
+    ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }] : []),
     ...(canBuildAddon() ? [
       { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
         addon = await buildAddon();

@@ -2,16 +2,16 @@
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
 // A quick run has both ways to resolve with every host and every compiler, `LEASTWISE_FULL` all three of all.
 // Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and those
-// that run as they stand are run.
+// that run as they stand are run, and the recipes are compiled as JavaScript.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programsOf } from "./documents.mjs";
 
 /** Documents whose programs run as they stand. */
-const RUN = ["README.md", "docs/START.md", "docs/MESH.md", "docs/ENERGIES.md"];
+const RUN = ["README.md", "docs/START.md", "docs/MESH.md", "docs/ENERGIES.md", "docs/CONCEPTS.md", "docs/FROM-OTHER-TOOLS.md", "docs/LIVE.md", "docs/REPORTS.md"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -72,6 +72,13 @@ function documents() {
   }
 }
 
+/** The recipes, as JavaScript: what they call is there, and takes what they give. */
+function recipes() {
+  const folder = join(here, "../../examples/recipes");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".mjs")).map((name) => join(folder, name));
+  compile(`${files.length} recipes`, compilers[0], { ...resolutions.node, lib: ["ES2023", "DOM"], types: ["node"], allowJs: true, checkJs: true, strict: false, exactOptionalPropertyTypes: false, noUncheckedIndexedAccess: false }, files);
+}
+
 try {
   for (const [first, compiler] of compilers.entries()) {
     for (const [second, [resolution, modules]] of Object.entries(resolutions).entries()) {
@@ -83,6 +90,7 @@ try {
     }
   }
   documents();
+  recipes();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -89,6 +89,9 @@ export class LeastwiseError extends Error {
   /** The slot of that term. */
   readonly slot?: number;
 
+  /** Section on the code in the documentation, which the package contains: cause, example and remedy. */
+  get help(): string { return `leastwise/docs/ERRORS.md#${this.code}`; }
+
   /** @internal */
   constructor(code: ErrorCode, message: string, where: Place & { readonly cause?: unknown } = {}) {
     super(message, "cause" in where ? { cause: where.cause } : undefined);

@@ -94,9 +94,9 @@ export class Picture {
     });
   }
 
-  write(path) {
-    const [width, height] = this.pixels;
-    const png = new PNG({ width, height });
+  /** Three bytes a pixel: the mean of its samples. */
+  bytes() {
+    const [width, height] = this.pixels, bytes = new Uint8Array(3 * width * height);
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
         const sum = [0, 0, 0];
@@ -106,9 +106,15 @@ export class Picture {
             for (let k = 0; k < 3; k++) sum[k] += this.colour[at + k];
           }
         }
-        png.data.set([...sum.map((v) => Math.round(v / this.samples ** 2)), 255], 4 * (y * width + x));
+        bytes.set(sum.map((v) => Math.round(v / this.samples ** 2)), 3 * (y * width + x));
       }
     }
+    return bytes;
+  }
+
+  write(path) {
+    const [width, height] = this.pixels, bytes = this.bytes(), png = new PNG({ width, height });
+    for (let k = 0; k < width * height; k++) png.data.set([bytes[3 * k], bytes[3 * k + 1], bytes[3 * k + 2], 255], 4 * k);
     writeFileSync(path, PNG.sync.write(png));
   }
 }

@@ -13,7 +13,7 @@ const NOT_OURS = [".git", "node_modules", "target", "dist"];
 
 /** The most that a page may have. */
 const LIMITS = [
-  { document: "README.md", most: 70, unit: "lines", count: (text) => text.trimEnd().split("\n").length },
+  { document: "README.md", most: 60, unit: "lines", count: (text) => text.trimEnd().split("\n").length },
   { document: "docs/ARCHITECTURE.md", most: 900, unit: "words", count: (text) => text.split(/\s+/).filter(Boolean).length },
 ];
 
@@ -34,13 +34,16 @@ function* proseOf(text) {
   }
 }
 
-/** Anchors of a document's headings, as GitHub makes them: lower case, words joined by hyphens, numbered where they repeat. */
+/** A heading's anchor, as GitHub makes it: lower case, words joined by hyphens. */
+export const anchorOf = (heading) => heading.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, "").replaceAll(" ", "-");
+
+/** Anchors of a document's headings, numbered where they repeat. */
 export function anchorsOf(text) {
   const anchors = new Set();
   for (const [, line] of proseOf(text)) {
     const heading = line.match(/^#{1,6}\s+(.*?)\s*#*$/)?.[1];
     if (heading === undefined) continue;
-    const plain = heading.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, "").replaceAll(" ", "-");
+    const plain = anchorOf(heading);
     let anchor = plain;
     for (let again = 1; anchors.has(anchor); again++) anchor = `${plain}-${again}`;
     anchors.add(anchor);

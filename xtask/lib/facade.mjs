@@ -76,6 +76,7 @@ export async function pack() {
   cpSync(join(root, "ts"), staged, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
   for (const name of ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
   cpSync(join(root, "docs"), join(staged, "docs"), { recursive: true, filter: (path) => !forDevelopers.includes(basename(path)) });
+  cpSync(join(root, "examples/recipes"), join(staged, "examples/recipes"), { recursive: true });
   for (const name of ["README.md", "CHANGELOG.md", ...documentsIn(staged)]) {
     writeFileSync(join(staged, name), linkedWithin(staged, name, readFileSync(join(root, name), "utf8")));
   }
