@@ -3,6 +3,7 @@ import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { isA, LeastwiseError } from "./errors.js";
+import type { ByteStream } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
 import { hasMethods, takesNoMore } from "./options.js";
@@ -134,7 +135,7 @@ export interface Engine extends Disposable, TensorEngine {
    * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor. Throws `file-format`,
    * `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit.
    */
-  openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex>;
+  openIndex(file: Uint8Array | ArrayBuffer | ByteStream | PublishedFiles): Promise<VectorIndex>;
   /**
    * Frees the tensors and problems that `work` made and did not return: itself, or in arrays, plain objects and modules. Synchronous, by type too; values that
    * are read in it (`t.read()`) are read all the same.

@@ -3,12 +3,13 @@
  * copy of the options that were given, each read once and checked, so that nothing of a caller's runs in the midst of a call.
  */
 import { LeastwiseError, reading, unread, type ErrorCode, type Place } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe, shownValue } from "./instruction.js";
 
 /** What long work is told, and tells. */
 export interface Reporting {
   /** Ends the work early. */
-  signal?: AbortSignal;
+  signal?: Host<"AbortSignal">;
   /** Called now and then with how much is done, and of how much. */
   onProgress?: (done: number, total: number) => void;
 }

@@ -2,6 +2,7 @@
 import { bytesOf, listOf, numbersOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
+import type { Host } from "./host.js";
 import type { NativeOptions } from "./native.js";
 import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
@@ -104,7 +105,7 @@ export interface SolveOptions {
   /** Converged when ‖s‖ is at most this share of ‖x‖. Default: 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none; `"adam"` does not look at it. */
   stepTolerance?: number;
   /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out and its solver set up there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: Host<"AbortSignal">;
   /** Called after every step; returning `"stop"` ends the solve. */
   onIteration?: (iteration: Iteration) => void | "stop";
 }

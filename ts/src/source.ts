@@ -1,5 +1,6 @@
 /** Sources of the engine's module, and compiling one of them. */
 import { isA, isOurs, LeastwiseError, reading, wordsOf } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe } from "./instruction.js";
 import { failed, type Trouble } from "./load-errors.js";
 import type { Kind } from "./options.js";
@@ -13,7 +14,7 @@ declare const compiledWasm: unique symbol;
 export interface CompiledWasm { readonly [compiledWasm]?: never }
 
 /** One source, which is there. */
-type Present = string | URL | Request | Response | ArrayBuffer | ArrayBufferView | CompiledWasm;
+type Present = string | Host<"URL"> | Host<"Request"> | Host<"Response"> | ArrayBuffer | ArrayBufferView | CompiledWasm;
 
 /** Source of a module: its address, a `Request` or `Response` of it, its bytes, a `WebAssembly.Module`, or a promise of one of these. */
 export type WasmSource = Present | PromiseLike<Present>;

@@ -2,6 +2,7 @@
 import type { F32, Indices, Mask, U8 } from "./arrays.js";
 import { bytesOf, indicesOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEvaluation } from "./native.js";
 import { pointsOf, type Points } from "./points.js";
@@ -32,7 +33,7 @@ export interface SearchOptions {
   /** Which vectors may be found: one byte for each id, 0 for those that may not. */
   readonly filter?: Mask;
   /** Ends the search; it then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Host<"AbortSignal">;
 }
 
 export interface EvaluateOptions extends Reporting {

@@ -1,6 +1,7 @@
 /** Reading vectors by rows, from any file that is understood. */
 import { bytesOf, type F32 } from "../arrays.js";
 import { isA, LeastwiseError } from "../errors.js";
+import type { ByteStream } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
 import { checked, given } from "../options.js";
 import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
@@ -44,7 +45,7 @@ const OPEN = { format: given(), type: given(), dim: given(), offset: given() } a
  * Throws `file-format` where it is something else, `file-version`, `file-truncated` and, while rows are read, `file-corrupt`.
  */
 export async function openVectors(source: Source, options?: OpenOptions): Promise<Vectors>;
-export async function openVectors(source: ReadableStream<Uint8Array>, options?: OpenOptions): Promise<VectorStream>;
+export async function openVectors(source: ByteStream, options?: OpenOptions): Promise<VectorStream>;
 export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
   const all = checked("openVectors(source, options): options", options, OPEN) as OpenOptions;
   const { format = "npy" } = all;

@@ -1,6 +1,7 @@
 /** Sources of bytes: memory, anything with random access, or a stream. */
 import { bytesOf } from "../arrays.js";
 import { isA, LeastwiseError, reading } from "../errors.js";
+import type { Host } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
 import { hasMethods } from "../options.js";
 
@@ -14,7 +15,7 @@ export interface RandomAccess {
 }
 
 /** A file, or all of its bytes; a `File` of a browser is a `Blob`. */
-export type Source = Uint8Array | ArrayBuffer | Blob | RandomAccess;
+export type Source = Uint8Array | ArrayBuffer | Host<"Blob"> | RandomAccess;
 
 /** What a file begins with, before it is known what the file is. @internal */
 export interface Head {
