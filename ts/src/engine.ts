@@ -26,10 +26,21 @@ import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
 
-/** Kind of device that computes. */
+/**
+ * Kind of device that computes.
+ *
+ * @example
+ * const backend: Backend = lw.backend;
+ * console.log(backend === "cpu" ? lw.reason : lw.adapter);
+ */
 export type Backend = "webgpu" | "cuda" | "cpu";
 
-/** Compiled structures and kernels of an engine. Residuals of one structure share their kernels, in all problems. */
+/**
+ * Compiled structures and kernels of an engine. Residuals of one structure share their kernels, in all problems.
+ *
+ * @example
+ * const { kernels, compileMs }: Stats = lw.stats();
+ */
 export interface Stats {
   /** Terms made so far; each length of a ragged term's rows counts. */
   readonly terms: number;
@@ -45,7 +56,13 @@ export interface Stats {
   readonly compileMs: number;
 }
 
-/** Bytes and buffers. */
+/**
+ * Bytes and buffers.
+ *
+ * @example
+ * const { live, peak }: Memory = lw.memory();
+ * console.log(`${live} bytes, ${peak} at most so far`);
+ */
 export interface Memory {
   /** Bytes of the buffers that live now, and the most that did. */
   readonly live: number;
@@ -69,13 +86,23 @@ export interface Memory {
   readonly finalized: number;
 }
 
-/** Precision of numbers: see {@link InitOptions.precision}. */
+/**
+ * Precision of numbers: see {@link InitOptions.precision}.
+ *
+ * @example
+ * const precision: Precision = "f32x2";
+ * const lw = await init({ precision });
+ */
 export type Precision = "f32" | "f64" | "f32x2" | "mixed";
 
 /**
  * The verdict of a device's self-check: sums, products, quotients and chains of random numbers in double-floats, compared with f64. `products`
  * says how rounding errors of products are found: by a `fma` that rounds once, or by halves (Dekker). `reason` says what is wrong, or
  * that the backend has f64 instead.
+ *
+ * @example
+ * const doubles: Doubles = lw.doubles;
+ * console.log(doubles.available ? doubles.products : doubles.reason);
  */
 export type Doubles = { readonly available: true; readonly products: "fma" | "halves" } | { readonly available: false; readonly reason: string };
 
@@ -83,7 +110,14 @@ function doublesOf(verdict: string): Doubles {
   return verdict === "fma" || verdict === "halves" ? { available: true, products: verdict } : { available: false, reason: verdict };
 }
 
-/** Everything begins here. */
+/**
+ * Everything begins here.
+ *
+ * @example
+ * const lw: Engine = await init();
+ * const problem = lw.problem();
+ * lw.dispose();  // frees everything that was made with it
+ */
 export interface Engine extends Disposable, TensorEngine {
   readonly backend: Backend;
   /** Why this backend. */
