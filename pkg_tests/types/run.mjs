@@ -2,13 +2,14 @@
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
 // A quick run has both ways to resolve with every host and every compiler, `LEASTWISE_FULL` all three of all.
 // Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and those
-// that run as they stand are run.
+// that run as they stand are run; and every export of the package has its documentation, whose example compiles.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programsOf } from "./documents.mjs";
+import { exportsOf, lacks, programOf } from "./exports.mjs";
 
 /** Documents whose programs run as they stand. */
 const RUN = ["README.md", "docs/START.md"];
@@ -72,6 +73,21 @@ function documents() {
   }
 }
 
+/** What an editor shows of every export: a description, an example that compiles, errors and defaults. */
+function documentation() {
+  const all = exportsOf(join(here, "../../node_modules/leastwise"));
+  const poor = all.map((exported) => [exported, lacks(exported)]).filter(([, missing]) => missing.length);
+  report(`documentation of ${all.length} exports`, poor.length === 0 && all.length > 300, poor.map(([{ place, name }, missing]) => `${place}: ${name} lacks ${missing.join(", ")}`).join("\n"));
+  const examples = all.filter(({ example }) => example);
+  // Numbers, since names differ by case alone.
+  const files = examples.map((exported, k) => {
+    const file = join(folder, `example-${k}.${exported.name}.ts`);
+    writeFileSync(file, programOf(exported, all));
+    return file;
+  });
+  compile(`${files.length} examples of exports`, compilers[0], { ...resolutions.bundler, lib: ["ESNext", "DOM"], types: [] }, [join(here, "examples.d.ts"), ...files]);
+}
+
 try {
   for (const [first, compiler] of compilers.entries()) {
     for (const [second, [resolution, modules]] of Object.entries(resolutions).entries()) {
@@ -83,10 +99,11 @@ try {
     }
   }
   documents();
+  documentation();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 if (failures) {
-  console.error(`${failures} of the consumers or of the documents' programs fail.`);
+  console.error(`${failures} of the consumers, the documents' programs or the exports' examples fail.`);
   process.exit(1);
 }
