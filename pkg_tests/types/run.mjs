@@ -40,12 +40,17 @@ const common = { target: "ES2022", strict: true, noEmit: true, skipLibCheck: fal
 const folder = mkdtempSync(join(here, "config-"));
 let failures = 0;
 
-/** Compiles files; the lines of what the compiler has against them, but for those that are not ours. */
-function compile(name, { tsc }, compilerOptions, files, notOurs) {
+/** Compiles files; how the compiler ended, and the lines of what it said. */
+function lines({ tsc }, compilerOptions, files) {
   const config = join(folder, "tsconfig.json");
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...common, ...compilerOptions }, files }));
   const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "-p", config, "--pretty", "false"], { encoding: "utf8", cwd: folder });
-  const said = `${stdout}${stderr}`.trim().split("\n").filter(Boolean);
+  return { status, said: `${stdout}${stderr}`.trim().split("\n").filter(Boolean) };
+}
+
+/** Compiles files, in which the compiler may have nothing against any line, but for those that are not ours. */
+function compile(name, compiler, compilerOptions, files, notOurs) {
+  const { status, said } = lines(compiler, compilerOptions, files);
   const ours = said.filter((line) => !notOurs?.test(line));
   // A compiler that fails must have said why in a line that we know.
   report(name, status === 0 || (ours.length === 0 && said.length > 0), ours.join("\n"));
@@ -88,6 +93,19 @@ function documentation() {
   compile(`${files.length} examples of exports`, compilers[0], { ...resolutions.bundler, lib: ["ESNext", "DOM"], types: [] }, [join(here, "examples.d.ts"), ...files]);
 }
 
+/** Mistakes: the comment above a line is what the newest compiler says of it first. */
+function messages() {
+  const file = join(here, "messages.ts"), text = readFileSync(file, "utf8").split("\n");
+  const expected = text.flatMap((line, k) => { const [, message] = /^ *\/\/ (TS\d+: .*)/.exec(line) ?? []; return message ? [`${k + 2}: ${message}`] : []; });
+  const found = new Map();
+  for (const line of lines(compilers[0], { ...resolutions.bundler, lib: browser, types: [] }, [file]).said) {
+    const [, number, message] = /\((\d+),\d+\): error (TS\d+: .*)/.exec(line) ?? [];
+    if (number && !found.has(number)) found.set(number, `${number}: ${message}`);
+  }
+  const said = [...found.values()];
+  report(`${expected.length} messages of mistakes`, expected.length > 0 && said.join("\n") === expected.join("\n"), `messages.ts says\n${expected.join("\n")}\nand TypeScript\n${said.join("\n")}`);
+}
+
 try {
   for (const [first, compiler] of compilers.entries()) {
     for (const [second, [resolution, modules]] of Object.entries(resolutions).entries()) {
@@ -100,6 +118,7 @@ try {
   }
   documents();
   documentation();
+  messages();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -9,6 +9,14 @@ import { isModule, type Module } from "./modules.js";
 import type { Optimizer, OptimizerState, Stepped } from "./optimizers.js";
 
 /**
+ * A batch whose parameter in the loss function has no type of its own: columns by name. One with a type is checked by it.
+ *
+ * @example
+ * const batch: Batch = { images: new Float32Array(784), labels: [7] };
+ */
+export interface Batch { readonly [column: string]: any }
+
+/**
  * Trains a model, step by step.
  *
  * @example
@@ -38,7 +46,7 @@ export interface Trainer<B> extends Disposable {
  *   crossEntropy(model.forward(lw.tensor(x, [labels.length, 64])), labels), adam());
  * console.log(await training.step({ x: new Float32Array(128), labels: [3, 1] }));
  */
-export function trainer<D extends DType, M extends Module<D>, B>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
+export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
   const what = "trainer(model, loss, optimizer)";
   if (!isModule(model)) throw new LeastwiseError("invalid-option", `${what}: model must be a module, not ${describe(model)}`);
   if (typeof loss !== "function") throw new LeastwiseError("invalid-option", `${what}: loss must be a function of the model and a batch, not ${describe(loss)}`);
