@@ -135,7 +135,7 @@ export interface Engine extends Disposable, TensorEngine {
   /** A new, empty problem. */
   problem(): Problem;
   memory(): Memory;
-  /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. Throws `busy` during an evaluation. */
+  /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. @throws `busy` during an evaluation */
   trim(): void;
   /** The level below tensors: arrays that are written over. */
   readonly arrays: Arrays;
@@ -152,22 +152,30 @@ export interface Engine extends Disposable, TensorEngine {
   tune(problem?: Problem): Promise<Tuning>;
   /** The tuning table that holds now: of {@link tune}, or given. */
   readonly tuning: Tuning;
-  /** Gives a tuning table back, in place of the one that holds. Throws `busy` while a problem is being solved, `invalid-option` for what is no such table. */
+  /**
+   * Gives a tuning table back, in place of the one that holds.
+   *
+   * @throws `busy` while a problem is being solved; `invalid-option` for what is no such table
+   */
   setTuning(table: Tuning): void;
   /**
-   * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Throws `data-length`
-   * where `dim` does not divide the points, `non-finite` naming the first vector (`instance`) that has a NaN or an infinity. Fewer
+   * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Fewer
    * vectors than clusters, and equal ones, are fine. An aborted call gives the best so far.
+   *
+   * @throws `data-length` where `dim` does not divide the points; `non-finite` naming the first vector (`instance`) that has a NaN or an infinity
    */
   cluster(points: Points, options: ClusterOptions): Promise<Clustering>;
   /**
    * Compresses vectors to an index that can be searched, saved, and given more of them. It keeps none of the originals. Of no vectors it makes
-   * an index whose model is that of the first that are added. Throws as {@link cluster} does, and `invalid-option` for more clusters than vectors; an aborted call rejects with the signal's reason.
+   * an index whose model is that of the first that are added.
+   *
+   * @throws as {@link cluster} does; `invalid-option` for more clusters than vectors; the signal's reason after an abort
    */
   compress(points: Points, options: CompressOptions): Promise<VectorIndex>;
   /**
-   * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor. Throws `file-format`,
-   * `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit.
+   * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor.
+   *
+   * @throws `file-format`, `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit
    */
   openIndex(file: Uint8Array | ArrayBuffer | ByteStream | PublishedFiles): Promise<VectorIndex>;
   /**
