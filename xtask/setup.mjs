@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { aptInstall } from "./lib/apt.mjs";
+import { installHosts } from "./lib/consumers.mjs";
 import { findChromium, findSwiftShader, gpuEnvironment, hardwareGpu, hasVulkanLoader } from "./lib/gpu.mjs";
 import { capture, entry, missing, root, run, seconds, step } from "./lib/run.mjs";
 import { bindgenTool, checkCompiler, checkLints, librarySource, wasmTarget } from "./lib/rust.mjs";
@@ -75,8 +76,8 @@ async function adapter() {
   throw missing("Node finds no WebGPU adapter, although a Vulkan device is set up.", "LEASTWISE_GPU=software npm run setup   # to leave this machine's GPU alone");
 }
 
-/** `forTests` adds what only `npm test` needs: the browser even where there is a GPU, and the lints. */
-export async function setup({ forTests = true, wasm = "auto" } = {}) {
+/** `forTests` adds what only `npm test` needs: the browser even where there is a GPU, the lints, and the hosts of the consumers: with `full` all of them. */
+export async function setup({ forTests = true, full = false, wasm = "auto" } = {}) {
   const started = performance.now();
   await step("Node", checkNode);
   await step("Rust", checkCompiler);
@@ -88,6 +89,7 @@ export async function setup({ forTests = true, wasm = "auto" } = {}) {
   await step("browser", () => browser(forTests || !hardwareGpu()));
   await step("Vulkan", vulkan);
   await step("npm packages", npmPackages);
+  if (forTests) await installHosts(full);
   await step("WebGPU in Node", adapter);
   await step("wasm-bindgen", bindgenTool);
   console.log(`Set up in ${seconds(started)}.`);

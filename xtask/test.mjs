@@ -6,6 +6,7 @@ import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
 import { docs } from "./docs.mjs";
+import { consumerFiles, consumersFolder, installPackage } from "./lib/consumers.mjs";
 import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, calmEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { inLanes } from "./lib/lanes.mjs";
@@ -95,6 +96,9 @@ function stages() {
     ...nodeStages("package in Node", "target/pkg_tests/pkg_tests/node", slowestFirst(testsIn("node")),
       { after: ["install the tarball"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_WGSL: join(root, "target/wgsl") }) })
       .map((stage) => (stage.name.endsWith("shaders.test.mjs") ? { ...stage, after: [...stage.after, "Rust tests"] } : stage)),
+    { name: "install the tarball for consumers", after: ["build"], work: async () => { await installPackage(tarball); } },
+    ...nodeStages("consumer", `${consumersFolder}/consumers`, consumerFiles(full),
+      { after: ["install the tarball for consumers"], env: () => ({ ...browserEnvironment(), ...ofFull, LEASTWISE_TARBALL: tarball }) }),
     ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
     // Its tools come from the registry. Dead links end the build.
     ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }] : []),
@@ -112,7 +116,7 @@ function stages() {
 
 await entry(import.meta, async () => {
   const started = performance.now();
-  await setup();
+  await setup({ full });
   const all = stages();
   const taken = await inLanes(all);
   const list = (title, rows, count) => {

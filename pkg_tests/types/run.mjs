@@ -2,13 +2,15 @@
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
 // A quick run has both ways to resolve with every host and every compiler, `LEASTWISE_FULL` all three of all.
 // Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and those
-// that run as they stand are run, and the recipes are compiled as JavaScript.
+// that run as they stand are run, and the recipes are compiled as JavaScript; and every export of the package has its
+// documentation, whose example compiles.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programsOf } from "./documents.mjs";
+import { exportsOf, lacks, programOf } from "./exports.mjs";
 
 /** Documents whose programs run as they stand. */
 const RUN = ["README.md", "docs/START.md", "docs/MESH.md", "docs/ENERGIES.md", "docs/CONCEPTS.md", "docs/FROM-OTHER-TOOLS.md", "docs/LIVE.md", "docs/REPORTS.md"];
@@ -39,12 +41,17 @@ const common = { target: "ES2022", strict: true, noEmit: true, skipLibCheck: fal
 const folder = mkdtempSync(join(here, "config-"));
 let failures = 0;
 
-/** Compiles files; the lines of what the compiler has against them, but for those that are not ours. */
-function compile(name, { tsc }, compilerOptions, files, notOurs) {
+/** Compiles files; how the compiler ended, and the lines of what it said. */
+function lines({ tsc }, compilerOptions, files) {
   const config = join(folder, "tsconfig.json");
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...common, ...compilerOptions }, files }));
   const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "-p", config, "--pretty", "false"], { encoding: "utf8", cwd: folder });
-  const said = `${stdout}${stderr}`.trim().split("\n").filter(Boolean);
+  return { status, said: `${stdout}${stderr}`.trim().split("\n").filter(Boolean) };
+}
+
+/** Compiles files, in which the compiler may have nothing against any line, but for those that are not ours. */
+function compile(name, compiler, compilerOptions, files, notOurs) {
+  const { status, said } = lines(compiler, compilerOptions, files);
   const ours = said.filter((line) => !notOurs?.test(line));
   // A compiler that fails must have said why in a line that we know.
   report(name, status === 0 || (ours.length === 0 && said.length > 0), ours.join("\n"));
@@ -79,6 +86,34 @@ function recipes() {
   compile(`${files.length} recipes`, compilers[0], { ...resolutions.node, lib: ["ES2023", "DOM"], types: ["node"], allowJs: true, checkJs: true, strict: false, exactOptionalPropertyTypes: false, noUncheckedIndexedAccess: false }, files);
 }
 
+/** What an editor shows of every export: a description, an example that compiles, errors and defaults. */
+function documentation() {
+  const all = exportsOf(join(here, "../../node_modules/leastwise"));
+  const poor = all.map((exported) => [exported, lacks(exported)]).filter(([, missing]) => missing.length);
+  report(`documentation of ${all.length} exports`, poor.length === 0 && all.length > 300, poor.map(([{ place, name }, missing]) => `${place}: ${name} lacks ${missing.join(", ")}`).join("\n"));
+  const examples = all.filter(({ example }) => example);
+  // Numbers, since names differ by case alone.
+  const files = examples.map((exported, k) => {
+    const file = join(folder, `example-${k}.${exported.name}.ts`);
+    writeFileSync(file, programOf(exported, all));
+    return file;
+  });
+  compile(`${files.length} examples of exports`, compilers[0], { ...resolutions.bundler, lib: ["ESNext", "DOM"], types: [] }, [join(here, "examples.d.ts"), ...files]);
+}
+
+/** Mistakes: the comment above a line is what the newest compiler says of it first. */
+function messages() {
+  const file = join(here, "messages.ts"), text = readFileSync(file, "utf8").split("\n");
+  const expected = text.flatMap((line, k) => { const [, message] = /^ *\/\/ (TS\d+: .*)/.exec(line) ?? []; return message ? [`${k + 2}: ${message}`] : []; });
+  const found = new Map();
+  for (const line of lines(compilers[0], { ...resolutions.bundler, lib: browser, types: [] }, [file]).said) {
+    const [, number, message] = /\((\d+),\d+\): error (TS\d+: .*)/.exec(line) ?? [];
+    if (number && !found.has(number)) found.set(number, `${number}: ${message}`);
+  }
+  const said = [...found.values()];
+  report(`${expected.length} messages of mistakes`, expected.length > 0 && said.join("\n") === expected.join("\n"), `messages.ts says\n${expected.join("\n")}\nand TypeScript\n${said.join("\n")}`);
+}
+
 try {
   for (const [first, compiler] of compilers.entries()) {
     for (const [second, [resolution, modules]] of Object.entries(resolutions).entries()) {
@@ -91,10 +126,12 @@ try {
   }
   documents();
   recipes();
+  documentation();
+  messages();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 if (failures) {
-  console.error(`${failures} of the consumers or of the documents' programs fail.`);
+  console.error(`${failures} of the consumers, the documents' programs or the exports' examples fail.`);
   process.exit(1);
 }

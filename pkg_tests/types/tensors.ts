@@ -2,7 +2,7 @@
 import { attention, concat, conv2d, crossEntropy, exp, grad, init, map, maxPool2d, select, stack, where } from "leastwise";
 import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
-import type { Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
+import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -205,6 +205,11 @@ export async function networks(lw: Engine, images: F32, labels: Uint32Array) {
   is<Same<typeof run, Trainer<{ x: F32; y: Uint32Array }>>>();
   const loss = await run.step({ x: images, y: labels });
   is<Same<typeof loss, number>>();
+  const untyped = trainer(model, (model, { x, y }) => crossEntropy(model.forward(lw.tensor(x, [10, 1, 28, 28])), y), adam());
+  is<Same<typeof untyped, Trainer<Batch>>>();
+  await untyped.step({ x: images, y: labels });
+  // @ts-expect-error a batch is a record of columns
+  await untyped.step(3);
   const own = layer([lw.ones([2]), lw.zeros([2])], ([scale, shift], x) => x.mul(scale).add(shift));
   is<Same<typeof own, Module>>();
   const exact = linear(lw, 2, 1, { seed: 1, dtype: "f64" });

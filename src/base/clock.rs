@@ -8,6 +8,7 @@ pub fn now_ms() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64() * 1e3
 }
 
+/// Milliseconds since some fixed moment; only differences mean anything.
 #[cfg(target_arch = "wasm32")]
 pub fn now_ms() -> f64 {
     use wasm_bindgen::prelude::*;

@@ -19,9 +19,13 @@ use std::borrow::Cow;
 /// A kind of file: its first bytes, the versions that are read, of which the last is written, and its name in messages.
 #[derive(Debug)]
 pub struct Format {
+    /// First bytes of a file of this kind.
     pub magic: [u8; 8],
+    /// Oldest version that is read.
     pub oldest: u32,
+    /// Version that is written.
     pub version: u32,
+    /// Name in messages, with its article.
     pub name: &'static str,
 }
 
@@ -42,6 +46,7 @@ pub const fn most_overhead(sections: usize) -> usize {
 }
 
 impl Format {
+    /// Error for a file that is not of this kind, or is not as it must be.
     pub fn refuse(&self, why: impl Into<String>) -> FileError {
         FileError::Format { what: self.name, why: why.into() }
     }
@@ -49,7 +54,9 @@ impl Format {
 
 /// A kind, which is its name to programs, and its bytes.
 pub struct Section<'a> {
+    /// Kind: the section's name to programs.
     pub kind: u32,
+    /// Its bytes, without padding.
     pub bytes: Cow<'a, [u8]>,
 }
 
@@ -62,6 +69,8 @@ pub fn length(sections: impl ExactSizeIterator<Item = usize>) -> usize {
     aligned(HEADER + sections.len() * ENTRY) + sections.map(aligned).sum::<usize>()
 }
 
+/// The bytes of a file with these sections.
+///
 /// # Panics
 /// When kinds don't ascend.
 pub fn write(format: &Format, sections: &[Section]) -> Vec<u8> {

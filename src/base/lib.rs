@@ -13,6 +13,8 @@
 //! assert_ne!(names.insert("weight"), handle);
 //! ```
 
+#![deny(missing_docs)]
+
 pub mod clock;
 pub mod container;
 mod file;

@@ -4,7 +4,9 @@
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
 #[error("out of memory: {needed} bytes for {what} can't be had")]
 pub struct OutOfMemory {
+    /// What it was for.
     pub what: String,
+    /// Bytes that were asked for.
     pub needed: u64,
 }
 

@@ -61,10 +61,12 @@ impl<T> Slab<T> {
         slot.handle
     }
 
+    /// The value of a handle; none if the handle is stale.
     pub fn get(&self, handle: u32) -> Option<&T> {
         self.slots.get((handle & INDEX) as usize).filter(|slot| slot.handle == handle)?.value.as_ref()
     }
 
+    /// The value of a handle, to change; none if the handle is stale.
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
         self.slots.get_mut((handle & INDEX) as usize).filter(|slot| slot.handle == handle)?.value.as_mut()
     }
@@ -84,6 +86,7 @@ impl<T> Slab<T> {
         self.slots.iter().filter_map(|slot| Some((slot.handle, slot.value.as_ref()?)))
     }
 
+    /// All values, slot by slot, to change.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
     }

@@ -99,6 +99,7 @@ pub struct Work<'a, T> {
 }
 
 impl<'a, T> Work<'a, T> {
+    /// Work that a function begins, which is given the pace to rest and to report by.
     pub fn new<F: Future<Output = T> + Send + 'a>(work: impl FnOnce(Pace) -> F) -> Self {
         let shared = Arc::<Shared>::default();
         Self { work: Box::pin(work(Pace::new(shared.clone()))), shared }

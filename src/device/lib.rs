@@ -16,6 +16,8 @@
 //! # Ok::<(), leastwise_device::DeviceError>(())
 //! ```
 
+#![deny(missing_docs)]
+
 pub use leastwise_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use leastwise_cuda as cuda;
@@ -26,8 +28,11 @@ use leastwise_kernel::wgsl::Cut;
 
 /// A recording that is being played.
 pub enum Play {
+    /// On the CPU.
     Cpu(cpu::Play),
+    /// On WebGPU.
     Wgpu(wgpu::Play),
+    /// On CUDA.
     #[cfg(feature = "cuda")]
     Cuda(cuda::Play),
     /// Of a recording that is not valid: it plays nothing, and ends with the error.
@@ -36,21 +41,28 @@ pub enum Play {
 
 /// A few elements that were asked for by [`Device::glance`], and which nothing waits for.
 pub enum Glance {
+    /// Elements that are there already.
     Landed(Vec<f64>),
+    /// A readback of WebGPU that is under way.
     Wgpu(Box<wgpu::Play>),
+    /// A readback of CUDA that is under way.
     #[cfg(feature = "cuda")]
     Cuda(cuda::Glance),
 }
 
 /// One of the backends.
 pub enum Device {
+    /// The CPU, in f64 or f32.
     Cpu(cpu::CpuDevice),
+    /// An adapter of WebGPU.
     Wgpu(Box<wgpu::WgpuDevice>),
+    /// An NVIDIA GPU.
     #[cfg(feature = "cuda")]
     Cuda(Box<cuda::CudaDevice>),
 }
 
 impl Device {
+    /// Arithmetic of its reals.
     pub fn precision(&self) -> Precision {
         match self {
             Self::Cpu(device) => device.precision(),
@@ -99,6 +111,7 @@ impl Device {
         }
     }
 
+    /// The kind of machine that schedules are chosen for.
     pub fn profile(&self) -> Profile {
         match self {
             Self::Cpu(_) => Profile::Cpu,
@@ -143,6 +156,7 @@ impl Device {
         !matches!(self, Self::Cpu(_))
     }
 
+    /// Limits of recordings for it.
     pub fn limits(&self) -> Limits {
         match self {
             Self::Cpu(device) => device.limits(),
@@ -152,6 +166,7 @@ impl Device {
         }
     }
 
+    /// Work so far.
     pub fn counters(&self) -> Counters {
         match self {
             Self::Cpu(device) => device.counters(),

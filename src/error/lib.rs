@@ -9,6 +9,8 @@
 //! assert_eq!((error.code(), error.term()), ("empty-term", Some("springs")));
 //! ```
 
+#![deny(missing_docs)]
+
 use leastwise_base::FileError;
 use leastwise_base::memory::OutOfMemory;
 use leastwise_base::work::Stopped;
@@ -17,6 +19,7 @@ use leastwise_expr::{ManifoldError, tape::TapeError};
 
 /// Every error of the engine. Its text says what was wrong, where, and what to do.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum Error {
     #[error("term \"{term}\": slot {slot} of instance {instance} has index {index}, but \"{table}\" has {count} instances (0 to {last})", last = i64::from(*count) - 1)]
     IndexOutOfRange { term: String, slot: u32, instance: u32, index: u32, table: String, count: u32 },
@@ -130,6 +133,7 @@ impl Error {
         }
     }
 
+    /// The term that it is about.
     pub fn term(&self) -> Option<&str> {
         match self {
             Self::IndexOutOfRange { term, .. } | Self::NonFiniteResidual { term, .. } => Some(term),
@@ -140,6 +144,7 @@ impl Error {
         }
     }
 
+    /// The instance that it is about, of the term or of a table.
     pub fn instance(&self) -> Option<u32> {
         match self {
             Self::IndexOutOfRange { instance, .. } | Self::NonFiniteResidual { instance, .. } => Some(*instance),
@@ -152,6 +157,7 @@ impl Error {
         }
     }
 
+    /// The slot that it is about.
     pub fn slot(&self) -> Option<u32> {
         match self {
             Self::IndexOutOfRange { slot, .. } => Some(*slot),

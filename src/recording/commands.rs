@@ -23,6 +23,7 @@ pub struct KernelId(pub u32);
 /// The elements of a buffer, or of a kernel's binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Elements {
+    /// Numbers of the device's precision.
     Reals,
     /// `u32`s.
     Indices,
@@ -54,6 +55,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What its elements are.
     pub fn elements(self) -> Elements {
         if self == Self::Index { Elements::Indices } else { Elements::Reals }
     }
@@ -74,8 +76,11 @@ impl Kind {
 /// In a binding, `offset` must be a multiple of [`Limits::offset_alignment`] elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
+    /// The buffer.
     pub buffer: BufferId,
+    /// First element.
     pub offset: u32,
+    /// Number of elements.
     pub len: u32,
 }
 
@@ -88,16 +93,22 @@ pub const PARAM_WORDS: usize = 12;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Params {
+    /// Items.
     pub count: u32,
+    /// Invocations of a row of the grid.
     pub grid_width: u32,
+    /// 0.
     pub zero: u32,
+    /// Workgroups of the dispatch.
     pub group_count: u32,
+    /// Words of the kernel's own.
     pub words: [u32; PARAM_WORDS],
 }
 
 /// One launch of a kernel over `count` items (threads, rounded up to whole workgroups by the device).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dispatch {
+    /// The kernel.
     pub kernel: KernelId,
     /// Slots 1 … 8; slot 0 is made from `count` and `words`.
     pub bindings: [Option<Slice>; binding::COUNT],
@@ -105,14 +116,18 @@ pub struct Dispatch {
     pub count: u32,
     /// Whether one workgroup does all items (the last step of a reduction).
     pub single_group: bool,
+    /// The kernel's own part of [`Params`].
     pub words: [u32; PARAM_WORDS],
 }
 
 /// The workgroups of a dispatch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
+    /// Workgroups of a row.
     pub x: u32,
+    /// Rows.
     pub y: u32,
+    /// The uniform block.
     pub params: Params,
 }
 
@@ -146,36 +161,53 @@ impl Dispatch {
     }
 }
 
+/// One step of a [`Recording`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Command {
     /// Writes reals (given in f64, rounded to the device's precision).
     UploadReals {
+        /// Where to.
         buffer: BufferId,
+        /// First element.
         offset: u32,
+        /// The numbers.
         data: Vec<f64>,
     },
     /// Writes reals of which there are many, and which stay where they are: those of `data` from `first` on.
     UploadSingles {
+        /// Where to.
         buffer: BufferId,
+        /// First element.
         offset: u32,
+        /// All numbers.
         data: Arc<Vec<f32>>,
+        /// The first of them that is written.
         first: usize,
+        /// How many are written.
         len: u32,
     },
+    /// Writes indices.
     UploadIndices {
+        /// Where to.
         buffer: BufferId,
+        /// First element.
         offset: u32,
+        /// The indices.
         data: Vec<u32>,
     },
     /// Fills with zeros.
     Clear {
+        /// What is filled.
         slice: Slice,
     },
     /// Copies between two *different* buffers, both of reals or both of indices.
     Copy {
+        /// What is copied.
         from: Slice,
+        /// Where to, as many elements.
         to: Slice,
     },
+    /// Launches a kernel.
     Dispatch(Dispatch),
     /// By a library, on devices that have one; everywhere else it is refused.
     Multiply(Multiply),
@@ -184,12 +216,16 @@ pub enum Command {
     /// Every kernel of the body must do nothing once that flag is set: a device may play the body further. The body has dispatches,
     /// copies, clears and products only.
     Repeat {
+        /// One round.
         body: Vec<Command>,
+        /// Most rounds.
         max: u32,
+        /// Buffer and element of the flag.
         until: (BufferId, u32),
     },
     /// Brings reals or indices back. At most one in a recording, and last.
     Read {
+        /// What is read.
         slice: Slice,
     },
 }
@@ -197,6 +233,7 @@ pub enum Command {
 /// A list of commands, played in order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recording {
+    /// The commands, in order.
     pub commands: Vec<Command>,
 }
 
@@ -258,10 +295,12 @@ impl Recording {
         self
     }
 
+    /// A recording of nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Adds a command at the end.
     pub fn push(&mut self, command: Command) -> &mut Self {
         self.commands.push(command);
         self
@@ -272,21 +311,33 @@ impl Recording {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counters {
+    /// Submissions to the device.
     pub submissions: u64,
+    /// Launches of kernels.
     pub dispatches: u64,
-    /// Bodies of `Repeat` that were played, and how many of the dispatches were theirs.
+    /// Bodies of `Repeat` that were played.
     pub rounds: u64,
+    /// Dispatches of these bodies.
     pub round_dispatches: u64,
+    /// Readbacks.
     pub readbacks: u64,
+    /// Bytes that were read back.
     pub bytes_read_back: u64,
     /// In reports: systems that came back to be solved on the host. They are not among the readbacks above.
     pub matrix_readbacks: u64,
+    /// Bytes of these systems.
     pub matrix_bytes_read_back: u64,
+    /// Bytes that were uploaded.
     pub bytes_uploaded: u64,
+    /// Buffers that were made.
     pub buffers_created: u64,
+    /// Buffers that were freed.
     pub buffers_destroyed: u64,
+    /// Kernels that were made.
     pub kernels_created: u64,
+    /// Bytes of buffers that exist now.
     pub bytes_live: u64,
+    /// Most bytes of buffers that existed at a time.
     pub bytes_peak: u64,
 }
 

@@ -12,6 +12,8 @@
 //! assert_eq!(gather.access()[binding::VECTOR_OUT], Access::ReadWrite);
 //! ```
 
+#![deny(missing_docs)]
+
 mod commands;
 mod multiply;
 pub mod pace;
@@ -30,13 +32,16 @@ pub use validation::Interface;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
+    /// `f32`.
     F32,
     /// Double-floats: two `f32`s a number, 48 bits of significand in the range of one.
     F32x2,
+    /// `f64`.
     F64,
 }
 
 impl Precision {
+    /// Bytes of a number.
     pub fn bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
@@ -145,6 +150,7 @@ impl Limits {
 
 /// What went wrong on a device.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum DeviceError {
     #[error("no WebGPU adapter: {0}")]
     NoAdapter(String),
@@ -182,9 +188,11 @@ pub enum Playing {
 /// What kind of device it is, as far as schedules are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
+    /// The CPU.
     Cpu,
     /// A graphics adapter that is a program on the CPU.
     Software,
+    /// A GPU.
     Gpu,
 }
 

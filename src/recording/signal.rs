@@ -16,12 +16,14 @@ struct SignalState {
 }
 
 impl Signal {
+    /// Tells whoever waits, now and from now on.
     pub fn set(&self) {
         self.0.set.store(true, Ordering::Release);
         let wakers = std::mem::take(&mut *self.wakers());
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// True once it was set.
     pub fn is_set(&self) -> bool {
         self.0.set.load(Ordering::Acquire)
     }

@@ -32,15 +32,18 @@ pub struct KernelKey {
 pub struct KernelSource {
     /// For messages, labels and statistics.
     pub name: String,
+    /// What it is made of.
     pub structure: Structure,
     /// True if its reals are double-floats, whatever the device's are.
     pub doubles: bool,
+    /// In what precision it is.
     pub grade: Grade,
 }
 
 /// In what precision a kernel is, where reals are not `f32`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grade {
+    /// As the device's reals are.
     #[default]
     Outer,
     /// Of inner iterations, which [in mixed precision](Reals::Mixed) are in `f32`.
@@ -112,6 +115,7 @@ impl KernelSource {
         Self { grade: Grade::Inner, ..self }
     }
 
+    /// Its identity.
     pub fn key(&self) -> KernelKey {
         KernelKey { structure: self.structure.clone(), doubles: self.doubles }
     }

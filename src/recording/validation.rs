@@ -19,18 +19,23 @@ use super::{
 
 /// A buffer as validation sees it.
 pub struct Held<'a> {
+    /// Its kind.
     pub kind: Kind,
+    /// Its number of elements.
     pub len: u32,
     /// Bytes of an element.
     pub bytes: u64,
     /// Elements before the low parts of double-floats, or 0.
     pub plane: u32,
+    /// Its name in messages.
     pub label: &'a str,
 }
 
 /// A kernel's declarations.
 pub struct Interface {
+    /// Its name in messages.
     pub name: String,
+    /// What it does with each binding.
     pub access: [Access; binding::COUNT],
     /// The elements of each slot, where the text declares them.
     elements: [Option<Elements>; binding::COUNT],
@@ -40,6 +45,7 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// The declarations of a kernel.
     pub fn of(source: &KernelSource) -> Self {
         Self {
             name: source.name.clone(),
@@ -57,8 +63,11 @@ impl Interface {
 
 /// The buffers, kernels and limits of a device.
 pub trait Inventory {
+    /// A buffer; none where there is no such buffer.
     fn held(&self, buffer: BufferId) -> Option<Held<'_>>;
+    /// A kernel's declarations; none where there is no such kernel.
     fn interface(&self, kernel: KernelId) -> Option<&Interface>;
+    /// The device's limits.
     fn limits(&self) -> Limits;
     /// The meaning of reals.
     fn meaning(&self) -> Reals;

@@ -12,6 +12,8 @@
 //! * `pool`: the uniform and readback buffers that recordings borrow.
 //! * `health`: errors that arrive when the call that caused them has long returned.
 
+#![deny(missing_docs)]
+
 mod encode;
 mod exactness;
 mod health;
@@ -47,11 +49,15 @@ struct Storage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Internals {
+    /// Bind groups that were made so far.
     pub bind_groups_created: u64,
+    /// Bind groups that exist now.
     pub bind_groups_live: u64,
-    /// Uniform and readback buffers that exist now, and their bytes.
+    /// Uniform and readback buffers that exist now.
     pub pooled_buffers: u64,
+    /// Bytes of these buffers.
     pub pooled_bytes: u64,
+    /// Uniform and readback buffers that were made so far.
     pub pooled_buffers_created: u64,
     /// How often the uniform blocks of a recording were written, because no buffer held them already.
     pub params_uploads: u64,
@@ -59,6 +65,7 @@ pub struct Internals {
     pub flag_reads: u64,
 }
 
+/// A device of WebGPU: its buffers, its kernels and what it keeps for recordings.
 pub struct WgpuDevice {
     device: ::wgpu::Device,
     queue: ::wgpu::Queue,
@@ -110,6 +117,7 @@ impl WgpuDevice {
         }
     }
 
+    /// What reals are: see [`Self::set_reals`].
     pub fn reals(&self) -> Reals {
         self.reals
     }
@@ -126,6 +134,7 @@ impl WgpuDevice {
         Ok(())
     }
 
+    /// Arithmetic of its reals.
     pub fn precision(&self) -> Precision {
         if self.reals == Reals::Single { Precision::F32 } else { Precision::F32x2 }
     }
@@ -162,6 +171,7 @@ impl WgpuDevice {
         self.counters
     }
 
+    /// What it keeps for itself now.
     pub fn internals(&self) -> Internals {
         let (buffers, bytes) = [self.params.size(), self.readbacks.size()].iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         Internals { bind_groups_live: self.bind_groups.len() as u64, pooled_buffers: buffers, pooled_bytes: bytes, ..self.internals }

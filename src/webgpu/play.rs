@@ -33,6 +33,7 @@ pub struct Play {
 }
 
 impl Play {
+    /// A recording that nothing of was played yet.
     pub fn new(recording: Recording) -> Self {
         Self {
             recording,

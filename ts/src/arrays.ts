@@ -5,24 +5,56 @@
  * buffer that was transferred is found out here; anything else is copied, each element read once.
  */
 import { LeastwiseError, reading, type ErrorCode, type Place } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe, shownValue } from "./instruction.js";
 
-
 // Names of the host's GPU types are taken from the consumer's own globals; the package references no @webgpu/types.
-type Host<K extends string, Else> = typeof globalThis extends { [P in K]: { prototype: infer T } } ? T : Else;
-/** `GPUBuffer`, where the consumer has its type. */
+/**
+ * `GPUBuffer`, where the consumer has its type.
+ *
+ * @example
+ * const buffer: DeviceBuffer | undefined = x.buffer?.buffer;
+ */
 export type DeviceBuffer = Host<"GPUBuffer", { readonly size: number; readonly usage: number; destroy(): void }>;
-/** `GPUDevice`, where the consumer has its type. */
+/**
+ * `GPUDevice`, where the consumer has its type.
+ *
+ * @example
+ * const shared: Device | undefined = lw.device;  // undefined on CUDA and on the CPU
+ */
 export type Device = Host<"GPUDevice", { readonly queue: object; readonly limits: object; destroy(): void }>;
-/** Place of a variable on the GPU, in bytes: instance i begins at `offset + i * stride`. */
+/**
+ * Place of a variable on the GPU, in bytes: instance i begins at `offset + i * stride`.
+ *
+ * @example
+ * const view: DeviceView | undefined = x.buffer;
+ * if (view) console.log(view.offset, view.stride);  // in bytes
+ */
 export interface DeviceView { readonly buffer: DeviceBuffer; readonly offset: number; readonly stride: number }
 
-/** `Float32Array`, over an `ArrayBuffer` where TypeScript knows the difference. */
+/**
+ * `Float32Array`, over an `ArrayBuffer` where TypeScript knows the difference.
+ *
+ * @example
+ * const values: F32 = await x.read({ as: "f32" });
+ */
 export type F32 = InstanceType<Float32ArrayConstructor>;
-/** `Float64Array`, likewise. */
+/**
+ * `Float64Array`, likewise.
+ *
+ * @example
+ * const values: F64 = await x.read({ as: "f64" });
+ */
 export type F64 = InstanceType<Float64ArrayConstructor>;
 /** `Uint8Array`, likewise. */
 export type U8 = InstanceType<Uint8ArrayConstructor>;
+/**
+ * Floats: values of either precision.
+ *
+ * @example
+ * const weights: Floats = new Float64Array(term.count).fill(0.5);
+ * term.set({ weight: weights });
+ */
 export type Floats = Float32Array | Float64Array;
 
 /** `reduce` of both, with signatures of its own: TypeScript can't call that of a union. */
@@ -32,13 +64,36 @@ interface Reducible {
   reduceRight(step: (sum: number, value: number, index: number) => number, start?: number): number;
   reduceRight<U>(step: (sum: U, value: number, index: number) => U, start: U): U;
 }
-/** Values in the engine's precision: a `Float32Array` of an engine in f32, a `Float64Array` of any other. */
+/**
+ * Values in the engine's precision: a `Float32Array` of an engine in f32, a `Float64Array` of any other.
+ *
+ * @example
+ * const values: Values = await x.read();
+ * console.log(values.reduce((sum, value) => sum + value, 0));
+ */
 export type Values = (F32 | F64) & Reducible;
-/** A list of instances. */
+/**
+ * A list of instances.
+ *
+ * @example
+ * const pinned: Indices = [0, 7];
+ * x.fix(pinned);
+ */
 export type Indices = Uint32Array | Uint16Array | Int32Array | readonly number[];
-/** Which instances: one byte for each, not 0 where it is one of them. (Any other array is a list of instances.) */
+/**
+ * Which instances: one byte for each, not 0 where it is one of them. (Any other array is a list of instances.)
+ *
+ * @example
+ * const held: Mask = new Uint8Array(x.count).fill(1, 0, 3);  // the first three instances
+ * x.fix(held);
+ */
 export type Mask = Uint8Array;
-/** An index table or column: anything array-like of non-negative integers, checked at run time. */
+/**
+ * An index table or column: anything array-like of non-negative integers, checked at run time.
+ *
+ * @example
+ * const ends: IndexTable = Uint32Array.of(0, 1, 1, 2);  // two edges: 0–1 and 1–2
+ */
 export type IndexTable = ArrayLike<number>;
 /** A row for each instance, as JSON and many meshes on npm have them: `[[x, y, z], …]`. */
 export type Rows<T = number> = readonly ArrayLike<T>[];

@@ -10,22 +10,44 @@ import type { Tasks } from "./tasks.js";
 /**
  * Centroid of the vectors assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
  * either end of their order by distance; `{ huber: δ }` weighs those that are farther than δ by δ over their distance.
+ *
+ * @example
+ * const mean: Mean = { huber: 0.5 };  // a mean that outliers move little
+ * await lw.cluster(points, { dim: 2, clusters: 16, method: "lloyd", mean });
  */
 export type Mean = "plain" | { readonly trim: number; readonly huber?: never } | { readonly huber: number; readonly trim?: never };
 
-/** Options of every method. */
+/**
+ * Options of every method.
+ *
+ * @example
+ * const common: ClusterBase = { dim: 2, clusters: 16, maxIterations: 100 };
+ * await lw.cluster(points, { ...common, method: "lloyd" });
+ */
 export interface ClusterBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
   /** Number of centroids; the result has fewer if there are fewer distinct vectors. */
   readonly clusters: number;
-  /** Greatest number of iterations of assignment and means. Default: 800 for `"anneal"` (up to half of them between moves of centroids; soft ones are not counted), 300 for `"lloyd"`, 1000 for `"vlc"`. */
+  /**
+   * Greatest number of iterations of assignment and means.
+   *
+   * @defaultValue 800 for `"anneal"` (up to half of them between moves of centroids; soft ones are not counted), 300 for `"lloyd"`, 1000 for `"vlc"`
+   */
   readonly maxIterations?: number;
-  /** Converged when an iteration changes the energy by less than this part of the points' variance (default: 1e-5); for `"vlc"`, by less than this (default: 1e-4). */
+  /**
+   * Converged when an iteration changes the energy by less than this part of the points' variance; for `"vlc"`, by less than this.
+   *
+   * @defaultValue 1e-5; 1e-4 for `"vlc"`
+   */
   readonly tolerance?: number;
   /** Seed of all random numbers. The same seed gives the same bits. @defaultValue 0 */
   readonly seed?: number;
-  /** Bytes of points that may be on the device at a time, where more do not fit: they are then sent again in every iteration. */
+  /**
+   * Bytes of points that may be on the device at a time, where more do not fit: they are then sent again in every iteration.
+   *
+   * @defaultValue 268,435,456 on the CPU; no limit on a GPU
+   */
   readonly deviceBytes?: number;
 }
 
@@ -37,23 +59,36 @@ type Without<Names extends string> = { readonly [Name in Names]?: never };
  * temperature, as matter does at a phase transition. It ends with hard assignments.
  * It needs no
  * start to be chosen; where it was measured, the energies of two seeds differed by up to 0.4 %.
+ *
+ * @example
+ * const options: AnnealOptions = { dim: 2, clusters: 16, seed: 7 };
+ * const { centroids, labels } = await lw.cluster(points, options);
  */
 export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
+  /** Name of the method. @defaultValue `"anneal"` */
   readonly method?: "anneal";
   /** Share of the temperature that every step takes away, at least 0.01. @defaultValue 0.1 */
   readonly cooling?: number;
 }
 
-/** Lloyd's iteration: assign to the nearest centroid, move every centroid to the mean of its vectors. */
+/**
+ * Lloyd's iteration: assign to the nearest centroid, move every centroid to the mean of its vectors.
+ *
+ * @example
+ * const options: LloydOptions = { dim: 2, clusters: 16, method: "lloyd", mean: { trim: 0.1 } };
+ */
 export interface LloydOptions extends ClusterBase, Without<"temperature" | "cooling" | "learningRate" | "momentum" | "maintenanceInterval"> {
   readonly method: "lloyd";
   /**
-   * `"k-means++"` (the default) draws a few candidates for every starting centroid, with probabilities ∝ d², and takes the one that leaves the
+   * `"k-means++"` draws a few candidates for every starting centroid, with probabilities ∝ d², and takes the one that leaves the
    * least energy (Arthur & Vassilvitskii 2007, section 5); `"farthest"` takes the farthest vector each time.
+   *
+   * @defaultValue `"k-means++"`
    */
   readonly start?: "k-means++" | "farthest";
+  /** Centroid of the vectors assigned to it. @defaultValue `"plain"` */
   readonly mean?: Mean;
-  /** Also converged when fewer assignments than these change. */
+  /** Converged only where fewer assignments than these change, too. @defaultValue no limit */
   readonly minChanges?: number;
 }
 
@@ -61,10 +96,13 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
  * The published annealed compressor, step for step, with centroids in half precision: to compare with. It is not the best one. Its
  * maintenance splits as it likes, so there may be more centroids than requested (`clusters` says how many), and some may have no
  * vectors. Vectors beyond ±65504, where half precision ends, are refused.
+ *
+ * @example
+ * const options: VlcOptions = { dim: 8, clusters: 256, method: "vlc" };
  */
 export interface VlcOptions extends ClusterBase {
   readonly method: "vlc";
-  /** `"farthest"` (the default) as published, beginning with the first vector; `"k-means++"` as for `"lloyd"`. */
+  /** `"farthest"` as published, beginning with the first vector; `"k-means++"` as for `"lloyd"`. @defaultValue `"farthest"` */
   readonly start?: "k-means++" | "farthest";
   /** Mean of a cluster; `"plain"` is that of the published GPU kernels. @defaultValue `{ trim: 0.1 }` */
   readonly mean?: Mean;
@@ -82,10 +120,21 @@ export interface VlcOptions extends ClusterBase {
   readonly maintenanceInterval?: number;
 }
 
-/** How to cluster; what a method does not know does not compile. */
+/**
+ * How to cluster; what a method does not know does not compile.
+ *
+ * @example
+ * const options: ClusterOptions = { dim: 2, clusters: 16, method: "lloyd", start: "farthest" };
+ */
 export type ClusterOptions = AnnealOptions | LloydOptions | VlcOptions;
 
-/** One iteration. */
+/**
+ * One iteration.
+ *
+ * @example
+ * const { iterations } = await lw.cluster(points, { dim: 2, clusters: 16 });
+ * console.log(iterations.map(({ energy, changed }: ClusterIteration) => [energy, changed]));
+ */
 export interface ClusterIteration {
   /** Mean squared distance of a vector to its centroid. */
   readonly energy: number;
@@ -97,7 +146,13 @@ export interface ClusterIteration {
   readonly clusters: number;
 }
 
-/** A codebook: centroids, and which of them is nearest to each vector. */
+/**
+ * A codebook: centroids, and which of them is nearest to each vector.
+ *
+ * @example
+ * const found: Clustering = await lw.cluster(points, { dim: 2, clusters: 16 });
+ * console.log(found.counts, found.energy, found.reason);
+ */
 export interface Clustering {
   readonly dim: number;
   /** Centroids that it came to. */

@@ -10,41 +10,76 @@ import type { Tasks } from "./tasks.js";
 interface CompressBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
-  /** Number of clusters (inverted lists). Default: chosen by the number of vectors. */
+  /** Number of clusters (inverted lists). @defaultValue chosen by the number of vectors */
   readonly clusters?: number;
-  /** Clustering method, see {@link Engine.cluster}. Default: ten rounds of `"lloyd"`; more do not raise recall. */
+  /** Clustering method, see {@link Engine.cluster}. @defaultValue ten rounds of `"lloyd"`; more do not raise recall */
   readonly method?: "anneal" | "lloyd" | "vlc";
   /** Seed of all random numbers. @defaultValue 0 */
   readonly seed?: number;
   /**
    * Number of vectors that clusters are made of, drawn by the seed from the first to the last; all vectors are coded.
-   * Default: 256 a cluster, and at least 32,768.
+   *
+   * @defaultValue 256 a cluster, and at least 32,768
    */
   readonly sample?: number;
   /**
    * Vectors that the index is to have, of which `points` are only a sample: clusters and `ratio` are chosen for so many. The index begins
    * empty, and {@link VectorIndex.add} takes them.
+   *
+   * @defaultValue the number of `points`
    */
   readonly trainFor?: number;
 }
 
 /**
  * Code of a vector, stored beside its cluster:
- * - `"bits"` (the default): its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
+ * - `"bits"`: its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
  *   default: 4), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.
  * - `"pq"`: product quantisation, a byte for several components; `bits` a component (up to 8, default: 2), or `ratio`.
  * - `"none"`: nothing; then all vectors of a cluster look alike.
+ *
+ * @example
+ * const code: CodeOptions = { code: "bits", bits: 4 };  // four bits a component
  */
 export type CodeOptions =
-  | { readonly code?: "bits" | "int8" | "int4" | "pq" | "none"; readonly bits?: never; readonly ratio?: never }
-  | { readonly code?: "bits" | "pq"; readonly bits?: number; readonly ratio?: never }
-  | { readonly code?: "bits" | "pq"; readonly bits?: never; readonly ratio?: number };
+  | {
+    /** Code, of its usual size. @defaultValue `"bits"` */
+    readonly code?: "bits" | "int8" | "int4" | "pq" | "none";
+    readonly bits?: never;
+    readonly ratio?: never;
+  }
+  | {
+    /** Code, whose size is given. @defaultValue `"bits"` */
+    readonly code?: "bits" | "pq";
+    /** Bits a component. @defaultValue 4 for `"bits"`, 2 for `"pq"` */
+    readonly bits?: number;
+    readonly ratio?: never;
+  }
+  | {
+    /** Code, whose size follows from that of the file. @defaultValue `"bits"` */
+    readonly code?: "bits" | "pq";
+    readonly bits?: never;
+    /** Size of the whole file as a share of the vectors' size in f32. @defaultValue none: `bits` holds */
+    readonly ratio?: number;
+  };
 
-/** How to compress; sizes for codes that have one already do not compile. */
+/**
+ * How to compress; sizes for codes that have one already do not compile.
+ *
+ * @example
+ * const options: CompressOptions = { dim: 8, ratio: 0.125 };  // an eighth of the vectors' size in f32
+ * const index = await lw.compress(points, options);
+ */
 export type CompressOptions = CompressBase & CodeOptions;
 
-/** An index in the format of the published compressor, file by file: `.idx`, `.anchors.bin`, `.assign.bin` and, if there are, the others. */
+/**
+ * An index in the format of the published compressor, file by file: `.idx`, `.anchors.bin`, `.assign.bin` and, if there are, the others.
+ *
+ * @example
+ * const files: PublishedFiles = { idx: bytes, anchors: bytes, assign: bytes };
+ * const index = await lw.openIndex(files);
+ */
 export interface PublishedFiles {
   readonly idx: Uint8Array;
   readonly anchors: Uint8Array;

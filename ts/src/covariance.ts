@@ -10,21 +10,29 @@ import type { Tasks } from "./tasks.js";
 /**
  * How a covariance σ²(JᵀWJ)⁻¹ is made. Where its `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share
  * that is done, as `(done, total)`.
+ *
+ * @example
+ * const options: CovarianceOptions = { variance: 0.01 };  // the noise is known
+ * const marginals = await problem.marginals(options);
  */
 export interface CovarianceOptions extends Reporting {
   /**
    * σ², the variance of a residual of weight 1:
    *
-   * - `"estimated"` (the default): σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
+   * - `"estimated"`: σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
    *   no residual sees. So do SciPy's `curve_fit` and NIST.
    * - a number: what is known of the noise. 1 where weights are inverse variances, as in Ceres and GTSAM.
+   *
+   * @defaultValue `"estimated"`
    */
   variance?: "estimated" | number;
   /**
    * Treatment of the null space: directions that leave every residual unchanged, such as moving everything together:
    *
-   * - `"error"` (the default): `rank-deficient`, naming what moves.
+   * - `"error"`: `rank-deficient`, naming what moves.
    * - `"pseudo-inverse"`: (JᵀWJ)⁺, whose variances are those across such directions. {@link Marginals.unseen} names them.
+   *
+   * @defaultValue `"error"`
    */
   deficient?: "error" | "pseudo-inverse";
   /**
@@ -34,25 +42,50 @@ export interface CovarianceOptions extends Reporting {
   rankTolerance?: number;
 }
 
-/** Coordinates of covariances, and reporting: see {@link CovarianceOptions}. */
+/**
+ * Coordinates of covariances, and reporting: see {@link CovarianceOptions}.
+ *
+ * @example
+ * const space: CovarianceSpace = { space: "values" };
+ * const blocks = await (await problem.marginals()).covariance(pose, [0], space);
+ */
 export interface CovarianceSpace extends Reporting {
   /**
-   * - `"tangent"` (the default): steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
+   * - `"tangent"`: steps δ of x ⊕ δ, as many as an instance has degrees of freedom; what is not on a manifold
    *   has as many as scalars.
    * - `"values"`: the scalars that are stored, PΣPᵀ with P = ∂(x ⊕ δ)/∂δ. On a manifold such a block is singular.
+   *
+   * @defaultValue `"tangent"`
    */
   space?: "tangent" | "values";
 }
 
-/** Gauge freedom: what can move without changing any residual, to first order. */
+/**
+ * Gauge freedom: what can move without changing any residual, to first order.
+ *
+ * @example
+ * const { unseen } = await problem.marginals({ deficient: "pseudo-inverse" });
+ * console.log(unseen.map((which: Unseen) => String(which)));
+ */
 export type Unseen = NativeUnseen;
 
-/** Instances of variables: all, or those of a list or a mask. */
+/**
+ * Instances of variables: all, or those of a list or a mask.
+ *
+ * @example
+ * const parts: JointPart[] = [scale, [x, [0, 1]]];  // a whole table, and two instances of another
+ * const joint = await (await problem.marginals()).joint(parts);
+ */
 export type JointPart = Variables<any> | readonly [of: Variables<any>, which?: Indices | Mask];
 
 /**
  * The covariance of a problem's variables at the values that they had when it was made: what is asked of it costs no further
  * factorisation. It takes memory on the host until it is disposed, or its problem is.
+ *
+ * @example
+ * const marginals: Marginals = await problem.marginals();
+ * const [error] = await marginals.standardErrors(scale);
+ * marginals.dispose();
  */
 export interface Marginals extends Disposable {
   /** m: rows of residuals whose weight is not 0. */

@@ -9,7 +9,12 @@ import { form, formOf, type Element, type Form, type Shape } from "./shape.js";
 import type { Slot } from "./slots.js";
 import type { Each } from "./sums.js";
 
-/** A data column whose elements are `V`s in the residual function. */
+/**
+ * A data column whose elements are `V`s in the residual function.
+ *
+ * @example
+ * const target: Data<Vec3> = column(new Float64Array(150), 3);
+ */
 export interface Data<V> { readonly data: V }
 
 /** @internal */
@@ -22,6 +27,11 @@ export class ColumnData<V> implements Data<V> {
  * One vector of `each` scalars an instance, from a flat array (x₀ y₀ z₀ x₁ …) or rows (`[[x₀, y₀, z₀], …]`), or whatever the shape says: `column(frames,
  * quaternion)`, `column(edges, { q: quaternion, t: 3 })`. The numbers are taken as they are: quaternions and directions must be
  * of unit length where the residual relies on it.
+ *
+ * @throws `shape` for values that are no array of numbers
+ * @example
+ * problem.residuals("handles", { of: [x.at([0, 3])], data: { target: column([0, 0, 0, 1, 1, 0], 3) } },
+ *   ([p], { target }) => p.sub(target));
  */
 export function column<const S extends Shape>(values: ArrayLike<number> | Rows, each: S): Data<Element<S>> {
   const shape = form("column(values, shape)", each);
@@ -30,7 +40,12 @@ export function column<const S extends Shape>(values: ArrayLike<number> | Rows, 
 
 declare const perEntryTag: unique symbol;
 
-/** A data column with a value an entry: an array in the residual function with slots of `.rows(…)`, an {@link Each} with those of `.each(…)`. */
+/**
+ * A data column with a value an entry: an array in the residual function with slots of `.rows(…)`, an {@link Each} with those of `.each(…)`.
+ *
+ * @example
+ * const weights: PerEntry = perEntry(new Float64Array(7));
+ */
 export interface PerEntry extends Data<readonly Scalar[]> { readonly [perEntryTag]: true }
 
 /** @internal */
@@ -43,21 +58,50 @@ export class EntryData implements PerEntry {
 /**
  * One value for every entry of the term's ragged slots ({@link Table.rows}, {@link Table.each}), row after row; the
  * function gets what it gets for the slots: an array as long as the row, or something to give to {@link sumOver}.
+ *
+ * @throws `shape` unless `values` is a `Float32Array` or a `Float64Array`
+ * @example
+ * const ragged = { offsets: [0, 2, 3], indices: [1, 2, 0] };
+ * problem.residuals("laplacian", { of: [x.at([0, 1]), x.rows(ragged)], data: { w: perEntry(Float64Array.of(0.5, 0.5, 1)) } },
+ *   ([p, around], { w }) => around.reduce((sum, q, k) => sum.sub(q.mul(w[k]!)), p));
  */
 export function perEntry(values: Floats): PerEntry {
   if (!isFloats(values)) throw new LeastwiseError("shape", "perEntry(values): values must be a Float32Array or a Float64Array, one value an entry");
   return new EntryData(numbersOf("perEntry(values): values", values));
 }
 
-/** Values of a data column. */
+/**
+ * Values of a data column.
+ *
+ * @example
+ * const seen: Column = new Float64Array(50);  // one number an instance
+ * const target: Column = column(new Float64Array(150), 3); // three
+ */
 export type Column = number | readonly number[] | Floats | Data<unknown>;
+/**
+ * Data of a term: a column for each name.
+ *
+ * @example
+ * const data: Columns = { t: new Float64Array(50), target: [0, 0, 1] };
+ */
 export type Columns = { readonly [name: string]: Column };
 /** True if one of the slots is of entries that are summed over. */
 type IsSummed<O> = [Extract<O extends readonly (infer S)[] ? S : O[keyof O], Slot<Each<any>>>] extends [never] ? false : true;
 type ColumnValue<C, O> = C extends PerEntry ? (IsSummed<O> extends true ? Each<Scalar> : readonly Scalar[]) : C extends Data<infer V> ? V : C extends number | Floats ? Scalar : C extends { readonly length: infer N extends number } ? Value<N> : never;
-/** Data argument of a residual function with slots `O`. */
+/**
+ * Data argument of a residual function with slots `O`.
+ *
+ * @example
+ * const residual = ({ t, seen }: Row<{ t: Float64Array; seen: Float64Array }>) => t.mul(2).sub(seen);
+ */
 export type Row<D, O = readonly []> = { readonly [K in keyof D]: ColumnValue<D[K], O> };
-/** Replacement of a data column. */
+/**
+ * Replacement of a data column.
+ *
+ * @example
+ * const seen: Update<Float64Array> = new Float64Array(term.count);
+ * term.set({ seen });
+ */
 export type Update<C> = C extends number ? number : C extends Floats ? Floats : C extends Data<unknown> ? C | Floats : readonly number[];
 
 /** A column as the engine takes it. @internal */

@@ -3,6 +3,7 @@ import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { isA, LeastwiseError } from "./errors.js";
+import type { ByteStream } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
 import { hasMethods, takesNoMore } from "./options.js";
@@ -25,10 +26,21 @@ import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
 import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
 import type { OpenDevice } from "./webgpu.js";
 
-/** Kind of device that computes. */
+/**
+ * Kind of device that computes.
+ *
+ * @example
+ * const backend: Backend = lw.backend;
+ * console.log(backend === "cpu" ? lw.reason : lw.adapter);
+ */
 export type Backend = "webgpu" | "cuda" | "cpu";
 
-/** Compiled structures and kernels of an engine. Residuals of one structure share their kernels, in all problems. */
+/**
+ * Compiled structures and kernels of an engine. Residuals of one structure share their kernels, in all problems.
+ *
+ * @example
+ * const { kernels, compileMs }: Stats = lw.stats();
+ */
 export interface Stats {
   /** Terms made so far; each length of a ragged term's rows counts. */
   readonly terms: number;
@@ -44,7 +56,13 @@ export interface Stats {
   readonly compileMs: number;
 }
 
-/** Bytes and buffers. */
+/**
+ * Bytes and buffers.
+ *
+ * @example
+ * const { live, peak }: Memory = lw.memory();
+ * console.log(`${live} bytes, ${peak} at most so far`);
+ */
 export interface Memory {
   /** Bytes of the buffers that live now, and the most that did. */
   readonly live: number;
@@ -68,13 +86,23 @@ export interface Memory {
   readonly finalized: number;
 }
 
-/** Precision of numbers: see {@link InitOptions.precision}. */
+/**
+ * Precision of numbers: see {@link InitOptions.precision}.
+ *
+ * @example
+ * const precision: Precision = "f32x2";
+ * const lw = await init({ precision });
+ */
 export type Precision = "f32" | "f64" | "f32x2" | "mixed";
 
 /**
  * The verdict of a device's self-check: sums, products, quotients and chains of random numbers in double-floats, compared with f64. `products`
  * says how rounding errors of products are found: by a `fma` that rounds once, or by halves (Dekker). `reason` says what is wrong, or
  * that the backend has f64 instead.
+ *
+ * @example
+ * const doubles: Doubles = lw.doubles;
+ * console.log(doubles.available ? doubles.products : doubles.reason);
  */
 export type Doubles = { readonly available: true; readonly products: "fma" | "halves" } | { readonly available: false; readonly reason: string };
 
@@ -82,7 +110,14 @@ function doublesOf(verdict: string): Doubles {
   return verdict === "fma" || verdict === "halves" ? { available: true, products: verdict } : { available: false, reason: verdict };
 }
 
-/** Everything begins here. */
+/**
+ * Everything begins here.
+ *
+ * @example
+ * const lw: Engine = await init();
+ * const problem = lw.problem();
+ * lw.dispose();  // frees everything that was made with it
+ */
 export interface Engine extends Disposable, TensorEngine {
   readonly backend: Backend;
   /** Why this backend. */
@@ -100,7 +135,7 @@ export interface Engine extends Disposable, TensorEngine {
   /** A new, empty problem. */
   problem(): Problem;
   memory(): Memory;
-  /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. Throws `busy` during an evaluation. */
+  /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. @throws `busy` during an evaluation */
   trim(): void;
   /** The level below tensors: arrays that are written over. */
   readonly arrays: Arrays;
@@ -117,24 +152,32 @@ export interface Engine extends Disposable, TensorEngine {
   tune(problem?: Problem): Promise<Tuning>;
   /** The tuning table that holds now: of {@link tune}, or given. */
   readonly tuning: Tuning;
-  /** Gives a tuning table back, in place of the one that holds. Throws `busy` while a problem is being solved, `invalid-option` for what is no such table. */
+  /**
+   * Gives a tuning table back, in place of the one that holds.
+   *
+   * @throws `busy` while a problem is being solved; `invalid-option` for what is no such table
+   */
   setTuning(table: Tuning): void;
   /**
-   * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Throws `data-length`
-   * where `dim` does not divide the points, `non-finite` naming the first vector (`instance`) that has a NaN or an infinity. Fewer
+   * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Fewer
    * vectors than clusters, and equal ones, are fine. An aborted call gives the best so far.
+   *
+   * @throws `data-length` where `dim` does not divide the points; `non-finite` naming the first vector (`instance`) that has a NaN or an infinity
    */
   cluster(points: Points, options: ClusterOptions): Promise<Clustering>;
   /**
    * Compresses vectors to an index that can be searched, saved, and given more of them. It keeps none of the originals. Of no vectors it makes
-   * an index whose model is that of the first that are added. Throws as {@link cluster} does, and `invalid-option` for more clusters than vectors; an aborted call rejects with the signal's reason.
+   * an index whose model is that of the first that are added.
+   *
+   * @throws as {@link cluster} does; `invalid-option` for more clusters than vectors; the signal's reason after an abort
    */
   compress(points: Points, options: CompressOptions): Promise<VectorIndex>;
   /**
-   * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor. Throws `file-format`,
-   * `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit.
+   * An index that was saved: its file's bytes, a stream of them, or the files of the published compressor.
+   *
+   * @throws `file-format`, `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed by as much as a bit
    */
-  openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex>;
+  openIndex(file: Uint8Array | ArrayBuffer | ByteStream | PublishedFiles): Promise<VectorIndex>;
   /**
    * Frees the tensors and problems that `work` made and did not return: itself, or in arrays, plain objects and modules. Synchronous, by type too; values that
    * are read in it (`t.read()`) are read all the same.

@@ -71,13 +71,26 @@ const ERROR_CODES = [
  * - `file-corrupt`: a file whose parts contradict each other
  * - `checkpoint-mismatch`: a checkpoint of another problem, solver or precision: the message says what differs
  * - `engine-dead`: the engine panicked, which is a bug of ours, or something that it called threw; make a new one
+ *
+ * @example
+ * const mended: ErrorCode[] = ["device-lost", "out-of-memory"];
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** What an error is about. @internal */
 export interface Place { readonly term?: string | undefined; readonly instance?: number | undefined; readonly slot?: number | undefined }
 
-/** Every error that Leastwise throws. The message says what was wrong, where, and what to do. */
+/**
+ * Every error that Leastwise throws. The message says what was wrong, where, and what to do.
+ *
+ * @example
+ * try {
+ *   await problem.solve();
+ * } catch (error) {
+ *   if (error instanceof LeastwiseError && error.code === "non-finite") console.log(error.term, error.instance);
+ *   else throw error;
+ * }
+ */
 export class LeastwiseError extends Error {
   override readonly name = "LeastwiseError";
   /** Code of the error, for programs. */

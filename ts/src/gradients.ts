@@ -9,38 +9,67 @@ import { measure, oneOf, REPORTING, type Reporting } from "./options.js";
 import type { Constants, TableOf, Variables } from "./table.js";
 import { TermOf, type Term } from "./term.js";
 
-/** ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values. */
+/**
+ * ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values.
+ *
+ * @example
+ * const cotangent: Cotangent = [scale, [1]];  // L = scale
+ * const gradients = await problem.backward([cotangent]);
+ */
 export type Cotangent = readonly [of: Variables<any>, cotangent: ArrayLike<number> | Rows];
 
 /**
  * How gradients are made. Where their `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share that is done,
  * as `(done, total)`: steps towards the stationary point begin anew.
+ *
+ * @example
+ * const options: BackwardOptions = { deficient: "least-norm" };
+ * await problem.backward([[scale, [1]]], options);
  */
 export interface BackwardOptions extends Reporting {
   /**
    * Coordinates of the cotangents:
    *
-   * - `"values"` (the default): the scalars that are stored, as a formula for L over `x.read()` has it.
+   * - `"values"`: the scalars that are stored, as a formula for L over `x.read()` has it.
    * - `"tangent"`: steps δ of x ⊕ δ, as many as an instance has degrees of freedom.
+   *
+   * @defaultValue `"values"`
    */
   space?: "values" | "tangent";
   /**
    * Treatment of directions along which the cost is constant, such as moving everything together, if L changes along them:
    *
-   * - `"error"` (the default): `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
+   * - `"error"`: `rank-deficient`, naming what moves. An L that doesn't change along them has a gradient all the same.
    * - `"least-norm"`: that part of the cotangent is left out, as if the solution never moved that way.
+   *
+   * @defaultValue `"error"`
    */
   deficient?: "error" | "least-norm";
-  /** Rank threshold: eigenvalues of the Hessian, scaled to a diagonal of ones, count as 0 up to this part of the largest. Default: 1e-10, and 1e-5 for values in f32. */
+  /**
+   * Rank threshold: eigenvalues of the Hessian, scaled to a diagonal of ones, count as 0 up to this part of the largest.
+   *
+   * @defaultValue 1e-10; 1e-5 for values in f32
+   */
   rankTolerance?: number;
   /** Greatest ‖H⁻¹g‖ / ‖x‖ of values that count as {@link Gradients.stationary}. @defaultValue 1e-3 */
   stationaryTolerance?: number;
 }
 
-/** The gradients with respect to what a term was given: its data columns as they were given, and its weight (one, or one an instance). */
+/**
+ * The gradients with respect to what a term was given: its data columns as they were given, and its weight (one, or one an instance).
+ *
+ * @example
+ * const { seen, weight }: TermGradients<{ seen: Float64Array }> = (await problem.backward([[scale, [1]]])).of(term);
+ */
 export type TermGradients<D> = { readonly [K in keyof D]: F64 } & { readonly weight: F64 };
 
-/** dL/dθ for everything that the solution depends on. */
+/**
+ * dL/dθ for everything that the solution depends on.
+ *
+ * @example
+ * const gradients: Gradients = await problem.backward([[scale, [1]]]);
+ * console.log(gradients.of(term).seen);  // ∂L/∂ of every observation
+ */
 export interface Gradients {
   /** Gradients of a term: for every data column, and the weight, as many values as it has. 0 if the term is disabled. */
   of<D>(term: Term<D>): TermGradients<D>;

@@ -8,7 +8,12 @@ import type { Report } from "./report.js";
 import { SOLVE, type SolveOptions } from "./solver.js";
 import { TermOf, type Term } from "./term.js";
 
-/** A term whose instances may be outliers. */
+/**
+ * A term whose instances may be outliers.
+ *
+ * @example
+ * const suspect: Suspect = { term, threshold: 0.1, knownInliers: [0, 1] };
+ */
 export interface Suspect {
   term: Term<any>;
   /** c̄: the largest √w ‖r‖ of an inlier. With inverse variances as weights, the root of a quantile of χ² with as many degrees of freedom as r has rows. */
@@ -17,15 +22,23 @@ export interface Suspect {
   knownInliers?: Indices | Mask;
 }
 
-/** How to solve, what may be outliers, and how μ moves on. */
+/**
+ * How to solve, what may be outliers, and how μ moves on.
+ *
+ * @example
+ * const options: GraduatedOptions = { suspects: [{ term, threshold: 0.1 }], cost: "gm" };
+ * await problem.solveGraduated(options);
+ */
 export interface GraduatedOptions extends SolveOptions {
   /** Terms whose instances may be outliers; all others are trusted. */
   suspects: readonly Suspect[];
   /**
    * The robust cost in the end:
    *
-   * - `"tls"` (the default): truncated least squares, Σ min(r², c̄²). Weights end at 0 and 1.
+   * - `"tls"`: truncated least squares, Σ min(r², c̄²). Weights end at 0 and 1.
    * - `"gm"`: Geman and McClure's, Σ c̄²r² / (c̄² + r²).
+   *
+   * @defaultValue `"tls"`
    */
   cost?: "tls" | "gm";
   /** Factor by which μ is multiplied (`"tls"`) or divided (`"gm"`) from round to round. @defaultValue 1.4 */
@@ -36,10 +49,23 @@ export interface GraduatedOptions extends SolveOptions {
   roundTolerance?: number;
 }
 
-/** Why a graduated solve ended. */
+/**
+ * Why a graduated solve ended.
+ *
+ * @example
+ * const { ending } = await problem.solveGraduated({ suspects: [{ term, threshold: 0.1 }] });
+ * const done: GraduatedEnding[] = ["all-inliers", "binary", "settled"];
+ * console.log(done.includes(ending));
+ */
 export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" | "max-rounds" | "stopped";
 
-/** Result of a graduated solve. The variables hold the last solve's values, and the terms have their original weights again. */
+/**
+ * Result of a graduated solve. The variables hold the last solve's values, and the terms have their original weights again.
+ *
+ * @example
+ * const graduated: GraduatedReport = await problem.solveGraduated({ suspects: [{ term, threshold: 0.1 }] });
+ * const inliers = graduated.inliers(term);  // 1 for each instance that is one
+ */
 export interface GraduatedReport {
   /** Report of the last solve, with its weights. */
   readonly report: Report;

@@ -12,11 +12,19 @@ import { checkedTuning, type Tuning } from "./tuning.js";
 import { loadWasm, type Locate } from "./wasm.js";
 import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";
 
-/** What to run on. */
+/**
+ * What to run on.
+ *
+ * @example
+ * const options: InitOptions = { backend: "webgpu", precision: "f32x2" };
+ * const lw = await init(options);
+ */
 export interface InitOptions {
   /**
-   * `"auto"` (the default) takes CUDA where the package `leastwise-cuda` is installed and finds a GPU, then WebGPU, then the
+   * `"auto"` takes CUDA where the package `leastwise-cuda` is installed and finds a GPU, then WebGPU, then the
    * CPU; `reason` says why. A software adapter of WebGPU, which is slower than the CPU backend, is passed over; `"webgpu"` takes it.
+   *
+   * @defaultValue `"auto"`
    */
   backend?: "auto" | Backend;
   /**
@@ -28,20 +36,24 @@ export interface InitOptions {
    * - `"mixed"`: in double-floats, but for what conjugate gradients do in every inner iteration, which is in f32 (iterative refinement).
    *
    * Adapters on which double-floats are not exact are found out, and refused with the reason: {@link Engine.doubles}.
+   *
+   * @defaultValue `"f64"` on CUDA and on the CPU; on WebGPU f32 that goes on in mixed precision
    */
   precision?: Precision;
-  /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. */
+  /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. @defaultValue a device of the engine's own */
   device?: Device;
-  /** Which of several GPUs CUDA is to use, by the driver's index; 0 unless told. */
+  /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0 */
   cudaDevice?: number;
   /**
    * Source of the engine's module, where it can't be found beside this one: an address, a `Request`, a `Response`, its bytes, a
    * `WebAssembly.Module`, or a promise of one of these. The module is loaded once a process; later sources are checked and not read.
+   *
+   * @defaultValue the file of the package
    */
   wasm?: WasmSource;
-  /** A tuning table, as {@link Engine.tune} gave it. */
+  /** A tuning table, as {@link Engine.tune} gave it. @defaultValue none: schedules are chosen by structure */
   tuning?: Tuning;
-  /** Tighter limits than the device's, to see how a problem fares on small devices. */
+  /** Tighter limits than the device's, to see how a problem fares on small devices. @defaultValue those of the device */
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
@@ -79,7 +91,13 @@ export async function initFrom(options: InitOptions, locate: Locate): Promise<En
   return initOn(all, () => plainHost(all));
 }
 
-/** Source of the module to load ahead. */
+/**
+ * Source of the module to load ahead.
+ *
+ * @example
+ * const options: PreloadOptions = { wasm: "/assets/leastwise_bg.wasm" };
+ * await preload(options);
+ */
 export type PreloadOptions = Pick<InitOptions, "wasm">;
 
 /** @internal */

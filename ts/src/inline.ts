@@ -10,12 +10,26 @@ import { packed } from "./wasm/inline.js";
 
 export * from "./index.js";
 
-/** Makes an engine, as `init` of `leastwise` does, with the module that is part of this file. */
+/**
+ * Makes an engine, as `init` of `leastwise` does, with the module that is part of this file.
+ *
+ * @throws `no-adapter` for a requested backend that isn't available; `load` if the module can't be loaded; `invalid-option` for other options
+ * @example
+ * import { init } from "leastwise/inline";
+ * const lw = await init({ backend: "cpu" });  // nothing is fetched
+ */
 export async function init(options: InitOptions = {}): Promise<Engine> {
   return initFrom(options, () => unpacked(packed));
 }
 
-/** Unpacks and compiles the module ahead of {@link init}. */
+/**
+ * Unpacks and compiles the module ahead of {@link init}.
+ *
+ * @throws `load` if the module can't be loaded; `invalid-option` for other options
+ * @example
+ * import { preload } from "leastwise/inline";
+ * await preload();
+ */
 export async function preload(options: PreloadOptions = {}): Promise<void> {
   return preloadFrom(options, () => unpacked(packed));
 }

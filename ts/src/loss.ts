@@ -20,7 +20,12 @@ export interface PackedLoss { readonly words: readonly number[]; readonly reals:
 
 declare const lossTag: unique symbol;
 
-/** ρ, made by {@link huber} and its like. */
+/**
+ * ρ, made by {@link huber} and its like.
+ *
+ * @example
+ * const robust: Loss = cauchy(0.05);
+ */
 export interface Loss {
   readonly [lossTag]: 1;
   /** Its kind and parameters, as the call that made it. */
@@ -64,33 +69,85 @@ function withScale(kind: Kind, call: string, name: string, value: number): Loss 
   return new LossOf(`${call}(${value})`, [kind], [value]);
 }
 
-/** s: the same as no loss. */
+/**
+ * s: the same as no loss.
+ *
+ * @example
+ * term.set({ loss: trivial() });  // plain squares, of a term that was made with trivial()
+ */
 export function trivial(): Loss { return new LossOf("trivial()", [Kind.Trivial], []); }
 
-/** s for ‖r‖ ≤ δ, then 2δ‖r‖ − δ²: squares within δ, lengths beyond. */
+/**
+ * s for ‖r‖ ≤ δ, then 2δ‖r‖ − δ²: squares within δ, lengths beyond.
+ *
+ * @throws `invalid-option` unless `delta` is a number from 1e-9 to 1e9
+ * @example
+ * const term = problem.residuals("fit", { of: [scale], loss: huber(1) }, ([s]) => s.sub(1));
+ * term.set({ loss: huber(0.1) });  // live, without compiling
+ */
 export function huber(delta: number): Loss { return withScale(Kind.Huber, "huber", "delta", delta); }
 
-/** 2c²(√(1 + s/c²) − 1): squares within c, lengths beyond, smoothly. */
+/**
+ * 2c²(√(1 + s/c²) − 1): squares within c, lengths beyond, smoothly.
+ *
+ * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: softL1(0.5) }, ([s]) => s.sub(1));
+ */
 export function softL1(c: number): Loss { return withScale(Kind.SoftL1, "softL1", "c", c); }
 
-/** c² ln(1 + s/c²): grows like the logarithm of the length. */
+/**
+ * c² ln(1 + s/c²): grows like the logarithm of the length.
+ *
+ * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: cauchy(0.05) }, ([s]) => s.sub(1));
+ */
 export function cauchy(c: number): Loss { return withScale(Kind.Cauchy, "cauchy", "c", c); }
 
-/** a arctan(s/a): at most aπ/2. Mind that `a` is compared with s, not with ‖r‖. */
+/**
+ * a arctan(s/a): at most aπ/2. Mind that `a` is compared with s, not with ‖r‖.
+ *
+ * @throws `invalid-option` unless `a` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: arctan(0.5) }, ([s]) => s.sub(1));
+ */
 export function arctan(a: number): Loss { return withScale(Kind.Arctan, "arctan", "a", a); }
 
-/** c²(1 − (1 − s/c²)³)/3 for ‖r‖ ≤ c, then c²/3: outliers have no say at all. */
+/**
+ * c²(1 − (1 − s/c²)³)/3 for ‖r‖ ≤ c, then c²/3: outliers have no say at all.
+ *
+ * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: tukey(4.685) }, ([s]) => s.sub(1));
+ */
 export function tukey(c: number): Loss { return withScale(Kind.Tukey, "tukey", "c", c); }
 
-/** s/(1 + s/c²): at most c². */
+/**
+ * s/(1 + s/c²): at most c².
+ *
+ * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: gemanMcClure(0.5) }, ([s]) => s.sub(1));
+ */
 export function gemanMcClure(c: number): Loss { return withScale(Kind.GemanMcClure, "gemanMcClure", "c", c); }
 
-/** c²(1 − e^(−s/c²)): at most c². */
+/**
+ * c²(1 − e^(−s/c²)): at most c².
+ *
+ * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: welsch(2) }, ([s]) => s.sub(1));
+ */
 export function welsch(c: number): Loss { return withScale(Kind.Welsch, "welsch", "c", c); }
 
 /**
  * b ln(1 + e^((s − a)/b)) − b ln(1 + e^(−a/b)): next to nothing until s comes to a, then s − a; b says how sharply one
  * becomes the other. Mind that both are compared with s, not with ‖r‖.
+ *
+ * @throws `invalid-option` unless `a` is 0 or more and `b` from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: tolerant(1, 0.1) }, ([s]) => s.sub(1));
  */
 export function tolerant(a: number, b: number): Loss {
   number("tolerant(a, b)", "a", a, (x) => x >= 0 && x <= 3e38, "must not be negative");
@@ -102,6 +159,10 @@ export function tolerant(a: number, b: number): Loss {
  * Barron's general loss, 2c² |α − 2|/α ((s/(c²|α − 2|) + 1)^(α/2) − 1) and its limits: s for α = 2, {@link softL1} for 1,
  * {@link cauchy} for 0, {@link gemanMcClure} for −2, {@link welsch} for `-Infinity`; for the last three c is that of the
  * other times √½, ½ and √½. α may change from one to the other while a problem is being solved.
+ *
+ * @throws `invalid-option` unless `alpha` is at most 1e6 or `-Infinity`, and `c` from 1e-9 to 1e9
+ * @example
+ * problem.residuals("fit", { of: [scale], loss: barron(-2, 0.5) }, ([s]) => s.sub(1));  // Geman and McClure's
  */
 export function barron(alpha: number, c: number): Loss {
   number("barron(alpha, c)", "alpha", alpha, (x) => x <= 1e6, "must be at most 1e6, or -Infinity");
@@ -124,20 +185,38 @@ function nested(made: LossOf, parts: readonly LossOf[]): Loss {
   return made;
 }
 
-/** factor · ρ(s): another weight, or 0 to switch it off. Its parameters come after the factor when it is edited. */
+/**
+ * factor · ρ(s): another weight, or 0 to switch it off. Its parameters come after the factor when it is edited.
+ *
+ * @throws `invalid-option` unless `loss` is a loss and `factor` a number of 0 or more
+ * @example
+ * const gentle = scaled(cauchy(0.1), 0.5);
+ */
 export function scaled(loss: Loss, factor: number): Loss {
   const of = inside("scaled(loss, factor)", loss);
   number("scaled(loss, factor)", "factor", factor, (x) => x >= 0 && x <= 3e38, "must not be negative");
   return nested(new LossOf(`scaled(${of.loss}, ${factor})`, [Kind.Scaled, ...of.words], [factor, ...of.reals]), [of]);
 }
 
-/** outer(inner(s)) */
+/**
+ * outer(inner(s))
+ *
+ * @throws `invalid-option` unless both are losses
+ * @example
+ * const robust = composed(huber(1), softL1(0.5));  // ρ(s) = huber(softL1(s))
+ */
 export function composed(outer: Loss, inner: Loss): Loss {
   const [f, g] = [inside("composed(outer, inner)", outer), inside("composed(outer, inner)", inner)];
   return nested(new LossOf(`composed(${f.loss}, ${g.loss})`, [Kind.Composed, ...f.words, ...g.words], [...f.reals, ...g.reals]), [f, g]);
 }
 
-/** What a traced loss gets for its parameters. */
+/**
+ * What a traced loss gets for its parameters.
+ *
+ * @example
+ * const rho = (s: Scalar, { d }: LossParameters<{ d: number }>) => s.mul(d);
+ * const own = loss(rho, { d: 2 });
+ */
 export type LossParameters<P> = { readonly [K in keyof P]: Scalar };
 
 /**
@@ -146,6 +225,10 @@ export type LossParameters<P> = { readonly [K in keyof P]: Scalar };
  * the same kind. It should rise from ρ(0) = 0 with ρ′(0) = 1; where it is not defined, the residual is flagged as not
  * finite. Differences ρ(s₁) − ρ(s₀) are formed operation by operation without cancellation, but for steps that go from
  * one branch of a `select` to the other.
+ *
+ * @throws `invalid-option` unless `rho` is a function that returns a scalar and the parameters are finite
+ * @example
+ * const pseudoHuber = loss((s, { d }) => sqrt(s.div(d).add(1)).sub(1).mul(d).mul(2), { d: 0.25 });
  */
 export function loss<const P extends Readonly<Record<string, number>> = {}>(rho: (s: Scalar, parameters: LossParameters<P>) => Scalar, parameters?: P): Loss {
   if (typeof rho !== "function") refuse(`loss(function, parameters) takes a function of s, not ${describe(rho)}`);

@@ -10,14 +10,25 @@ import { initFrom, preloadFrom, type InitOptions, type PreloadOptions } from "./
 
 export * from "./index.js";
 
-/** Makes an engine. Throws `no-adapter` when WebGPU or CUDA was demanded and cannot be had, and `load` when the module can't be loaded. */
+/**
+ * Makes an engine.
+ *
+ * @throws `no-adapter` for a requested backend that isn't available; `load` if the module can't be loaded; `invalid-option` for other options
+ * @example
+ * const lw = await init();  // CUDA or WebGPU if available, else the CPU
+ * console.log(lw.backend, lw.reason);
+ */
 export async function init(options: InitOptions = {}): Promise<Engine> {
   return initFrom(options, moduleBeside);
 }
 
 /**
  * Loads and compiles the engine's module ahead of {@link init}, which then finds it there: for pages that know early that they will solve.
- * Throws `load` when it can't be loaded; it may be tried again.
+ *
+ * @throws `load` if the module can't be loaded (it may be tried again); `invalid-option` for other options
+ * @example
+ * await preload();  // while the page shows its first content
+ * const lw = await init();  // loads nothing
  */
 export async function preload(options: PreloadOptions = {}): Promise<void> {
   return preloadFrom(options, moduleBeside);

@@ -48,15 +48,26 @@ function quatAt(of: Instance, first: number): Quat {
  * Unit quaternions x, y, z, w, as in three.js: rotations of space. Four scalars, three degrees of freedom: q ⊕ δ = q · exp(δ/2),
  * the rotation by the rotation vector δ (radians) in q's own frame, then q. {@link Quat} in a residual function.
  * (Solà et al. 2018, appendix B. Ceres' `QuaternionManifold` takes w first and a step of half the size, from the left.)
+ *
+ * @example
+ * const turn = problem.variables("turn", { shape: quaternion, values: [0, 0, 0, 1] });  // x, y, z, w
  */
 export const quaternion: Manifold<Quat> = /* @__PURE__ */ new ManifoldOf("quaternion", 4, 3, [Part.Quaternion], quatAt);
 
-/** SO(3), the rotations of space, stored as unit quaternions: the same as {@link quaternion}. */
+/**
+ * SO(3), the rotations of space, stored as unit quaternions: the same as {@link quaternion}.
+ *
+ * @example
+ * const turn = problem.variables("turn", { shape: so3, values: [0, 0, 0, 1] });
+ */
 export const so3: Manifold<Quat> = quaternion;
 
 /**
  * SO(2), the rotations of the plane, stored as (cos φ, sin φ). Two scalars, one degree of freedom: φ ⊕ δ = φ + δ
  * (radians). {@link So2} in a residual function. (Solà et al. 2018, appendix A.)
+ *
+ * @example
+ * const wheel = problem.variables("wheel", { shape: so2, values: [1, 0] });
  */
 export const so2: Manifold<So2> = /* @__PURE__ */ new ManifoldOf("so2", 2, 1, [Part.So2], (of, first) => new So2(vecAt(of, first, 2)));
 
@@ -64,6 +75,9 @@ export const so2: Manifold<So2> = /* @__PURE__ */ new ManifoldOf("so2", 2, 1, [P
  * SE(2), the rigid motions of the plane, stored as (cos φ, sin φ, x, y). Four scalars, three degrees of freedom: T ⊕ δ =
  * T · exp δ, with δ of an angle (radians) and a translation, in T's own frame. {@link Se2} in a residual function.
  * (Solà et al. 2018, appendix C.)
+ *
+ * @example
+ * const robot = problem.variables("robot", { shape: se2, values: new Float64Array(4 * 10), count: 10 });
  */
 export const se2: Manifold<Se2> = /* @__PURE__ */ new ManifoldOf("se2", 4, 3, [Part.Se2], (of, first) => new Se2(new So2(vecAt(of, first, 2)), vecAt(of, first + 2, 2)));
 
@@ -72,6 +86,9 @@ export const se2: Manifold<Se2> = /* @__PURE__ */ new ManifoldOf("se2", 4, 3, [P
  * of freedom: T ⊕ δ = T · exp δ, with δ of a rotation vector (radians) and a translation, in T's own frame: a screw.
  * {@link Se3} in a residual function. (Solà et al. 2018, appendix D, where translations come first.) The record
  * `{ q: quaternion, t: 3 }` stores the same, but moves t by itself, in the world's frame.
+ *
+ * @example
+ * const camera = problem.variables("camera", { shape: se3, values: [0, 0, 0, 1, 0, 0, 5] });
  */
 export const se3: Manifold<Se3> = /* @__PURE__ */ new ManifoldOf("se3", 7, 6, [Part.Se3], (of, first) => new Se3(quatAt(of, first), vecAt(of, first + 4, 3)));
 
@@ -80,6 +97,9 @@ export const se3: Manifold<Se3> = /* @__PURE__ */ new ManifoldOf("se3", 7, 6, [P
  * scalars, seven degrees of freedom: S ⊕ δ = S · exp δ, with δ of a rotation vector (radians), a translation and the
  * logarithm of the scale. {@link Sim3} in a residual function. (Strasdat, "Local accuracy and global consistency for
  * efficient visual SLAM", 2012, where translations come first.)
+ *
+ * @example
+ * const alignment = problem.variables("alignment", { shape: sim3, values: [0, 0, 0, 1, 0, 0, 0, 1] });
  */
 export const sim3: Manifold<Sim3> = /* @__PURE__ */ new ManifoldOf("sim3", 8, 7, [Part.Sim3], (of, first) => new Sim3(quatAt(of, first), vecAt(of, first + 4, 3), vecAt(of, first + 7, 1)));
 
@@ -87,6 +107,10 @@ export const sim3: Manifold<Sim3> = /* @__PURE__ */ new ManifoldOf("sim3", 8, 7,
  * The unit vectors of `n` scalars, 2 to 1024: directions, normals. n − 1 degrees of freedom: x ⊕ δ lies ‖δ‖ (radians) away
  * on the great circle that leaves x in the direction of δ, which a Householder reflection puts into the plane tangent at x
  * (Hertzberg et al. 2013; Ceres' `SphereManifold`). A vector in a residual function.
+ *
+ * @throws `shape` unless `n` is a whole number from 2 to 1024
+ * @example
+ * const normals = problem.variables("normals", { shape: sphere(3), values: [0, 0, 1] });
  */
 export function sphere<const N extends number>(n: N): Manifold<Value<N>> {
   count("sphere(n)", "n", n, 2, MAX_WIDTH);
@@ -96,6 +120,10 @@ export function sphere<const N extends number>(n: N): Manifold<Value<N>> {
 /**
  * `n` scalars of which some, `constant`, stay as they are in every instance: x ⊕ δ = x + δ in the others (Ceres'
  * `SubsetManifold`). What differs from instance to instance, or changes, is {@link Variables.fix}'s. A vector in a residual function.
+ *
+ * @throws `shape` unless `n` and the components are whole numbers in range
+ * @example
+ * const onFloor = problem.variables("onFloor", { shape: subset(3, [1]), values: [0, 0, 0] });  // y stays
  */
 export function subset<const N extends number>(n: N, constant: readonly number[]): Manifold<Value<N>> {
   const call = "subset(n, constant)";
@@ -108,7 +136,13 @@ export function subset<const N extends number>(n: N, constant: readonly number[]
   return new ManifoldOf(`subset(${n}, [${still.join(", ")}])`, n, n - still.length, [Part.Subset, n, still.length, ...still], (of, first) => vecAt(of, first, n));
 }
 
-/** Definition of a {@link manifold}. */
+/**
+ * Definition of a {@link manifold}.
+ *
+ * @example
+ * const exponential: Retraction<1, 1> = { ambient: 1, tangent: 1, retract: (x, delta) => x.mul(exp(delta)) };
+ * const positive = manifold(exponential);
+ */
 export interface Retraction<A extends number, T extends number> {
   /** Scalars of an instance: 1 to 1024. */
   readonly ambient: A;
@@ -129,6 +163,11 @@ export interface Retraction<A extends number, T extends number> {
  *
  * Values that are given must lie on the manifold: where x ⊕ 0 is another point by more than 1e-3 they are refused. A function
  * that gives another number of scalars, or ignores a component of δ, is refused when a variable is made of it (`shape`).
+ *
+ * @throws `shape` unless `ambient` and `tangent` are whole numbers, and `retract` gives `ambient` scalars
+ * @example
+ * const positive = manifold({ ambient: 1, tangent: 1, retract: (x, delta) => x.mul(exp(delta)) });
+ * const rate = problem.variables("rate", { shape: positive, values: [0.5] });
  */
 export function manifold<const A extends number, const T extends number>(made: Retraction<A, T>): Manifold<Value<A>> {
   const call = "manifold({ ambient, tangent, retract })";

@@ -5,10 +5,20 @@ import { Opcode } from "./opcodes.js";
 import { component, isNum, Scalar, type Num } from "./scalar.js";
 import { components, isVec, vecOf, Vec2, Vec3, type Vec, type VecOf } from "./vector.js";
 
-/** The matrix of `N` rows. */
+/**
+ * The matrix of `N` rows.
+ *
+ * @example
+ * const volume = (m: MatOf<3>) => m.determinant();  // a Mat3
+ */
 export type MatOf<N extends 2 | 3> = N extends 2 ? Mat2 : Mat3;
 
-/** An `N`×`N` matrix: {@link Mat2}, {@link Mat3}. */
+/**
+ * An `N`×`N` matrix: {@link Mat2}, {@link Mat3}.
+ *
+ * @example
+ * const volume = (m: Mat<3>) => m.determinant();
+ */
 export abstract class Mat<N extends 2 | 3> extends Expression<`mat${N}`> {
   /** How many rows it has, and columns. */
   abstract readonly size: N;
@@ -59,13 +69,23 @@ export abstract class Mat<N extends 2 | 3> extends Expression<`mat${N}`> {
   /** @internal */ abstract override like(value: number): MatOf<N>;
 }
 
-/** A 2×2 matrix. */
+/**
+ * A 2×2 matrix.
+ *
+ * @example
+ * const area = (m: Mat2) => m.determinant();
+ */
 export class Mat2 extends Mat<2> {
   get size(): 2 { return 2; }
   /** @internal */ like(value: number): Mat2 { return new Mat2(this.owner, value); }
 }
 
-/** A 3×3 matrix. */
+/**
+ * A 3×3 matrix.
+ *
+ * @example
+ * const moved = (m: Mat3, p: Vec3) => m.mul(p);
+ */
 export class Mat3 extends Mat<3> {
   get size(): 3 { return 3; }
   /** @internal */ like(value: number): Mat3 { return new Mat3(this.owner, value); }
@@ -89,14 +109,26 @@ function checkIndex(m: Mat<2 | 3>, what: string, index: number): void {
   }
 }
 
-/** The 2×2 matrix of these rows. */
+/**
+ * The 2×2 matrix of these rows.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * mat2(vec(s, 0), vec(0, u)).determinant()
+ */
 export function mat2(first: Vec2, second: Vec2): Mat2 {
   const rows = checked("mat2", [first, second], 2);
   const trace = traceOf("mat2", rows);
   return new Mat2(trace, write(trace, Opcode.Pack, rows));
 }
 
-/** The 3×3 matrix of these rows. */
+/**
+ * The 3×3 matrix of these rows.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * mat3(a, b, c).determinant()  // the volume that three edges span
+ */
 export function mat3(first: Vec3, second: Vec3, third: Vec3): Mat3 {
   const rows = checked("mat3", [first, second, third], 3);
   const trace = traceOf("mat3", rows);

@@ -9,7 +9,12 @@ import type { Quat } from "./quaternion.js";
 import type { Scalar } from "./scalar.js";
 import { isVec, vec, type Vec2, type Vec3 } from "./vector.js";
 
-/** A rotation of the plane, by the angle φ. */
+/**
+ * A rotation of the plane, by the angle φ.
+ *
+ * @example
+ * const turned = (wheel: So2, p: Vec2) => wheel.rotate(p);
+ */
 export class So2 {
   /** The unit vector (cos φ, sin φ). */
   readonly cs: Vec2;
@@ -36,7 +41,12 @@ export class So2 {
   inverse(): So2 { return new So2(vec(this.cos, this.sin.neg())); }
 }
 
-/** A rigid motion of the plane: p ↦ R p + t. */
+/**
+ * A rigid motion of the plane: p ↦ R p + t.
+ *
+ * @example
+ * const seen = (robot: Se2, landmark: Vec2) => robot.inverse().transform(landmark);
+ */
 export class Se2 {
   /** The rotation R. */
   readonly r: So2;
@@ -65,7 +75,12 @@ export class Se2 {
   }
 }
 
-/** A rigid motion of space, p ↦ q p q⁻¹ + t, by a unit quaternion and a translation. */
+/**
+ * A rigid motion of space, p ↦ q p q⁻¹ + t, by a unit quaternion and a translation.
+ *
+ * @example
+ * const seen = (camera: Se3, p: Vec3) => camera.transform(p);
+ */
 export class Se3 {
   /** The rotation, a unit quaternion. */
   readonly q: Quat;
@@ -94,7 +109,12 @@ export class Se3 {
   }
 }
 
-/** A similarity of space, p ↦ s q p q⁻¹ + t, by a unit quaternion, a translation and a scale s > 0. */
+/**
+ * A similarity of space, p ↦ s q p q⁻¹ + t, by a unit quaternion, a translation and a scale s > 0.
+ *
+ * @example
+ * const aligned = (motion: Sim3, p: Vec3) => motion.transform(p);
+ */
 export class Sim3 {
   /** The rotation, a unit quaternion. */
   readonly q: Quat;

@@ -7,4 +7,4 @@ export type { Activation, ConvOptions, LayerOptions, MlpOptions, Module, Part } 
 export { adam, adamW, sgd } from "./nn/optimizers.js";
 export type { AdamOptions, LearningRate, Optimizer, OptimizerState, SgdOptions, Stepped } from "./nn/optimizers.js";
 export { trainer } from "./nn/trainer.js";
-export type { Trainer } from "./nn/trainer.js";
+export type { Batch, Trainer } from "./nn/trainer.js";

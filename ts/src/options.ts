@@ -3,13 +3,20 @@
  * copy of the options that were given, each read once and checked, so that nothing of a caller's runs in the midst of a call.
  */
 import { LeastwiseError, reading, unread, type ErrorCode, type Place } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe, shownValue } from "./instruction.js";
 
-/** What long work is told, and tells. */
+/**
+ * What long work is told, and tells.
+ *
+ * @example
+ * const reporting: Reporting = { onProgress: (done, total) => console.log(`${done} of ${total}`) };
+ * await lw.cluster(points, { dim: 2, clusters: 16, ...reporting });
+ */
 export interface Reporting {
-  /** Ends the work early. */
-  signal?: AbortSignal;
-  /** Called now and then with how much is done, and of how much. */
+  /** Ends the work early. @defaultValue none */
+  signal?: Host<"AbortSignal">;
+  /** Called now and then with how much is done, and of how much. @defaultValue none */
   onProgress?: (done: number, total: number) => void;
 }
 

@@ -5,7 +5,13 @@ import { describe, shownValue } from "./instruction.js";
 import type { Kind } from "./options.js";
 import { fromHalf, Half } from "./vectors/half.js";
 
-/** Vectors, one after the other: `Float32Array`, `Float64Array` (rounded to f32), or half precision in `half(bits)`; `[]` for none. */
+/**
+ * Vectors, one after the other: `Float32Array`, `Float64Array` (rounded to f32), or half precision in `half(bits)`; `[]` for none.
+ *
+ * @example
+ * const data: Points = half(new Uint16Array(800));  // 100 vectors of 8 halves
+ * await lw.cluster(data, { dim: 8, clusters: 4 });
+ */
 export type Points = Floats | Half | readonly [];
 
 /** Components of a vector, as `anneal/rows.rs` has it. */

@@ -21,7 +21,12 @@ import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { Words } from "./words.js";
 
-/** Result of a residual function: scalars, vectors, matrices and quaternions, whose scalars are the rows of r. */
+/**
+ * Result of a residual function: scalars, vectors, matrices and quaternions, whose scalars are the rows of r.
+ *
+ * @example
+ * const spring = (a: Vec3, b: Vec3): Residual => [a.sub(b), a.norm()];  // rows one below the other
+ */
 export type Residual = Output | readonly Output[];
 
 /** The share of a covariance that is done when there is an inverse. */
@@ -32,7 +37,16 @@ function checkName(of: string, name: unknown): void {
   if (name === "") throw new LeastwiseError("invalid-option", `the name of ${of} must not be empty: errors and reports use it`);
 }
 
-/** A problem: minimise Σ ½ w ρ(‖r‖²) + Σ w E over the variables, for residuals r, where ρ(s) = s unless a term has a loss, and energies E. */
+/**
+ * A problem: minimise Σ ½ w ρ(‖r‖²) + Σ w E over the variables, for residuals r, where ρ(s) = s unless a term has a loss, and energies E.
+ *
+ * @example
+ * const problem: Problem = lw.problem();
+ * const scale = problem.variables("scale", { shape: 1, values: [1] });
+ * problem.residuals("fit", { of: [scale], data: { t: Float64Array.of(1, 2), seen: Float64Array.of(2.1, 3.9) } },
+ *   ([s], { t, seen }) => s.mul(t).sub(seen));
+ * console.log(String(await problem.solve()));
+ */
 export interface Problem extends Disposable {
   /**
    * Unknowns: instances of a {@link Shape}, which begin at `values` (flat: instance by instance, a record's fields one after

@@ -9,6 +9,9 @@ import { isVec, vecOf, type Vec3, type Vec4 } from "./vector.js";
 /**
  * A quaternion x i + y j + z k + w. No vector: nothing adds quaternions; {@link Quat.xyzw} gives their numbers.
  * What is said of unit quaternions below is not checked: normalise where they may not be, `quat(v.normalize())`.
+ *
+ * @example
+ * const seen = (q: Quat, p: Vec3, camera: Vec3) => q.rotate(p.sub(camera));
  */
 export class Quat extends Expression<"quat"> {
   get x(): Scalar { return component(this, 0); }
@@ -48,7 +51,13 @@ export class Quat extends Expression<"quat"> {
   /** @internal */ like(value: number): Quat { return new Quat(this.owner, value); }
 }
 
-/** The quaternion x i + y j + z k + w, of its four numbers or a vector of them. The rotation by nothing is quat(0, 0, 0, 1). */
+/**
+ * The quaternion x i + y j + z k + w, of its four numbers or a vector of them. The rotation by nothing is quat(0, 0, 0, 1).
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * quat(0, 0, 0, 1).rotate(a)  // the identity: x, y, z, w
+ */
 export function quat(xyzw: Vec4): Quat;
 export function quat(x: Num, y: Num, z: Num, w: Num): Quat;
 export function quat(...items: readonly [Vec4] | readonly Num[]): Quat {
@@ -60,15 +69,31 @@ export function quat(...items: readonly [Vec4] | readonly Num[]): Quat {
   return new Quat(trace, write(trace, Opcode.Pack, numbers));
 }
 
-/** The unit quaternion of a rotation vector (axis times angle); smooth at 0. */
+/**
+ * The unit quaternion of a rotation vector (axis times angle); smooth at 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * fromAngleAxis(turn).rotate(a)  // a, turned by |turn| about turn
+ */
 export function fromAngleAxis(v: Vec3): Quat { return ofVector("fromAngleAxis", Opcode.QuatFromAngleAxis, v); }
 
-/** (v sin‖v‖/‖v‖, cos‖v‖), the rotation by 2‖v‖ around v; smooth at 0. */
+/**
+ * (v sin‖v‖/‖v‖, cos‖v‖), the rotation by 2‖v‖ around v; smooth at 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * quatExp(turn.mul(0.5)).mul(q)
+ */
 export function quatExp(v: Vec3): Quat { return ofVector("quatExp", Opcode.QuatExp, v); }
 
 /**
  * A unit quaternion of a rotation matrix, by its largest component (which is positive: the sign changes where another
  * one becomes the largest). For other matrices see {@link closestRotation}.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * fromMatrix(closestRotation(m))
  */
 export function fromMatrix(m: Mat3): Quat {
   if (!isA(m, Mat3)) refuse("fromMatrix", [m], "a Mat3");

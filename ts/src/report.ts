@@ -3,7 +3,12 @@ import type { ErrorCode } from "./errors.js";
 import type { NativeCounters, NativeFreedom, NativeIteration, NativeOffender, NativeReport } from "./native.js";
 import type { Evaluator, Schedule } from "./tuning.js";
 
-/** One step of a solve, accepted or not. */
+/**
+ * One step of a solve, accepted or not.
+ *
+ * @example
+ * await problem.solve({ onIteration: ({ index, cost }: Iteration) => console.log(index, cost) });
+ */
 export interface Iteration {
   readonly index: number;
   /** Σ ½ w ρ(‖r‖²) + Σ w E after the step if it was accepted, else before it. */
@@ -28,22 +33,40 @@ export interface Iteration {
   readonly ms: number;
 }
 
-/** Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors. */
+/**
+ * Why a solve ended. Only `"converged"` met a tolerance; the others are reports too, never errors.
+ *
+ * @example
+ * const good: Termination[] = ["converged", "precision"];
+ * console.log(good.includes(report.termination));
+ */
 export type Termination = "converged" | "max-iterations" | "time-limit" | "stopped" | "no-progress" | "precision" | "singular" | "infeasible" | "unbounded";
 
 /**
  * Work of the device during a solve. Matrices that came back to be factorised on the CPU (`matrixReadbacks`,
  * `matrixBytesReadBack`) are not among the other readbacks.
+ *
+ * @example
+ * const before: Counters = lw.counters();
  */
 export interface Counters extends NativeCounters {}
 
-/** An instance whose residual was not finite where a step led, the first of that step; and the step's number. */
+/**
+ * An instance whose residual was not finite where a step led, the first of that step; and the step's number.
+ *
+ * @example
+ * const offender: Offender | undefined = report.firstNonFinite;
+ */
 export interface Offender extends NativeOffender {}
 
 /**
  * Unknowns that nothing holds: instances that no residual touches (`"untouched"`), or components along which all instances
  * of a variable can be moved together without any residual changing (`"translation"`). Damping keeps them where they are.
  * Other freedoms, such as turning everything, are not looked for here: `problem.marginals` finds them.
+ *
+ * @example
+ * const describe = (freedom: Freedom) => JSON.stringify(freedom);
+ * console.log(report.gauge.map(describe));
  */
 export type Freedom = NativeFreedom;
 
@@ -62,6 +85,9 @@ export type Freedom = NativeFreedom;
  *   variables and constants would not fit in a buffer binding), `"max-iterations"`, `"time-limit"`, `"stopped"`
  * - failed: the code of the error
  * - ended: `"stopped"`, `"max-iterations"`, `"time-limit"`
+ *
+ * @example
+ * const { state, reason }: Refinement = report.refinement;
  */
 export interface Refinement {
   readonly state: "not-needed" | "done" | "refused" | "failed" | "ended";
@@ -70,7 +96,12 @@ export interface Refinement {
   readonly reason: string;
 }
 
-/** How the products JᵀWJ·p of the instances of one structure are computed by `"pcg"`. */
+/**
+ * How the products JᵀWJ·p of the instances of one structure are computed by `"pcg"`.
+ *
+ * @example
+ * console.log(report.products.map(({ term, schedule }: ProductReport) => `${term}: ${schedule}`));
+ */
 export interface ProductReport {
   /** The first of the terms that share the kernel. */
   readonly term: string;
@@ -82,7 +113,12 @@ export interface ProductReport {
   readonly key: string;
 }
 
-/** Evaluator of a term's program on the CPU, where there is a choice. */
+/**
+ * Evaluator of a term's program on the CPU, where there is a choice.
+ *
+ * @example
+ * const slow = report.evaluators.filter(({ evaluator }: EvaluatorReport) => evaluator === "interpreted");
+ */
 export interface EvaluatorReport {
   /** The first of the terms that share it, and what it computes: `"arap: linearize"`. */
   readonly program: string;
@@ -99,7 +135,14 @@ export interface EvaluatorReport {
   readonly key: string;
 }
 
-/** How well a problem with constraints is solved. */
+/**
+ * How well a problem with constraints is solved.
+ *
+ * @example
+ * const { feasibility } = await problem.solve();
+ * const worst = (of: Feasibility) => of.constraints[0]?.term;
+ * if (feasibility) console.log(feasibility.violation, worst(feasibility));
+ */
 export interface Feasibility {
   /** The largest |c| of equalities; of inequalities the largest |min(−c, λ/(μw))|, which is 0 where c or λ is 0 and the other as it must be. */
   readonly violation: number;
@@ -116,6 +159,10 @@ export interface Feasibility {
 /**
  * The account of a whole solve. The variables hold the best accepted iterate, however it ended; after `method: "adam"`, which does
  * not look at the cost, the last one.
+ *
+ * @example
+ * const report: Report = await problem.solve();
+ * console.log(report.termination, report.cost, String(report));  // the last: a table of iterations
  */
 export interface Report {
   readonly termination: Termination;

@@ -3,10 +3,20 @@ import { isA } from "./errors.js";
 import { Expression, refuse, traceOf, valueOf, write } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 
-/** A number or a traced scalar. */
+/**
+ * A number or a traced scalar.
+ *
+ * @example
+ * const scaledBy = (v: Scalar, factor: Num) => v.mul(factor);  // a number or an expression
+ */
 export type Num = Scalar | number;
 
-/** A truth value: the condition of {@link select}. It is no JavaScript boolean: `if`, `?:`, `&&` and `!` do not see it. */
+/**
+ * A truth value: the condition of {@link select}. It is no JavaScript boolean: `if`, `?:`, `&&` and `!` do not see it.
+ *
+ * @example
+ * const inside = (v: Scalar): Bool => and(v.gt(0), v.lt(1));
+ */
 export class Bool extends Expression<"bool"> {
   /** Both. */
   and(o: Bool): Bool { return logical("and", Opcode.And, [this, o]); }
@@ -19,7 +29,12 @@ export class Bool extends Expression<"bool"> {
   /** @internal */ like(value: number): Bool { return new Bool(this.owner, value); }
 }
 
-/** One number an instance. */
+/**
+ * One number an instance.
+ *
+ * @example
+ * const decay = (a: Scalar, tau: Scalar, t: Scalar) => a.mul(exp(t.neg().div(tau)));
+ */
 export class Scalar extends Expression<1> {
   /** this + o */
   add(o: Num): Scalar { return binary("add", Opcode.Add, this, o); }

@@ -14,6 +14,10 @@ declare const tag: unique symbol;
 /**
  * Manifold on which instances lie, made by {@link sphere} and its like. A solver moves them by steps δ of `tangent` degrees of
  * freedom, x ⊕ δ; `ambient` scalars are stored. `V` is what an instance is in a residual function.
+ *
+ * @example
+ * const group: Manifold<Quat> = quaternion;
+ * console.log(group.ambient, group.tangent);  // 4 and 3
  */
 export interface Manifold<V> {
   readonly [tag]: V;
@@ -24,10 +28,21 @@ export interface Manifold<V> {
   toString(): string;
 }
 
-/** Shape of an instance: its number of scalars (1 to 1024 in all), a manifold, or a record of shapes. */
+/**
+ * Shape of an instance: its number of scalars (1 to 1024 in all), a manifold, or a record of shapes.
+ *
+ * @example
+ * const shape = { q: quaternion, t: 3 } satisfies Shape;  // a record of a rotation and a vector
+ * const camera = problem.variables("camera", { shape, values: [0, 0, 0, 1, 0, 0, 0] });
+ */
 export type Shape = number | Manifold<any> | { readonly [field: string]: Shape };
 
-/** Type of an instance of that shape in a residual function: a scalar, a vector, a quaternion, a record of them. */
+/**
+ * Type of an instance of that shape in a residual function: a scalar, a vector, a quaternion, a record of them.
+ *
+ * @example
+ * const seen = (camera: Element<{ q: typeof quaternion; t: 3 }>, p: Vec3) => camera.q.rotate(p).add(camera.t);
+ */
 export type Element<S> = S extends Manifold<infer V> ? V : S extends number ? Value<S> : { readonly [K in keyof S]: Element<S[K]> };
 
 /** An instance within a trace: its value, of so many scalars. @internal */

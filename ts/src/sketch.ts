@@ -13,20 +13,49 @@ import type { Term } from "./term.js";
 import type { Scalar } from "./scalar.js";
 import type { Vec2 } from "./vector.js";
 
-/** A point of a sketch; x and y are where it is, which is where it was made until {@link Sketch.solve}. */
+/**
+ * A point of a sketch; x and y are where it is, which is where it was made until {@link Sketch.solve}.
+ *
+ * @example
+ * const p: SketchPoint = sketch(lw).point(1, 2);
+ * console.log(p.x, p.y);  // where the last solve left it
+ */
 export interface SketchPoint { readonly x: number; readonly y: number }
-/** A line between two points; what holds it holds these. */
+/**
+ * A line between two points; what holds it holds these.
+ *
+ * @example
+ * const s = sketch(lw);
+ * const line: SketchLine = s.line(s.point(0, 0), s.point(1, 0));
+ */
 export interface SketchLine { readonly from: SketchPoint; readonly to: SketchPoint }
-/** A circle. */
+/**
+ * A circle.
+ *
+ * @example
+ * const s = sketch(lw);
+ * const wheel: SketchCircle = s.circle(s.point(0, 0), 2);
+ */
 export interface SketchCircle { readonly centre: SketchPoint; readonly radius: number }
 
-/** A dependency among constraints: the one that adds nothing, and those that say the same already. */
+/**
+ * A dependency among constraints: the one that adds nothing, and those that say the same already.
+ *
+ * @example
+ * const { redundant } = await sketch(lw).solve();
+ * console.log(redundant.map(({ constraint, because }: Dependency) => `${constraint} follows from ${because}`));
+ */
 export interface Dependency {
   readonly constraint: string;
   readonly because: readonly string[];
 }
 
-/** Result of a sketch's solve. */
+/**
+ * Result of a sketch's solve.
+ *
+ * @example
+ * const { solved, degreesOfFreedom }: SketchResult = await sketch(lw).solve();
+ */
 export interface SketchResult {
   /** True if all constraints are met to `tolerance`, in the sketch's units. */
   readonly solved: boolean;
@@ -42,7 +71,14 @@ export interface SketchResult {
   readonly report: Report | undefined;
 }
 
-/** A constraint, by which it is removed or its value changed. */
+/**
+ * A constraint, by which it is removed or its value changed.
+ *
+ * @example
+ * const s = sketch(lw), a = s.point(0, 0), b = s.point(2, 1);
+ * const length: SketchConstraint = s.distance(a, b, 3);
+ * length.value = 4;  // live
+ */
 export interface SketchConstraint {
   readonly name: string;
   readonly kind: string;
@@ -56,12 +92,26 @@ interface PointOf extends SketchPoint { x: number; y: number; readonly index: nu
 interface LineOf extends SketchLine { readonly from: PointOf; readonly to: PointOf }
 interface CircleOf extends SketchCircle { readonly centre: PointOf; radius: number; readonly index: number }
 
-/** Name of a constraint. Default: its kind and a number. */
-export interface Named { name?: string }
+/**
+ * Name of a constraint.
+ *
+ * @example
+ * const s = sketch(lw), named: Named = { name: "length" };
+ * s.distance(s.point(0, 0), s.point(2, 1), 3, named);
+ */
+export interface Named {
+  /** Name in results and errors. @defaultValue kind and number, as `distance 3` */
+  name?: string;
+}
 
 /**
  * A sketch. Every method that constrains takes a name for diagnoses; all lengths are in the units of the points. Where there are
  * several solutions, the one near the points' places is found.
+ *
+ * @example
+ * const s: Sketch = sketch(lw);
+ * s.horizontal(s.line(s.point(0, 0), s.point(1, 0.2)));
+ * await s.solve();
  */
 export interface Sketch extends Disposable {
   point(x: number, y: number): SketchPoint;
@@ -115,7 +165,17 @@ interface Made {
   readonly side: number;
 }
 
-/** A sketch whose problems are solved by an engine, best by one in f64 (`init({ backend: "cpu" })`): digits decide what is redundant. */
+/**
+ * A sketch whose problems are solved by an engine, best by one in f64 (`init({ backend: "cpu" })`): digits decide what is redundant.
+ *
+ * @throws `invalid-option` unless `lw` is an engine
+ * @example
+ * const s = sketch(lw);
+ * const a = s.point(0, 0), b = s.point(2, 1);
+ * s.fix(a);
+ * s.distance(a, b, 3);
+ * console.log(await s.solve(), b.x, b.y);
+ */
 export function sketch(lw: Engine): Sketch {
   if (!hasMethods(lw, "problem")) throw new LeastwiseError("invalid-option", `sketch(lw): lw must be an engine, as init() makes one, not ${describe(lw)}`);
   return new SketchOf(lw);

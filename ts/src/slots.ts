@@ -5,11 +5,28 @@ import { checked, given } from "./options.js";
 import type { Form } from "./shape.js";
 import type { Each } from "./sums.js";
 
-/** One argument of a residual function: a variable or constant, and which of its instances. */
+/**
+ * One argument of a residual function: a variable or constant, and which of its instances.
+ *
+ * @example
+ * const first: Slot<Vec3> = x.at([0, 2, 4]), second: Slot<Vec3> = x.at([1, 3, 5]);
+ * problem.residuals("pairs", { of: [first, second] }, ([a, b]) => a.sub(b));
+ */
 export interface Slot<V> { readonly slot: V }
-/** The slots of a term: a list, or names. */
+/**
+ * The slots of a term: a list, or names.
+ *
+ * @example
+ * const of = { from: x.at([0, 1]), to: x.at([1, 2]) } satisfies Slots;
+ * problem.residuals("edges", { of }, ({ from, to }) => to.sub(from));
+ */
 export type Slots = readonly Slot<unknown>[] | { readonly [name: string]: Slot<unknown> };
-/** Arguments of a residual function for its slots. */
+/**
+ * Arguments of a residual function for its slots.
+ *
+ * @example
+ * const residual = ([a, b]: Args<[Slot<Vec3>, Slot<Vec3>]>) => a.sub(b);
+ */
 export type Args<O> = { readonly [K in keyof O]: O[K] extends Slot<infer V> ? V : never };
 
 /** A slot with its way in: `undefined` is "column k of `over`, k being my position". @internal */
@@ -18,7 +35,13 @@ export class SlotOf<V> implements Slot<V> {
   constructor(readonly table: TableIdentity, readonly column: number | IndexTable | undefined) {}
 }
 
-/** Rows of different length: instance i has the entries `indices[offsets[i]] … indices[offsets[i + 1] − 1]`. */
+/**
+ * Rows of different length: instance i has the entries `indices[offsets[i]] … indices[offsets[i + 1] − 1]`.
+ *
+ * @example
+ * const neighbours: Ragged = { offsets: [0, 2, 3], indices: [1, 2, 0] };  // of 0: 1 and 2; of 1: 0
+ * const slot = x.rows(neighbours);
+ */
 export interface Ragged { readonly offsets: IndexTable; readonly indices: IndexTable }
 
 /** Rows, checked and copied. @internal */

@@ -2,16 +2,23 @@
 import { bytesOf, listOf, numbersOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
+import type { Host } from "./host.js";
 import type { NativeOptions } from "./native.js";
 import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
-/** How to solve. */
+/**
+ * How to solve.
+ *
+ * @example
+ * const options: SolveOptions = { method: "dogleg", maxIterations: 100, timeLimitMs: 2000 };
+ * const report = await problem.solve(options);
+ */
 export interface SolveOptions {
   /**
-   * - `"lm"` (the default): Levenberg–Marquardt with Nielsen's damping.
+   * - `"lm"`: Levenberg–Marquardt with Nielsen's damping.
    * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its predicted reduction is halved, without another linear solve.
    * - `"newton"`: for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005): as `"lm"`, but
    *   with next to no damping until a step fails.
@@ -25,6 +32,8 @@ export interface SolveOptions {
    *
    *   These three search along their direction for a point with the strong Wolfe conditions; `innerIterations` are the points tried.
    * - `"adam"`: Kingma & Ba 2015, without a search and without a look at the cost: the variables end at the last iterate, not at the best; {@link SolveOptions.learningRate} and {@link SolveOptions.decays}.
+   *
+   * @defaultValue `"lm"`
    */
   method?: "lm" | "gauss-newton" | "newton" | "dogleg" | "lbfgs" | "nonlinear-cg" | "gradient-descent" | "adam";
   /** History of `"lbfgs"`: pairs of steps and changes of the gradient, an integer from 1 to 20. @defaultValue 10 */
@@ -34,14 +43,16 @@ export interface SolveOptions {
   /** β₁ and β₂ of `"adam"`, the decay rates of its running means. @defaultValue [0.9, 0.999] */
   decays?: readonly [number, number];
   /**
-   * Search space of `"dogleg"`: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`, the
-   * default), or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
+   * Search space of `"dogleg"`: on Powell's path by the Cauchy point to the Gauss–Newton step (`"traditional"`),
+   * or in the whole plane of the two (`"subspace"`; Byrd, Schnabel & Shultz 1988).
+   *
+   * @defaultValue `"traditional"`
    */
   dogleg?: "traditional" | "subspace";
   /**
    * Linear solver of (JᵀWJ + λD) s = −g in every step:
    *
-   * - `"auto"` (the default): chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
+   * - `"auto"`: chosen from the problem's structure and size, never by the clock; `report.linearReason` says why.
    * - `"dense"`: all unknowns at once, for up to some hundreds of them: a QR factorisation of √W J up to 64 unknowns without a
    *   robust loss, whose digits the condition of J decides and not its square; else a Cholesky factor of JᵀWJ.
    * - `"sparse-cholesky"`: a sparse Cholesky factor, ordered by approximate minimum degree; its structure is found once.
@@ -53,23 +64,28 @@ export interface SolveOptions {
    * All but `"pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
    * a linearisation (`counters.matrixReadbacks`). They refuse terms made by `sumOver`, whose Jacobian is never stored.
    * `advance()` never reads back, so its steps are solved by `"pcg"` always.
+   *
+   * @defaultValue `"auto"`
    */
   linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
   /**
    * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
-   * - `"auto"` (the default): chosen from the problem's structure and size; `report.preconditionerReason` says why.
+   * - `"auto"`: chosen from the problem's structure and size; `report.preconditionerReason` says why.
    * - `"block-jacobi"`, for `"pcg"` and `"assembled-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
    * - `"two-level"`, for `"pcg"`: the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner
    *   iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,
    *   patches move as rigid bodies. It refuses terms made by `sumOver`, and more than 6 degrees of freedom without points.
    * - `"frozen-factor"`, for `"assembled-pcg"`: a sparse Cholesky factor that stays from step to step and from edit to edit, until it takes more
    *   than 24 iterations; then a new one is made (`report.factorizations`). For `step()` after every edit of a problem that has a factor.
+   *
+   * @defaultValue `"auto"`
    */
   preconditioner?: "auto" | "block-jacobi" | "two-level" | "frozen-factor";
   /**
-   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances. Default: those that
-   * leave the fewest unknowns.
+   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances.
+   *
+   * @defaultValue those that leave the fewest unknowns
    */
   eliminate?: readonly Variables<any>[];
   /**
@@ -77,39 +93,64 @@ export interface SolveOptions {
    * point are reached; 5 is usual. The variables hold the best iterate at the end. @defaultValue 0
    */
   nonmonotone?: number;
-  /** Greatest number of iterations of `"pcg"` in one step. Default: twice the number of unknowns, but from 10 to 500. */
+  /** Greatest number of iterations of `"pcg"` in one step. @defaultValue twice the number of unknowns, but from 10 to 500 */
   maxInnerIterations?: number;
   /**
    * η, the forcing term: `"pcg"` stops when the residual of the linear system is this part of the first, in the preconditioner's
-   * norm. Default: from 0.001 to 0.1, adapted from step to step to the quality of the model.
+   * norm.
+   *
+   * @defaultValue from 0.001 to 0.1, adapted from step to step to the quality of the model
    */
   forcing?: number;
   /**
-   * Greatest number of steps, accepted or not. Default: 50; 2000 if the linear solver is `"dense"`, whose steps are cheap. For
-   * methods without a linear system 1000 for `"lbfgs"` and `"nonlinear-cg"`, 10,000 for the other two.
+   * Greatest number of steps, accepted or not.
+   *
+   * @defaultValue 50; 2000 if the linear solver is `"dense"`, whose steps are cheap; without a linear system 1000 for `"lbfgs"` and `"nonlinear-cg"`, 10,000 for the other two
    */
   maxIterations?: number;
-  /** Greatest violation of a constraint, in its own units. Default: 1e-8 (f64), 1e-5 (f32). */
+  /** Greatest violation of a constraint, in its own units. @defaultValue 1e-8 (f64), 1e-5 (f32) */
   feasibilityTolerance?: number;
   /** μ, the initial penalty of constraints. It grows where they are slow to be met. @defaultValue 10 */
   penalty?: number;
   /** Greatest number of minimisations, one for each choice of multipliers. `maxIterations` limits each of them. @defaultValue 50 */
   maxOuterIterations?: number;
-  /** Milliseconds of solving, after which a GPU has 10 s to answer before the solve rejects with `stopped`; where f32 goes on in mixed precision, of both, the compiling for the latter included. */
+  /**
+   * Milliseconds of solving, after which a GPU has 10 s to answer before the solve rejects with `stopped`; where f32 goes on in mixed precision, of both, the compiling for the latter included.
+   *
+   * @defaultValue none
+   */
   timeLimitMs?: number;
-  /** Converged when an accepted step lowers the cost by less than this share of it. Default: 1e-6; about 1e-15 (f64, double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 2e-7 if there is none, three times in a row; `"adam"` does not look at it. */
+  /**
+   * Converged when an accepted step lowers the cost by less than this share of it. `"adam"` does not look at it.
+   *
+   * @defaultValue 1e-6; about 1e-15 (f64, double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 2e-7 if there is none, three times in a row
+   */
   costTolerance?: number;
-  /** Converged when max |gᵢ| is at most this. Default: 1e-10; 1e-20 if the linear solver is `"dense"`. */
+  /** Converged when max |gᵢ| is at most this. @defaultValue 1e-10; 1e-20 if the linear solver is `"dense"` */
   gradientTolerance?: number;
-  /** Converged when ‖s‖ is at most this share of ‖x‖. Default: 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none; `"adam"` does not look at it. */
+  /**
+   * Converged when ‖s‖ is at most this share of ‖x‖. `"adam"` does not look at it.
+   *
+   * @defaultValue 1e-8; 1e-15 (f64), 3e-14 (double-floats) or 1e-9 (f32) if the linear solver is `"dense"`; 1e-12 or 1e-8 if there is none
+   */
   stepTolerance?: number;
-  /** Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out and its solver set up there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason. */
-  signal?: AbortSignal;
-  /** Called after every step; returning `"stop"` ends the solve. */
+  /**
+   * Ends the solve after the current iteration; the report says `"stopped"`. While a large problem is laid out and its solver set up there is no report yet, and the solve rejects with the signal's reason (with `stopped` where `timeLimitMs` is over). Where a GPU does not answer for 10 s after that, the solve rejects with the signal's reason.
+   *
+   * @defaultValue none
+   */
+  signal?: Host<"AbortSignal">;
+  /** Called after every step; returning `"stop"` ends the solve. @defaultValue none */
   onIteration?: (iteration: Iteration) => void | "stop";
 }
 
-/** Counts of a solver's steps since it was made, by outcome: see {@link Solver.advance}. */
+/**
+ * Counts of a solver's steps since it was made, by outcome: see {@link Solver.advance}.
+ *
+ * @example
+ * const solver = await problem.solver();
+ * const steps: LiveSteps | undefined = solver.advance({ budgetMs: 4 });  // in a frame
+ */
 export interface LiveSteps {
   /** Steps (of methods without a linear system: points tried) that were taken. */
   readonly accepted: number;
@@ -119,7 +160,14 @@ export interface LiveSteps {
   readonly unfinished: number;
 }
 
-/** A solver of one problem. It keeps its damping between calls. */
+/**
+ * A solver of one problem. It keeps its damping between calls.
+ *
+ * @example
+ * const solver: Solver = await problem.solver({ linear: "pcg" });
+ * const { cost } = await solver.step();
+ * solver.dispose();
+ */
 export interface Solver extends Disposable {
   /** Solves to termination, as `problem.solve()` does; from where {@link restore} left it, if it was in the midst of that. */
   solve(): Promise<Report>;

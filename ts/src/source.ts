@@ -1,5 +1,6 @@
 /** Sources of the engine's module, and compiling one of them. */
 import { isA, isOurs, LeastwiseError, reading, wordsOf } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe } from "./instruction.js";
 import { failed, type Trouble } from "./load-errors.js";
 import type { Kind } from "./options.js";
@@ -9,13 +10,23 @@ declare const compiledWasm: unique symbol;
 /**
  * A `WebAssembly.Module`. TypeScript's own type of it is empty, so that anything would be one; a type with nothing but an optional
  * member takes an empty type, and refuses numbers, functions, arrays, and objects with other members.
+ *
+ * @example
+ * const module: CompiledWasm = await WebAssembly.compile(bytes);
+ * const lw = await init({ wasm: module });
  */
 export interface CompiledWasm { readonly [compiledWasm]?: never }
 
 /** One source, which is there. */
-type Present = string | URL | Request | Response | ArrayBuffer | ArrayBufferView | CompiledWasm;
+type Present = string | Host<"URL"> | Host<"Request"> | Host<"Response"> | ArrayBuffer | ArrayBufferView | CompiledWasm;
 
-/** Source of a module: its address, a `Request` or `Response` of it, its bytes, a `WebAssembly.Module`, or a promise of one of these. */
+/**
+ * Source of a module: its address, a `Request` or `Response` of it, its bytes, a `WebAssembly.Module`, or a promise of one of these.
+ *
+ * @example
+ * const wasm: WasmSource = fetch("/assets/leastwise_bg.wasm");
+ * const lw = await init({ wasm });
+ */
 export type WasmSource = Present | PromiseLike<Present>;
 
 const KINDS = "an address (a string or a URL), a Request, a Response, the bytes, a WebAssembly.Module, or a promise of one of these";

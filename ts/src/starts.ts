@@ -6,10 +6,20 @@ import type { Report } from "./report.js";
 import { SOLVE, type Solver, type SolveOptions } from "./solver.js";
 import type { TableOf, Variables } from "./table.js";
 
-/** Start of a solve: values of some variables, flat, for all of their instances. All others begin where they are now. */
+/**
+ * Start of a solve: values of some variables, flat, for all of their instances. All others begin where they are now.
+ *
+ * @example
+ * const start: Start = [[scale, [1]]];  // values of every table that is to begin elsewhere
+ */
 export type Start = readonly (readonly [of: Variables<any>, values: ArrayLike<number>])[];
 
-/** Random starts: their number, a function that samples one, and a seed. */
+/**
+ * Random starts: their number, a function that samples one, and a seed.
+ *
+ * @example
+ * const starts: SampledStarts = { count: 8, seed: 1, sample: (random) => [[scale, [10 * random()]]] };
+ */
 export interface SampledStarts {
   count: number;
   /** Makes the k-th start; `random()` is uniform in [0, 1), from a generator of this start's own. */
@@ -18,15 +28,27 @@ export interface SampledStarts {
   seed?: number;
 }
 
-/** How to solve, and from where. */
+/**
+ * How to solve, and from where.
+ *
+ * @example
+ * const options: MultiStartOptions = { starts: { count: 8, sample: (random) => [[scale, [random()]]] } };
+ * const { best, report } = await problem.multiStart(options);
+ */
 export interface MultiStartOptions extends SolveOptions {
   /** Starts one by one (`[]` is where everything is now), or drawn ones. */
   starts: readonly Start[] | SampledStarts;
-  /** Called when a start is done; returning `"stop"` ends it all. */
+  /** Called when a start is done; returning `"stop"` ends it all. @defaultValue none */
   onStart?: (done: { index: number; report: Report | undefined; best: number }) => void | "stop";
 }
 
-/** Result of all starts. The variables hold the values of the best one. */
+/**
+ * Result of all starts. The variables hold the values of the best one.
+ *
+ * @example
+ * const tried: MultiStartReport = await problem.multiStart({ starts: [[[scale, [1]]], [[scale, [2]]]] });
+ * console.log(tried.best, tried.costs);
+ */
 export interface MultiStartReport {
   /** The first start of the lowest cost, and its report. */
   readonly best: number;

@@ -12,7 +12,12 @@ import { Vec } from "./vector.js";
 
 declare const tag: unique symbol;
 
-/** The entries of a row, whatever their number: what a residual function gets for {@link Table.each}. Only {@link sumOver} takes it. */
+/**
+ * The entries of a row, whatever their number: what a residual function gets for {@link Table.each}. Only {@link sumOver} takes it.
+ *
+ * @example
+ * const spread = (around: Each<Vec3>, p: Vec3) => sumOver(around, (q) => q.sub(p).normSq());
+ */
 export class Each<V> {
   declare readonly [tag]: V;
   /** @internal */ readonly owner: Trace;
@@ -30,14 +35,30 @@ export class Each<V> {
   }
 }
 
-/** More of what the same entries have: their other slots, and columns of `perEntry`. */
+/**
+ * More of what the same entries have: their other slots, and columns of `perEntry`.
+ *
+ * @example
+ * const weighted = (around: Each<Vec3>, more: { w: Each<Scalar> }) => sumOver(around, more satisfies More, (q, { w }) => q.mul(w));
+ */
 export type More = { readonly [name: string]: Each<unknown> };
-/** Arguments of the body of a {@link sumOver}. */
+/**
+ * Arguments of the body of a {@link sumOver}.
+ *
+ * @example
+ * const weighted = (entry: EntryOf<{ w: Each<Scalar> }>) => entry.w.square();
+ */
 export type EntryOf<M> = { readonly [K in keyof M]: M[K] extends Each<infer V> ? V : never };
 
 /**
  * The sum, over the entries of a row, of what `body` makes of one: 0 for an empty row. The body runs once. It may use the
  * row's own slots and data, but not what another sum gives.
+ *
+ * @throws `shape` unless `items` are the entries of a row; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * const ragged = { offsets: [0, 2, 3], indices: [1, 2, 0] };
+ * problem.residuals("centre", { of: [x.at([0, 1]), x.each(ragged)] },
+ *   ([p, around]) => sumOver(around, (q) => q.sub(p)));
  */
 export function sumOver<V>(items: Each<V>, body: (entry: V) => Num): Scalar;
 export function sumOver<V, R extends Vec<number> | Mat2 | Mat3>(items: Each<V>, body: (entry: V) => R): R;

@@ -12,6 +12,9 @@ import type { Tasks } from "./tasks.js";
  * Instances of one variable or constant. As a slot it stands for column k of an index table `over`, k being its position among
  * the term's slots; without one, for instance i of the term's instance i. A table of one instance is shared by all instances of the
  * term; with an index table, if that has no column k.
+ *
+ * @example
+ * const centre = async (table: Table<Vec3>) => (await table.read()).subarray(0, 3);
  */
 export interface Table<V> extends Slot<V>, Disposable {
   readonly name: string;
@@ -53,20 +56,40 @@ export interface Table<V> extends Slot<V>, Disposable {
   readonly buffer: DeviceView | undefined;
 }
 
-/** Gathered by index like variables, never moved. */
+/**
+ * Gathered by index like variables, never moved.
+ *
+ * @example
+ * const rest: Constants<Vec3> = problem.constants("rest", { shape: 3, values: [0, 0, 0] });
+ */
 export interface Constants<V> extends Table<V> { readonly constant: true }
-/** The limits that {@link Variables.bound} takes. */
+/**
+ * The limits that {@link Variables.bound} takes.
+ *
+ * @example
+ * const limits: Bounds = { lower: 0, upper: [1, 2, Infinity] };
+ * x.bound(limits);
+ */
 export interface Bounds {
   /**
    * The least values: one for all components, an array with one for each component of an instance, or one with one for each
    * component of each instance. `-Infinity` where there is none. Left out: as before.
+   *
+   * @defaultValue as before; `-Infinity` at first
    */
   lower?: number | Floats | readonly number[];
-  /** The greatest values, likewise; `Infinity` where there is none. */
+  /** The greatest values, likewise; `Infinity` where there is none. @defaultValue as before; `Infinity` at first */
   upper?: number | Floats | readonly number[];
 }
 
-/** Solved for. */
+/**
+ * Solved for.
+ *
+ * @example
+ * const x: Variables<Vec3> = problem.variables("x", { shape: 3, values: [0, 0, 0, 1, 0, 0] });
+ * x.fix([0]);
+ * console.log(await x.read());
+ */
 export interface Variables<V> extends Table<V> {
   readonly constant: false;
   /**

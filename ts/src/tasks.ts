@@ -150,6 +150,8 @@ export class Tasks {
 function macrotask(): Promise<void> {
   const immediate = (globalThis as { setImmediate?: (work: () => void) => unknown }).setImmediate;
   if (immediate) return new Promise((resolve) => immediate(resolve));
+  // Workers at Cloudflare whose compatibility date is before August 2025.
+  if (typeof MessageChannel === "undefined") return new Promise((resolve) => { setTimeout(resolve); });
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => { port1.close(); resolve(); };

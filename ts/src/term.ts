@@ -12,6 +12,11 @@ import type { Tasks } from "./tasks.js";
 /**
  * A term of a problem: its data, weight and the parameters of its loss can change at any time, being enabled between solves and
  * live steps; nothing is compiled for it. An instance of weight 0 is evaluated like any other, so its residual has to be finite.
+ *
+ * @example
+ * const term: Term<{ seen: Float64Array }> = problem.residuals("fit", { of: [scale], data: { seen: Float64Array.of(1, 2) } },
+ *   ([s], { seen }) => s.sub(seen));
+ * term.set({ seen: Float64Array.of(1, 3) });
  */
 export interface Term<D> extends Disposable {
   readonly name: string;
@@ -46,7 +51,12 @@ export interface Term<D> extends Disposable {
   dispose(): void;
 }
 
-/** r and J of all instances of a term. */
+/**
+ * r and J of all instances of a term.
+ *
+ * @example
+ * const { residuals, jacobian, rows, columns }: Evaluation = await term.evaluate();
+ */
 export interface Evaluation {
   /** Rows of an instance's r, and columns of its J. */
   readonly rows: number;
@@ -57,7 +67,13 @@ export interface Evaluation {
   readonly jacobian: F64;
 }
 
-/** The entry of J that is furthest from what differences of r give. */
+/**
+ * The entry of J that is furthest from what differences of r give.
+ *
+ * @example
+ * const check: GradientCheck = await term.checkGradients();
+ * if (check.error > 1e-6) console.log(check.instance, check.derivative, check.difference);
+ */
 export interface GradientCheck {
   /** |derivative − difference| / max(1, |derivative|, |difference|). About 1e-9 in f64 and 1e-5 in f32 where all is well; large at a kink. */
   readonly error: number;
@@ -75,35 +91,63 @@ export interface GradientCheck {
 /**
  * A Hessian as it is (`"exact"`), or the positive semidefinite matrix nearest to it (`"psd"`), whose negative eigenvalues
  * are 0: a method that steps along it never climbs.
+ *
+ * @example
+ * const form: HessianForm = "psd";
+ * await term.evaluate({ hessian: form });
  */
 export type HessianForm = "exact" | "psd";
 
-/** Second derivatives of all instances of a term. */
+/**
+ * Second derivatives of all instances of a term.
+ *
+ * @example
+ * const { hessian }: HessianEvaluation = await term.evaluate({ hessian: "exact" });
+ */
 export interface HessianEvaluation {
   /** `count × columns × columns`: of ½ w ρ(‖r‖²), symmetric, with the columns of the Jacobian. */
   readonly hessian: F64;
 }
 
-/** Definition of a term. */
+/**
+ * Definition of a term.
+ *
+ * @example
+ * const options = { of: [x], weight: 5, loss: huber(1) } satisfies TermOptions<[Slot<Vec3>], {}>;
+ * problem.residuals("near", options, ([p]) => p);
+ */
 export interface TermOptions<O, D> {
   /**
    * An index table, flat or in rows (`[[i, j], …]`), one for each instance; or a number of instances. Without it that number is, the first that there is: the rows of
    * ragged slots, the length of a slot's own index column, the instances of a bare slot's table, unless it has one only, the values of a
    * data column or the weights of one value an instance, 1.
+   *
+   * @defaultValue the first that there is of those below
    */
   over?: number | IndexTable | Rows;
   of: O;
+  /** Data of the instances, by name. @defaultValue none */
   data?: D;
-  /** w in ½ w ρ(‖r‖²), and in w E of an energy: one for all, or one an instance. Not negative. */
+  /** w in ½ w ρ(‖r‖²), and in w E of an energy: one for all, or one an instance. Not negative. @defaultValue 1 */
   weight?: number | Floats;
-  /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual; without one it is ‖r‖². */
+  /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual. @defaultValue ‖r‖²: least squares */
   loss?: Loss | undefined;
 }
 
-/** Definition of an energy: that of a term, without a loss. */
+/**
+ * Definition of an energy: that of a term, without a loss.
+ *
+ * @example
+ * const options = { of: [x], weight: 0.5 } satisfies EnergyOptions<[Slot<Vec3>], {}>;
+ */
 export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss">;
 
-/** Definition of a constraint: that of a term, without a loss, with its relation to 0. */
+/**
+ * Definition of a constraint: that of a term, without a loss, with its relation to 0.
+ *
+ * @example
+ * const options = { of: [x], to: "=0" } satisfies ConstraintOptions<[Slot<Vec3>], {}>;
+ */
 export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
   /** c = 0, c ≤ 0 or c ≥ 0, row by row. */
   to: "=0" | "<=0" | ">=0";
@@ -112,6 +156,11 @@ export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
 /**
  * A term that is a constraint. Its weight scales its penalty; 0 lifts it for an instance. Its cost is that of the penalty,
  * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c for c ≥ 0).
+ *
+ * @example
+ * const floor: Constraint<{}> = problem.constrain("floor", { of: [x], to: ">=0" }, ([p]) => p.y);
+ * await problem.solve();
+ * console.log(await floor.multipliers());
  */
 export interface Constraint<D> extends Term<D> {
   set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;

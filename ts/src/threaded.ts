@@ -20,10 +20,18 @@ import { loadWasm, type Locate } from "./wasm.js";
  * - `no-worker`: no worker could be started, or all have ended
  * - `no-module`: the module with threads could not be loaded
  * - `not-cpu`: a GPU does the work
+ *
+ * @example
+ * const missing: ThreadsCode = "not-isolated";  // the page lacks COOP and COEP headers
  */
 export type ThreadsCode = "on" | "fewer" | "one-asked" | "one-core" | "not-isolated" | "no-shared-memory" | "no-worker" | "no-module" | "not-cpu";
 
-/** On how many threads an engine works, and why. */
+/**
+ * On how many threads an engine works, and why.
+ *
+ * @example
+ * const { count, code, reason }: Threads = (await threadedInit()).threads;
+ */
 export interface Threads {
   /** Threads that work, the calling one among them. */
   readonly count: number;
@@ -32,15 +40,27 @@ export interface Threads {
   readonly reason: string;
 }
 
-/** {@link InitOptions}, and how many threads. */
+/**
+ * {@link InitOptions}, and how many threads.
+ *
+ * @example
+ * const options: ThreadsOptions = { backend: "cpu", threads: 4 };
+ * const lw = await threadedInit(options);
+ */
 export interface ThreadsOptions extends InitOptions {
-  /** Threads of an engine on the CPU, the calling one among them: as many as there are cores, at most 16, unless told; 64 at most. */
+  /** Threads of an engine on the CPU, the calling one among them. @defaultValue as many as there are cores, at most 16 */
   threads?: number;
-  /** Source of the module with threads, where it can't be found beside this one; as {@link InitOptions.wasm}. */
+  /** Source of the module with threads, where it can't be found beside this one; as {@link InitOptions.wasm}. @defaultValue the file of the package */
   threadedWasm?: WasmSource;
 }
 
-/** An engine that says how many threads it has. */
+/**
+ * An engine that says how many threads it has.
+ *
+ * @example
+ * const lw: ThreadedEngine = await threadedInit({ backend: "cpu" });
+ * console.log(lw.threads.count);
+ */
 export interface ThreadedEngine extends Engine {
   readonly threads: Threads;
 }
@@ -53,7 +73,12 @@ export async function initThreadsFrom(options: ThreadsOptions, locate: Locate, l
   return initOn(all, () => threadedHost(all));
 }
 
-/** Sources of the modules to load ahead, and for which backend. */
+/**
+ * Sources of the modules to load ahead, and for which backend.
+ *
+ * @example
+ * const options: ThreadsPreloadOptions = { backend: "webgpu" };
+ */
 export interface ThreadsPreloadOptions extends Pick<ThreadsOptions, "wasm" | "threadedWasm"> {
   /** `"cpu"` loads the module with threads, if this host has shared memory; `"webgpu"` the plain one. @defaultValue `"cpu"` */
   backend?: "cpu" | "webgpu";

@@ -14,13 +14,26 @@ export type * from "./threaded.js";
 
 /**
  * Makes an engine, as `init` of `leastwise` does. If it is one on the CPU, it gets threads where it can; that it can't is no error.
- * Its workers end with {@link Engine.dispose}. Throws `invalid-option` for what is no number of threads.
+ * Its workers end with {@link Engine.dispose}.
+ *
+ * @throws `no-adapter` for a requested backend that isn't available; `load` if a module can't be loaded; `invalid-option` for other options and for what is no number of threads
+ * @example
+ * import { init } from "leastwise/threads";
+ * const lw = await init({ backend: "cpu", threads: 4 });
+ * console.log(lw.threads.count, lw.threads.reason);
  */
 export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
   return initThreadsFrom(options, moduleBeside, threadedBeside);
 }
 
-/** Loads and compiles the module ahead of {@link init}. Throws `load` when neither can be loaded. */
+/**
+ * Loads and compiles the module ahead of {@link init}.
+ *
+ * @throws `load` if a module can't be loaded; `invalid-option` for other options
+ * @example
+ * import { preload } from "leastwise/threads";
+ * await preload();
+ */
 export async function preload(options: ThreadsPreloadOptions = {}): Promise<void> {
   return preloadThreadsFrom(options, moduleBeside, threadedBeside);
 }

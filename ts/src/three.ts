@@ -13,7 +13,13 @@ import { shownValue } from "./instruction.js";
 import { takesNoMore } from "./options.js";
 import { TableOf, type Table } from "./table.js";
 
-/** An attribute whose vertices come from a solver, until it is disposed. */
+/**
+ * An attribute whose vertices come from a solver, until it is disposed.
+ *
+ * @example
+ * const binding: Binding = bindAttribute(renderer, geometry.attributes.position, x);
+ * binding.dispose();
+ */
 export interface Binding extends Disposable {
   /**
    * `"shared"`: three draws from the solver's own buffer; nothing is copied.
@@ -27,7 +33,12 @@ export interface Binding extends Disposable {
   dispose(): void;
 }
 
-/** The members of three's `BufferAttribute` that are used. */
+/**
+ * The members of three's `BufferAttribute` that are used.
+ *
+ * @example
+ * const attribute: BindableAttribute = geometry.attributes.position;
+ */
 export interface BindableAttribute { array: ArrayLike<number>; itemSize: number; needsUpdate: boolean }
 
 /**
@@ -37,6 +48,11 @@ export interface BindableAttribute { array: ArrayLike<number>; itemSize: number;
  * first table of its problem; {@link Binding.mode} and `reason` tell. While it is bound, three neither writes nor destroys
  * the buffer, and `needsUpdate` does nothing. The attribute's `array`, which three takes bounds and ray hits from, keeps
  * its values in the modes that stay on the GPU: set `mesh.frustumCulled = false`.
+ *
+ * @throws `shape` for what is no `BufferAttribute`, and for one with other than three numbers a vertex
+ * @example
+ * const binding = bindAttribute(renderer, geometry.attributes.position, x);
+ * console.log(binding.mode, binding.reason);  // "shared": nothing is copied
  */
 export function bindAttribute(renderer: object, attribute: BindableAttribute, x: Table<Vec3>): Binding {
   takesNoMore("bindAttribute(renderer, attribute, x)", 3, arguments);

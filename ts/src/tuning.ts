@@ -11,6 +11,9 @@ import { entriesOf } from "./options.js";
  * - `"owner-computes"`: where instances are sorted by one of their variables, it adds up its own part in the pass that forms
  *   u = W·J·p, and only what belongs to others is stored.
  * - `"owner-recomputes"`: both.
+ *
+ * @example
+ * const schedules: Schedule[] = Object.values(lw.tuning.products);
  */
 export type Schedule = "two-pass" | "recompute" | "owner-computes" | "owner-recomputes";
 
@@ -19,6 +22,10 @@ export type Schedule = "two-pass" | "recompute" | "owner-computes" | "owner-reco
  * - `"interpreted"`: the block interpreter, which goes through a program step by step, 64 instances at a time.
  * - `"compiled"`: WebAssembly that is written of the program and that the browser (or Node) compiles in the background; the
  *   interpreter goes on until that is done.
+ *
+ * @example
+ * const evaluator: Evaluator = "compiled";
+ * lw.setTuning({ products: {}, evaluators: { "*": evaluator } });
  */
 export type Evaluator = "interpreted" | "compiled";
 
@@ -29,6 +36,10 @@ const SCHEDULES: readonly string[] = ["two-pass", "recompute", "owner-computes",
 /**
  * Measurements of {@link Engine.tune}; plain JSON. Products that are not in it are computed in the schedule that moves the fewest
  * bytes. With the same table, the same problem is always computed in the same way, to the bit.
+ *
+ * @example
+ * const table: Tuning = await lw.tune(problem);
+ * const again = await init({ tuning: table });  // the same choices, and the same bits
  */
 export interface Tuning {
   /**
@@ -39,6 +50,8 @@ export interface Tuning {
   /**
    * Evaluators by program, as reports call it (`report.evaluators[].key`), on a CPU that has both: the engine in WebAssembly.
    * `"*"` stands for all that are not named. Programs that are in no table are compiled from 256 instances on.
+   *
+   * @defaultValue compiled from 256 instances on
    */
   readonly evaluators?: { readonly [key: string]: Evaluator };
 }

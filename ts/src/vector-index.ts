@@ -2,20 +2,31 @@
 import type { F32, Indices, Mask, U8 } from "./arrays.js";
 import { bytesOf, indicesOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
+import type { Host } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEvaluation } from "./native.js";
 import { pointsOf, type Points } from "./points.js";
 import { checked, flag, given, oneOf, REPORTING, takesNoMore, whole, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
-/** Device of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU. */
+/**
+ * Device of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU.
+ *
+ * @example
+ * const { searchedBy, reason }: Searched = await index.search(points, { k: 10 });
+ */
 export interface Searched {
   readonly searchedBy: "cpu" | "webgpu" | "cuda";
   /** Why it was the CPU, where the engine has another device; absent otherwise. */
   readonly reason?: string;
 }
 
-/** Nearest vectors of queries: k for each query, one query after the other, the nearest first. */
+/**
+ * Nearest vectors of queries: k for each query, one query after the other, the nearest first.
+ *
+ * @example
+ * const { ids, distances, k }: Hits = await index.search(points, { k: 10 });  // k of each query, the nearest first
+ */
 export interface Hits extends Searched {
   /** 4,294,967,295 where there are fewer than k. */
   readonly ids: Uint32Array;
@@ -24,25 +35,45 @@ export interface Hits extends Searched {
   readonly k: number;
 }
 
+/**
+ * Options of {@link VectorIndex.search}.
+ *
+ * @example
+ * const options: SearchOptions = { k: 10, probes: 8 };
+ * const { ids } = await index.search(points, options);
+ */
 export interface SearchOptions {
   /** Neighbours wanted of each query. */
   readonly k: number;
-  /** Clusters to search, the nearest first. Default: all up to 256, and an eighth of those beyond. */
+  /** Clusters to search, the nearest first. @defaultValue all up to 256, and an eighth of those beyond */
   readonly probes?: number;
-  /** Which vectors may be found: one byte for each id, 0 for those that may not. */
+  /** Which vectors may be found: one byte for each id, 0 for those that may not. @defaultValue all */
   readonly filter?: Mask;
-  /** Ends the search; it then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  /** Ends the search; it then rejects with the signal's reason. @defaultValue none */
+  readonly signal?: Host<"AbortSignal">;
 }
 
+/**
+ * Options of {@link VectorIndex.evaluate}.
+ *
+ * @example
+ * const options: EvaluateOptions = { k: 10, probes: 8 };
+ * const { recall } = await index.evaluate(points, options);
+ */
 export interface EvaluateOptions extends Reporting {
   readonly k: number;
+  /** Clusters to search, the nearest first. @defaultValue all clusters up to 256, and an eighth of those beyond */
   readonly probes?: number;
-  /** The original vectors, row i that of id i. Unless given, those that the index was made of, if they are still in memory. */
+  /** The original vectors, row i that of id i. @defaultValue those that the index was made of, if they are still in memory */
   readonly points?: Points;
 }
 
-/** How good an index is, measured now; and what searched for all queries together. */
+/**
+ * How good an index is, measured now; and what searched for all queries together.
+ *
+ * @example
+ * const { recall, ratio }: IndexEvaluation = await index.evaluate(points, { k: 10 });
+ */
 export interface IndexEvaluation extends Searched {
   /** The share of the k truly nearest vectors that the index finds, on average; others just as near count as well. */
   readonly recall: number;
@@ -58,7 +89,12 @@ export interface IndexEvaluation extends Searched {
   readonly exactMsPerQuery: number;
 }
 
-/** Properties of an index. */
+/**
+ * Properties of an index.
+ *
+ * @example
+ * const { code, count, bytes }: IndexInfo = index.info;
+ */
 export interface IndexInfo {
   readonly code: "none" | "int8" | "int4" | "pq" | "bits";
   readonly dim: number;
@@ -81,7 +117,14 @@ export interface IndexInfo {
   readonly about: { readonly [name: string]: unknown };
 }
 
-/** A searchable index. Its vectors have ids: 0, 1, 2, … in the order in which they were given, never used twice. */
+/**
+ * A searchable index. Its vectors have ids: 0, 1, 2, … in the order in which they were given, never used twice.
+ *
+ * @example
+ * const index: VectorIndex = await lw.compress(points, { dim: 8, ratio: 0.125 });
+ * const { ids } = await index.search(points.subarray(0, 8), { k: 5 });
+ * const file = await index.save();
+ */
 export interface VectorIndex extends Disposable {
   readonly dim: number;
   /** Vectors in it. */

@@ -5,12 +5,27 @@ import { Opcode } from "./opcodes.js";
 import { checkNums, component, isNum, Scalar, type Num } from "./scalar.js";
 import type { Trace } from "./trace.js";
 
-/** What an element of `N` scalars is in a residual function. */
+/**
+ * What an element of `N` scalars is in a residual function.
+ *
+ * @example
+ * const polynomial = (s: Scalar, coefficients: Value<4>) => coefficients.x.add(coefficients.y.mul(s));
+ */
 export type Value<N extends number> = N extends 1 ? Scalar : VecOf<N>;
-/** The vector of `N` scalars. */
+/**
+ * The vector of `N` scalars.
+ *
+ * @example
+ * const halved = (v: VecOf<3>) => v.mul(0.5);  // a Vec3
+ */
 export type VecOf<N extends number> = N extends 2 ? Vec2 : N extends 3 ? Vec3 : N extends 4 ? Vec4 : Vec<N>;
 
-/** `N` numbers an instance. */
+/**
+ * `N` numbers an instance.
+ *
+ * @example
+ * const length = (v: Vec<5>) => v.norm();
+ */
 export class Vec<N extends number> extends Expression<N> {
   /** How many scalars it has. */
   readonly length: N;
@@ -51,7 +66,12 @@ export class Vec<N extends number> extends Expression<N> {
   /** @internal */ like(value: number): VecOf<N> { return vecOf(this.owner, value, this.length); }
 }
 
-/** Two numbers an instance: x and y, elements 0 and 1. */
+/**
+ * Two numbers an instance: x and y, elements 0 and 1.
+ *
+ * @example
+ * const turned = (v: Vec2) => vec(v.y.neg(), v.x);
+ */
 export class Vec2 extends Vec<2> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
@@ -59,7 +79,12 @@ export class Vec2 extends Vec<2> {
   cross(o: Vec2): Scalar { return cross(this, o); }
 }
 
-/** Three numbers an instance: x, y and z, elements 0 to 2; `xy`, `xz` and `yz` are vectors of two of them. */
+/**
+ * Three numbers an instance: x, y and z, elements 0 to 2; `xy`, `xz` and `yz` are vectors of two of them.
+ *
+ * @example
+ * const stretch = (a: Vec3, b: Vec3, rest: Scalar) => a.sub(b).norm().sub(rest);
+ */
 export class Vec3 extends Vec<3> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
@@ -71,7 +96,12 @@ export class Vec3 extends Vec<3> {
   cross(o: Vec3): Vec3 { return cross(this, o); }
 }
 
-/** Four numbers an instance: x, y, z and w, elements 0 to 3; `xy`, `zw` and `xyz` are vectors of some. No quaternion: {@link quat} makes one of it. */
+/**
+ * Four numbers an instance: x, y, z and w, elements 0 to 3; `xy`, `zw` and `xyz` are vectors of some. No quaternion: {@link quat} makes one of it.
+ *
+ * @example
+ * const plane = (p: Vec3, n: Vec4) => p.x.mul(n.x).add(p.y.mul(n.y)).add(p.z.mul(n.z)).add(n.w);
+ */
 export class Vec4 extends Vec<4> {
   get x(): Scalar { return component(this, 0); }
   get y(): Scalar { return component(this, 1); }
@@ -126,7 +156,13 @@ function pack(name: string, items: readonly Num[]): Vec<number> {
   return vecOf(trace, write(trace, Opcode.Pack, items), items.length);
 }
 
-/** The vector of two, three or four components: `vec(x, y, z)`. */
+/**
+ * The vector of two, three or four components: `vec(x, y, z)`.
+ *
+ * @throws `shape` for other numbers of items and other kinds; `non-finite` for numbers that are; `foreign-expression` outside of a residual function
+ * @example
+ * vec(s, u, 1)  // a Vec3
+ */
 export function vec(x: Num, y: Num): Vec2;
 export function vec(x: Num, y: Num, z: Num): Vec3;
 export function vec(x: Num, y: Num, z: Num, w: Num): Vec4;
@@ -135,19 +171,37 @@ export function vec(...items: readonly Num[]): Vec<number> {
   return pack("vec", items);
 }
 
-/** The vector of these components, as many as there are (1 to 4096): `vector(list)`. */
+/**
+ * The vector of these components, as many as there are (1 to 4096): `vector(list)`.
+ *
+ * @throws `shape` for other kinds of items; `non-finite` for numbers that are; `foreign-expression` outside of a residual function
+ * @example
+ * vector([s, u, s.mul(u), 1, 0])  // a Vec<5>
+ */
 export function vector<const T extends readonly Num[]>(items: T): VecOf<T["length"]> {
   if (!Array.isArray(items)) refuse("vector", [items], "an array of numbers and scalars");
   return pack("vector", items) as VecOf<T["length"]>;
 }
 
-/** Σ aᵢ bᵢ */
+/**
+ * Σ aᵢ bᵢ
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * dot(a, b)
+ */
 export function dot<N extends number>(a: Vec<N>, b: Vec<NoInfer<N>>): Scalar {
   if (!isVec(a) || !isVec(b, a.length)) refuse("dot", [a, b], "two vectors of one size");
   return new Scalar(a.owner, write(a.owner, Opcode.Dot, [a, b]));
 }
 
-/** a × b for 3-vectors; the scalar a.x·b.y − a.y·b.x for 2-vectors. */
+/**
+ * a × b for 3-vectors; the scalar a.x·b.y − a.y·b.x for 2-vectors.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * cross(b.sub(a), c.sub(a))  // twice the area, along the normal
+ */
 export function cross(a: Vec3, b: Vec3): Vec3;
 export function cross(a: Vec2, b: Vec2): Scalar;
 export function cross(a: Vec2 | Vec3, b: Vec2 | Vec3): Scalar | Vec3 {
@@ -155,19 +209,37 @@ export function cross(a: Vec2 | Vec3, b: Vec2 | Vec3): Scalar | Vec3 {
   return wrap(a.owner, write(a.owner, Opcode.Cross, [a, b]), a.length === 2 ? 1 : 3);
 }
 
-/** ‖a‖ = √(Σ aᵢ²), whose derivative at 0 is 0. */
+/**
+ * ‖a‖ = √(Σ aᵢ²), whose derivative at 0 is 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * norm(a).sub(1)  // a on the unit sphere
+ */
 export function norm(a: Vec<number>): Scalar {
   if (!isVec(a)) refuse("norm", [a], "a vector");
   return new Scalar(a.owner, write(a.owner, Opcode.Norm, [a]));
 }
 
-/** a / ‖a‖; 0, with derivative 0, at 0. */
+/**
+ * a / ‖a‖; 0, with derivative 0, at 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * normalize(b.sub(a))  // the direction from a to b
+ */
 export function normalize<N extends number>(a: Vec<N>): VecOf<N> {
   if (!isVec(a)) refuse("normalize", [a], "a vector");
   return a.like(write(a.owner, Opcode.Normalize, [a])) as VecOf<N>;
 }
 
-/** ‖a − b‖, whose derivative where a = b is 0. */
+/**
+ * ‖a − b‖, whose derivative where a = b is 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * distance(a, b).sub(1)  // a rod of length 1
+ */
 export function distance<N extends number>(a: Vec<N>, b: Vec<NoInfer<N>>): Scalar {
   if (!isVec(a) || !isVec(b, a.length)) refuse("distance", [a, b], "two vectors of one size");
   return new Scalar(a.owner, write(a.owner, Opcode.Distance, [a, b]));
@@ -176,6 +248,10 @@ export function distance<N extends number>(a: Vec<N>, b: Vec<NoInfer<N>>): Scala
 /**
  * The angle between two directions, in [0, π]: atan2(‖a × b‖, a · b), exact for nearly parallel ones too. 0 where one
  * of them is 0. The derivative where they are parallel is 0.
+ *
+ * @throws `shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are
+ * @example
+ * angleBetween(a.sub(b), c.sub(b))  // the angle at b
  */
 export function angleBetween<V extends Vec2 | Vec3>(a: V, b: NoInfer<V>): Scalar {
   if (!isVec(a) || (a as Vec<number>).length > 3 || (a as Vec<number>).length < 2 || !isVec(b, (a as Vec<number>).length)) refuse("angleBetween", [a, b], "two Vec3, or two Vec2");

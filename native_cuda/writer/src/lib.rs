@@ -5,6 +5,8 @@
 //! defines and C++ leaves open (division by 0, shifts, conversions, overflow, access out of range, memory that nobody
 //! wrote) is defined by `wgsl.cuh`, which stands in front, or written out.
 
+#![deny(missing_docs)]
+
 mod expressions;
 mod statements;
 mod types;
@@ -20,6 +22,7 @@ pub const PREAMBLE: &str = include_str!("wgsl.cuh");
 
 /// What the writer can't write, and where it met it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum WriteError {
     #[error("the module has no compute entry point \"{0}\"")]
     NoEntryPoint(String),
@@ -50,10 +53,22 @@ impl Default for Options {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parameter {
     /// A uniform buffer of so many bytes, by value.
-    Uniform { binding: u32, bytes: u32 },
+    Uniform {
+        /// Binding in the text.
+        binding: u32,
+        /// Size of the block.
+        bytes: u32,
+    },
     /// A pointer, then the number of elements as `u32`. The pointer is to room for one element at least, also where the number is 0:
     /// what is out of range goes there.
-    Storage { binding: u32, writes: bool, element_bytes: u32 },
+    Storage {
+        /// Binding in the text.
+        binding: u32,
+        /// True if the kernel writes there.
+        writes: bool,
+        /// Bytes of an element.
+        element_bytes: u32,
+    },
 }
 
 /// A kernel as CUDA C++.
@@ -63,7 +78,9 @@ pub struct Kernel {
     pub source: String,
     /// What the `__global__` function is called.
     pub name: String,
+    /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
+    /// Threads of a block.
     pub workgroup_size: [u32; 3],
 }
 
@@ -371,6 +388,7 @@ pub fn translate(wgsl: &str, entry: &str, options: Options) -> Result<Kernel, Tr
 
 /// Why WGSL text has no CUDA kernel.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum TranslateError {
     #[error("not valid WGSL:\n{0}")]
     Invalid(String),

@@ -9,7 +9,12 @@ import { conv2d, CONVOLUTION, type ConvolutionOptions } from "../tensor/function
 import { pairOf, shown } from "../tensor/shapes.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 
-/** A function with parameters. */
+/**
+ * A function with parameters.
+ *
+ * @example
+ * const predict = (model: Module, x: Tensor) => model.forward(x).sigmoid();
+ */
 export interface Module<D extends DType = "f32"> extends Disposable {
   forward(x: Tensor<D>): Tensor<D>;
   /** Trained parameters, always in the same order. */
@@ -20,29 +25,67 @@ export interface Module<D extends DType = "f32"> extends Disposable {
   dispose(): void;
 }
 
-/** A module, or a function that has no parameters, such as `(x) => x.relu()`. */
+/**
+ * A module, or a function that has no parameters, such as `(x) => x.relu()`.
+ *
+ * @example
+ * const parts: Part[] = [linear(lw, 64, 10, { seed: 1 }), (x) => x.relu()];
+ * const model = sequential(...parts);
+ */
 export type Part<D extends DType = "f32"> = Module<D> | ((x: Tensor<D>) => Tensor<D>);
 
-/** How parameters begin. */
+/**
+ * How parameters begin.
+ *
+ * @example
+ * const options: LayerOptions<"f32"> = { seed: 1, bias: false };
+ * const projection = linear(lw, 64, 8, options);
+ */
 export interface LayerOptions<D extends DType> {
   /** A whole number: the same seed gives the same parameters. */
   readonly seed: number;
-  /** Initial weights. `"he"` (He et al. 2015; the default): normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer. */
+  /**
+   * Initial weights. `"he"` (He et al. 2015): normal with deviation √(2/inputs), for relu. `"glorot"` (Glorot & Bengio 2010): uniform within √(6/(inputs + outputs)), for tanh and the last layer.
+   *
+   * @defaultValue `"he"`
+   */
   readonly start?: "he" | "glorot";
   /** True to add a bias to each output, 0 at the start. @defaultValue true */
   readonly bias?: boolean;
+  /** Precision of parameters and results. @defaultValue `"f32"` */
   readonly dtype?: D;
 }
 
+/**
+ * Options of {@link conv}.
+ *
+ * @example
+ * const options: ConvOptions<"f32"> = { seed: 1, step: 2, padding: 1 };
+ * const features = conv(lw, 3, 16, 3, options);
+ */
 export interface ConvOptions<D extends DType> extends LayerOptions<D>, ConvolutionOptions {}
 
-/** Activation function between layers. */
+/**
+ * Activation function between layers.
+ *
+ * @example
+ * const activation: Activation = "silu";
+ * const model = mlp(lw, [64, 128, 10], { seed: 1, activation });
+ */
 export type Activation = "relu" | "gelu" | "silu" | "tanh" | "sigmoid" | "softplus";
 
+/**
+ * Options of {@link mlp}.
+ *
+ * @example
+ * const options: MlpOptions<"f32"> = { seed: 1, activation: "tanh" };
+ * const model = mlp(lw, [2, 16, 1], options);
+ */
 export interface MlpOptions<D extends DType> {
   readonly seed: number;
   /** Activation between layers. @defaultValue "relu" */
   readonly activation?: Activation;
+  /** Precision of parameters and results. @defaultValue `"f32"` */
   readonly dtype?: D;
 }
 
@@ -51,7 +94,13 @@ const LAYER = { ...SEEDED, start: oneOf("he", "glorot"), bias: flag } as const;
 const CONV = { ...LAYER, ...CONVOLUTION } as const;
 const MLP = { ...SEEDED, activation: oneOf("relu", "gelu", "silu", "tanh", "sigmoid", "softplus") } as const;
 
-/** A module of your own: parameters, which it owns from now on, and what is done with them. */
+/**
+ * A module of your own: parameters, which it owns from now on, and what is done with them.
+ *
+ * @throws `invalid-option` unless they are an array of tensors and a function
+ * @example
+ * const bias = layer([lw.zeros([10])], ([b], x) => x.add(b));
+ */
 export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[]]>(parameters: T, forward: (parameters: T, x: Tensor<T[0]["dtype"]>) => Tensor<T[0]["dtype"]>): Module<T[0]["dtype"]> {
   type D = T[0]["dtype"];
   const what = "layer(parameters, forward)";
@@ -72,7 +121,13 @@ export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[
   };
 }
 
-/** x W + b: [.., inputs] becomes [.., outputs]. Parameters: W [inputs, outputs], b [outputs]. */
+/**
+ * x W + b: [.., inputs] becomes [.., outputs]. Parameters: W [inputs, outputs], b [outputs].
+ *
+ * @throws `invalid-option` for sizes that are not positive, and without a seed
+ * @example
+ * const logits = linear(lw, 64, 10, { seed: 1, start: "glorot" });
+ */
 export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
   const what = "linear(lw, inputs, outputs)";
   mustBeEngine(what, lw);
@@ -88,7 +143,13 @@ export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outp
   return layer([weight, lw.zeros([outputs], dtypeOf(all))], ([w, b], x) => product(w, x).add(b));
 }
 
-/** A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1]. */
+/**
+ * A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1].
+ *
+ * @throws `invalid-option` for sizes that are not positive, and without a seed
+ * @example
+ * const features = conv(lw, 3, 16, 5, { seed: 1, padding: 2 }).forward(images);
+ */
 export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
   const what = "conv(lw, inputs, outputs, size)";
   mustBeEngine(what, lw);
@@ -103,7 +164,13 @@ export function conv<D extends DType = "f32">(lw: Engine, inputs: number, output
   return layer([filters, lw.zeros([outputs, 1, 1], dtypeOf(all))], ([f, b], x) => conv2d(x, f, windows).add(b));
 }
 
-/** Parts one after the other. */
+/**
+ * Parts one after the other.
+ *
+ * @throws `invalid-option` for parts that are neither modules nor functions
+ * @example
+ * const model = sequential(linear(lw, 64, 128, { seed: 1 }), (x) => x.relu(), linear(lw, 128, 10, { seed: 2 }));
+ */
 export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]): Module<D> {
   const modules = parts.filter((part) => typeof part !== "function");
   const odd = parts.findIndex((part) => typeof part !== "function" && !isModule(part));
@@ -126,7 +193,13 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
   };
 }
 
-/** Linear layers of these sizes, inputs first, with an activation between them, and none after the last. */
+/**
+ * Linear layers of these sizes, inputs first, with an activation between them, and none after the last.
+ *
+ * @throws `invalid-option` for sizes that are not positive, and without a seed
+ * @example
+ * const model = mlp(lw, [64, 128, 10], { seed: 1, activation: "gelu" });
+ */
 export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
   const what = "mlp(lw, sizes)";
   const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });

@@ -6,33 +6,69 @@ import { mustBeTensor } from "../tensor/apply.js";
 import { mustBeTensors, type DType, type Tensor } from "../tensor/tensor.js";
 import { within } from "../tensor/scope.js";
 
-/** State of an optimizer: the number of steps, and the moments of each parameter. */
+/**
+ * State of an optimizer: the number of steps, and the moments of each parameter.
+ *
+ * @example
+ * const steps = (state: OptimizerState) => state.steps;
+ */
 export interface OptimizerState<D extends DType = "f32"> {
   readonly steps: number;
   readonly moments: readonly (readonly Tensor<D>[])[];
 }
 
-/** New parameters, and what to remember; no gradient goes through them. */
+/**
+ * New parameters, and what to remember; no gradient goes through them.
+ *
+ * @example
+ * const parameters = model.parameters(), cost = model.forward(images).square().mean();
+ * const { state }: Stepped = adam().step(parameters, grad(cost, parameters));
+ */
 export interface Stepped<D extends DType = "f32"> {
   readonly parameters: readonly Tensor<D>[];
   readonly state: OptimizerState<D>;
 }
 
-/** Makes steps. It keeps nothing itself: one optimizer may train many models. */
+/**
+ * Makes steps. It keeps nothing itself: one optimizer may train many models.
+ *
+ * @example
+ * const optimizer: Optimizer = adam();
+ */
 export interface Optimizer {
   /** A step; without a state the first one. Old parameters and states are the caller's to dispose, once the new ones are evaluated. */
   step<D extends DType>(parameters: readonly Tensor<D>[], gradients: readonly Tensor<D>[], state?: OptimizerState<D>): Stepped<D>;
 }
 
-/** η: a number, or a function of the step's number, from 1 on. */
+/**
+ * η: a number, or a function of the step's number, from 1 on.
+ *
+ * @example
+ * const warmUp: LearningRate = (step) => 1e-3 * Math.min(1, step / 100);
+ * const optimizer = adam({ learningRate: warmUp });
+ */
 export type LearningRate = number | ((step: number) => number);
 
+/**
+ * Options of {@link sgd}.
+ *
+ * @example
+ * const options: SgdOptions = { learningRate: 0.1 };
+ * const optimizer = sgd(options);
+ */
 export interface SgdOptions {
   readonly learningRate: LearningRate;
-  /** How much of the last step is made again: 0 (the default) to below 1. */
+  /** How much of the last step is made again: 0 to below 1. @defaultValue 0 */
   readonly momentum?: number;
 }
 
+/**
+ * Options of {@link adam} and {@link adamW}.
+ *
+ * @example
+ * const options: AdamOptions = { learningRate: 3e-4, decays: [0.9, 0.99] };
+ * const optimizer = adam(options);
+ */
 export interface AdamOptions {
   /** η, the learning rate. @defaultValue 0.001 */
   readonly learningRate?: LearningRate;
@@ -69,7 +105,13 @@ function checkedState<D extends DType>(what: string, state: OptimizerState<D> | 
   };
 }
 
-/** v ← μ v + g, x ← x − η v: gradient descent with momentum (Polyak 1964, as in Sutskever et al. 2013 and PyTorch). */
+/**
+ * v ← μ v + g, x ← x − η v: gradient descent with momentum (Polyak 1964, as in Sutskever et al. 2013 and PyTorch).
+ *
+ * @throws `invalid-option` for numbers out of range and for unknown options
+ * @example
+ * const optimizer = sgd({ learningRate: 0.1, momentum: 0.9 });
+ */
 export function sgd(options: SgdOptions): Optimizer {
   const { learningRate, momentum = 0 } = checked("sgd(options): options", options, SGD, { prefix: "sgd(options): " });
   if (learningRate === undefined) throw new LeastwiseError("invalid-option", "sgd(options): learningRate is needed");
@@ -80,12 +122,24 @@ export function sgd(options: SgdOptions): Optimizer {
   });
 }
 
-/** m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², x ← x − η m̂/(√v̂ + ε) with m̂ = m/(1 − β₁ᵗ), v̂ = v/(1 − β₂ᵗ) (Kingma & Ba 2015). */
+/**
+ * m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², x ← x − η m̂/(√v̂ + ε) with m̂ = m/(1 − β₁ᵗ), v̂ = v/(1 − β₂ᵗ) (Kingma & Ba 2015).
+ *
+ * @throws `invalid-option` for numbers out of range and for unknown options
+ * @example
+ * const training = trainer(model, (model, x: Tensor) => model.forward(x).square().mean(), adam({ learningRate: 1e-3 }));
+ */
 export function adam(options: AdamOptions = {}): Optimizer {
   return adaptive("adam(options)", options, 0);
 }
 
-/** {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01 by default. */
+/**
+ * {@link adam}, with all parameters made smaller by the factor 1 − η·weightDecay before each step (Loshchilov & Hutter 2019); `weightDecay` is 0.01 by default.
+ *
+ * @throws `invalid-option` for numbers out of range and for unknown options
+ * @example
+ * const optimizer = adamW({ learningRate: 1e-3, weightDecay: 0.01 });
+ */
 export function adamW(options: AdamOptions & { readonly weightDecay?: number } = {}): Optimizer {
   const { weightDecay = 0.01, ...rest } = checked("adamW(options): options", options, ADAMW, { prefix: "adamW(options): " });
   return adaptive("adamW(options)", rest as AdamOptions, weightDecay);

@@ -8,7 +8,21 @@ import type { DType, Tensor } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
 import type { Optimizer, OptimizerState, Stepped } from "./optimizers.js";
 
-/** Trains a model, step by step. */
+/**
+ * A batch whose parameter in the loss function has no type of its own: columns by name. One with a type is checked by it.
+ *
+ * @example
+ * const batch: Batch = { images: new Float32Array(784), labels: [7] };
+ */
+export interface Batch { readonly [column: string]: any }
+
+/**
+ * Trains a model, step by step.
+ *
+ * @example
+ * const training: Trainer<Tensor> = trainer(model, (model, x: Tensor) => model.forward(x).square().mean(), adam());
+ * console.log(await training.step(images), training.steps);
+ */
 export interface Trainer<B> extends Disposable {
   /** Steps made so far. */
   readonly steps: number;
@@ -25,8 +39,14 @@ export interface Trainer<B> extends Disposable {
 /**
  * A trainer. `loss` gives one number of the model and a batch, which is whatever you pass to `step`; tensors that it makes, such as those of the batch, are freed
  * after the step: `trainer(model, (model, { x, y }: Batch) => crossEntropy(model.forward(lw.tensor(x, [64, 784])), y), adam())`.
+ *
+ * @throws `invalid-option` unless they are a module, a function and an optimizer
+ * @example
+ * const training = trainer(model, (model, { x, labels }: { x: Float32Array; labels: number[] }) =>
+ *   crossEntropy(model.forward(lw.tensor(x, [labels.length, 64])), labels), adam());
+ * console.log(await training.step({ x: new Float32Array(128), labels: [3, 1] }));
  */
-export function trainer<D extends DType, M extends Module<D>, B>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
+export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
   const what = "trainer(model, loss, optimizer)";
   if (!isModule(model)) throw new LeastwiseError("invalid-option", `${what}: model must be a module, not ${describe(model)}`);
   if (typeof loss !== "function") throw new LeastwiseError("invalid-option", `${what}: loss must be a function of the model and a batch, not ${describe(loss)}`);

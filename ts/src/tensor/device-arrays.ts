@@ -13,7 +13,13 @@ import type { HalfOptions, TensorMaker, TensorOptions } from "./make.js";
 import { elementsOf, REDUCE, shown, type ReduceOptions, type Sizes } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Storage, Tensor, ValuesOf } from "./tensor.js";
 
-/** An array on the engine's device, of a shape that stays, with contents that are written over. */
+/**
+ * An array on the engine's device, of a shape that stays, with contents that are written over.
+ *
+ * @example
+ * const a: DeviceArray = lw.arrays.allocate([2, 3]);
+ * lw.arrays.write(a, [1, 2, 3, 4, 5, 6]);
+ */
 export class DeviceArray<D extends DType = "f32", S extends Storage = D> implements Disposable {
   readonly shape: Sizes;
   readonly dtype: S;
@@ -48,7 +54,12 @@ export class DeviceArray<D extends DType = "f32", S extends Storage = D> impleme
   [Symbol.dispose](): void { this.dispose(); }
 }
 
-/** An array to be computed with in `D`, however it is kept. */
+/**
+ * An array to be computed with in `D`, however it is kept.
+ *
+ * @example
+ * const numbers = (array: KeptArray) => lw.arrays.read(array);  // of floats or of halves
+ */
 export type KeptArray<D extends DType = "f32"> = DeviceArray<D, Storage>;
 
 type Any = KeptArray<DType>;
@@ -56,6 +67,11 @@ type Any = KeptArray<DType>;
 /**
  * Operations on arrays. Every one is enqueued at once, in the order of the calls, and checks shapes first; what an elementwise one writes over may be one of its
  * operands. Others refuse that (`aliased`), since in other libraries it destroys what is still being read.
+ *
+ * @example
+ * const arrays: Arrays = lw.arrays;
+ * const a = arrays.allocate([1000]), twice = arrays.allocate([1000]);
+ * arrays.add(a, a, twice);  // into twice, without a new array
  */
 export interface Arrays {
   /** The device's own name, what it is, and bytes of its buffers that live. */

@@ -11,16 +11,35 @@ import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./a
 import { axisOf, pairOf, shown } from "./shapes.js";
 import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
 
-/** One number for height and width, or one for each. */
+/**
+ * One number for height and width, or one for each.
+ *
+ * @example
+ * const padding: Pair = [1, 2];  // along the height and along the width
+ */
 export type Pair = number | readonly [number, number];
 
+/**
+ * Options of {@link attention}.
+ *
+ * @example
+ * const options: AttentionOptions = { causal: true };
+ * attention(queries, keys, values, options);
+ */
 export interface AttentionOptions {
-  /** Factor of the scores. Default: 1/√d. */
+  /** Factor of the scores. @defaultValue 1/√d */
   readonly scale?: number;
   /** True if query i sees keys 0 to i only. @defaultValue false */
   readonly causal?: boolean;
 }
 
+/**
+ * Options of {@link conv2d}.
+ *
+ * @example
+ * const options: ConvolutionOptions = { step: 2, padding: [1, 0] };
+ * conv2d(images, filters, options);
+ */
 export interface ConvolutionOptions {
   /** Distance between windows (stride). @defaultValue 1 */
   readonly step?: Pair;
@@ -30,10 +49,17 @@ export interface ConvolutionOptions {
   readonly dilation?: Pair;
 }
 
+/**
+ * Options of {@link maxPool2d}.
+ *
+ * @example
+ * const options: PoolOptions = { size: 3, step: 2 };
+ * maxPool2d(images, options);
+ */
 export interface PoolOptions {
   /** A window's height and width. */
   readonly size: Pair;
-  /** Distance between windows (stride). Default: their size. */
+  /** Distance between windows (stride). @defaultValue their size */
   readonly step?: Pair;
   /** Padding around the images, smaller than every element. @defaultValue 0 */
   readonly padding?: Pair;
@@ -44,13 +70,25 @@ const ATTENTION = { scale: real(-Infinity), causal: flag } as const;
 export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
 const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
 
-/** Concatenation of tensors along an axis, by default the first; their other sizes are equal. */
+/**
+ * Concatenation of tensors along an axis, by default the first; their other sizes are equal.
+ *
+ * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
+ * @example
+ * const both = concat([images, images], 0);
+ */
 export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("concat(tensors)", tensors);
   return apply("concat", tensors as readonly Kept<D>[], [axisOf("concat(tensors, axis)", axis, tensors[0].rank)]);
 }
 
-/** Stack of tensors of one shape along a new axis, by default the first. */
+/**
+ * Stack of tensors of one shape along a new axis, by default the first.
+ *
+ * @throws `invalid-option` for no tensors; `shape`, `dtype` and `foreign-tensor` for tensors that do not fit each other
+ * @example
+ * const batch = stack([weights, weights]);
+ */
 export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("stack(tensors)", tensors);
   const { shape, rank } = tensors[0];
@@ -65,7 +103,13 @@ export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): T
   }
 }
 
-/** `then` where the condition is not 0, else `otherwise`; shapes broadcast. The other branch has no part in the value, nor in gradients. */
+/**
+ * `then` where the condition is not 0, else `otherwise`; shapes broadcast. The other branch has no part in the value, nor in gradients.
+ *
+ * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
+ * @example
+ * const positive = where(weights.greater(0), weights, 0);
+ */
 export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>> | number, otherwise: Kept<NoInfer<D>> | number): Tensor<D> {
   mustBeTensor("where(condition, …)", "condition", condition);
   return apply("where", [condition, then, otherwise]);
@@ -75,6 +119,8 @@ export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>
  * The mean over rows of −log softmax(logits)[label]: logits [.., classes], and a whole number for each row.
  *
  * @throws `index-out-of-range` for a label that is no class
+ * @example
+ * const loss = crossEntropy(logits, [3, 1, 4]);  // one number: the mean over the batch
  */
 export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumbers<NoInfer<D>>): Tensor<D> {
   const what = "crossEntropy(logits, labels)";
@@ -86,7 +132,13 @@ export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumber
   });
 }
 
-/** Rows of a table [rows, …]: what `table.gather(rows)` gives. */
+/**
+ * Rows of a table [rows, …]: what `table.gather(rows)` gives.
+ *
+ * @throws `shape`, `index-out-of-range` for a row that the table lacks, `foreign-tensor` for rows of another engine
+ * @example
+ * const words = embedding(weights, [5, 0, 7]);
+ */
 export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoInfer<D>>): Tensor<D> {
   mustBeTensor("embedding(table, rows)", "table", table);
   return (table as Kept<D>).gather(rows);
@@ -95,6 +147,10 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
 /**
  * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e]. The matrix of scores is never in memory
  * (Dao et al. 2022).
+ *
+ * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
+ * @example
+ * const seen = attention(queries, keys, values, { causal: true });
  */
 export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions = {}): Tensor<D> {
   const what = "attention(queries, keys, values)";
@@ -103,7 +159,13 @@ export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<
   return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
 }
 
-/** Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], which networks call a convolution. */
+/**
+ * Cross-correlation of images [batch, channels, height, width] with filters [results, channels, height, width], which networks call a convolution.
+ *
+ * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
+ * @example
+ * const features = conv2d(images, filters, { padding: 1 });
+ */
 export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D>>, options: ConvolutionOptions = {}): Tensor<D> {
   const what = "conv2d(images, filters)";
   const { step, padding, dilation } = checked(`${what}: options`, options, CONVOLUTION);
@@ -111,7 +173,13 @@ export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D
   return apply("conv2d", [images, filters], [...pairOf(what, "step", step, 1), ...pairOf(what, "padding", padding, 0), ...pairOf(what, "dilation", dilation, 1)]);
 }
 
-/** The largest element of each window of images [batch, channels, height, width]. Equal ones share the gradient. */
+/**
+ * The largest element of each window of images [batch, channels, height, width]. Equal ones share the gradient.
+ *
+ * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
+ * @example
+ * const smaller = maxPool2d(images, { size: 2 });
+ */
 export function maxPool2d<D extends DType>(images: Kept<D>, options: PoolOptions): Tensor<D> {
   const what = "maxPool2d(images)";
   const { size, step, padding } = checked(`${what}: options`, options, POOL);
@@ -125,6 +193,8 @@ export function maxPool2d<D extends DType>(images: Kept<D>, options: PoolOptions
  * and may use all of their scalar functions; it becomes one kernel with what is around it, and its gradient is exact. Shapes broadcast.
  *
  * @throws `no-residual` where it returns anything but a scalar
+ * @example
+ * const soft = map((v) => sqrt(v.square().add(1)), weights);
  */
 export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<ComputedWith<T[0]>> {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `map(work, …tensors): work must be a function of scalars, not ${describe(work)}`);
@@ -149,6 +219,8 @@ export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: 
  * evaluated: how something was computed is forgotten then, unless it is among `of`.
  *
  * @throws `shape` where the loss is more than one number, does not depend on an x, or depends on what was computed before
+ * @example
+ * const [slope] = grad(weights.square().sum(), [weights]);
  */
 export function grad<D extends DType, const T extends readonly Kept<D>[]>(loss: Kept<D>, of: T): { readonly [K in keyof T]: Tensor<D> } {
   const what = "grad(loss, of)";

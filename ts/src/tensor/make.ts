@@ -12,32 +12,92 @@ import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
 
-/** Numbers in arrays in arrays, as deep as a tensor has axes. */
+/**
+ * Numbers in arrays in arrays, as deep as a tensor has axes.
+ *
+ * @example
+ * const rows: Nested = [[1, 2], [3, 4]];
+ * const matrix = lw.tensor(rows);
+ */
 export type Nested = readonly (number | Nested)[];
 
+/**
+ * Element type of a new tensor.
+ *
+ * @example
+ * const options: TensorOptions<"f64"> = { dtype: "f64" };
+ * const exact = lw.ones([3], options);
+ */
 export interface TensorOptions<D extends Storage> {
   /** Precision of the elements; `"f64"` on the CPU and on CUDA alone. @defaultValue "f32" */
   readonly dtype?: D;
 }
 
-/** Elements are rounded to halves, and kept as such: two bytes each, on every device. */
+/**
+ * Elements are rounded to halves, and kept as such: two bytes each, on every device.
+ *
+ * @example
+ * const options: HalfOptions = { dtype: "f16" };
+ * const small = lw.zeros([1000, 64], options);  // two bytes an element
+ */
 export interface HalfOptions {
   readonly dtype: "f16";
 }
 
-/** Seeded numbers: the same seed gives the same ones, everywhere. */
+/**
+ * Seeded numbers: the same seed gives the same ones, everywhere.
+ *
+ * @example
+ * const options: RandomOptions<"f32"> = { seed: 1, distribution: "normal", deviation: 0.1 };
+ * const noise = lw.random([64, 64], options);
+ */
 export type RandomOptions<D extends Storage> = TensorOptions<D> & { /** A whole number below 2³². */ readonly seed: number } & (
-  | { /** Evenly from `low` (0) on, below `high` (1); the default. */ readonly distribution?: "uniform"; readonly low?: number; readonly high?: number; readonly mean?: never; readonly deviation?: never }
-  | { /** Normal, of that mean (0) and standard deviation (1). */ readonly distribution: "normal"; readonly mean?: number; readonly deviation?: number; readonly low?: never; readonly high?: never }
+  | {
+    /** Evenly from `low` on, below `high`. @defaultValue `"uniform"` */
+    readonly distribution?: "uniform";
+    /** Least number. @defaultValue 0 */
+    readonly low?: number;
+    /** Bound that no number reaches. @defaultValue 1 */
+    readonly high?: number;
+    readonly mean?: never;
+    readonly deviation?: never;
+  }
+  | {
+    /** Normal distribution. */
+    readonly distribution: "normal";
+    /** Its mean. @defaultValue 0 */
+    readonly mean?: number;
+    /** Its standard deviation. @defaultValue 1 */
+    readonly deviation?: number;
+    readonly low?: never;
+    readonly high?: never;
+  }
 );
 
-/** A step of the last evaluation: what ran where, and why there. */
+/**
+ * A step of the last evaluation: what ran where, and why there.
+ *
+ * @example
+ * await weights.square().sum().read();
+ * const steps: readonly TensorStep[] = lw.tensorTrace();
+ */
 export interface TensorStep extends NativeTraced {}
 
-/** Statistics of evaluations. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one. */
+/**
+ * Statistics of evaluations. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one.
+ *
+ * @example
+ * const statistics: TensorStatistics = lw.tensorStatistics();
+ */
 export interface TensorStatistics extends NativeTensorStatistics {}
 
-/** An engine's part for tensors. */
+/**
+ * An engine's part for tensors.
+ *
+ * @example
+ * const ramp = (on: TensorEngine) => on.arange(10).mul(0.1);
+ * console.log(await ramp(lw).read());
+ */
 export interface TensorEngine {
   /** A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. */
   tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;

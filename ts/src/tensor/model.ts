@@ -6,10 +6,21 @@ import type { NativeRates, NativeTensorModel } from "../native.js";
 import { entriesOf, meant } from "../options.js";
 import { VERSION } from "../version.js";
 
-/** Rates of a device: microseconds of a launch; gigabytes moved a second; 10⁹ operations a second, elementwise and of products. */
+/**
+ * Rates of a device: microseconds of a launch; gigabytes moved a second; 10⁹ operations a second, elementwise and of products.
+ *
+ * @example
+ * const { cpu }: { cpu: TensorRates } = await lw.measureTensors();
+ */
 export interface TensorRates extends NativeRates {}
 
-/** Rates of the engine's device and of the CPU beside it, and of transfers between them. */
+/**
+ * Rates of the engine's device and of the CPU beside it, and of transfers between them.
+ *
+ * @example
+ * const model: TensorModel = await lw.measureTensors();
+ * localStorage.setItem("model", JSON.stringify(model));
+ */
 export interface TensorModel extends NativeTensorModel {
   readonly device: TensorRates;
   readonly cpu: TensorRates;

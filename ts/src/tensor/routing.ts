@@ -4,29 +4,49 @@ import { checked, flag, oneOf, real, type Kind } from "../options.js";
 import type { TensorContext } from "./context.js";
 import { checkedModel, keepModel, machineOf, modelOf, recallModel, type TensorModel } from "./model.js";
 
+/**
+ * Settings of an engine's tensors: those that are given change.
+ *
+ * @example
+ * const settings: TensorSettings = { routing: "device", fused: true };
+ * lw.tensors(settings);
+ */
 export interface TensorSettings {
   /**
    * `"device"`: all on the engine's device; that holds until something else is said. `"cpu"`: all on the CPU beside it. `"auto"`: every kernel where a model of the
    * machine says that it is done sooner. Without a `model` the machine is measured before the next evaluation, once: later engines and runs have the same model, and
    * so the same routes and bits.
+   *
+   * @defaultValue as before
    */
   readonly routing?: "auto" | "device" | "cpu";
-  /** The model: of {@link TensorEngine.measureTensors} or {@link TensorEngine.tensorRouting}, now or in an earlier run. Where nothing was said about `routing`, `"auto"` holds with it. */
+  /**
+   * The model: of {@link TensorEngine.measureTensors} or {@link TensorEngine.tensorRouting}, now or in an earlier run. Where nothing was said about `routing`, `"auto"` holds with it.
+   *
+   * @defaultValue as before
+   */
   readonly model?: TensorModel;
   /** Speed-up that the CPU needs over the device to get a kernel. Above 1 the device keeps kernels that are nearly as fast there. @defaultValue 1 */
   readonly advantage?: number;
-  /** Bytes of buffers at most that are kept for later. */
+  /** Bytes of buffers at most that are kept for later. @defaultValue as before */
   readonly poolBytes?: number;
   /** True to fuse elementwise operations; false to compare. @defaultValue true */
   readonly fused?: boolean;
   /**
-   * Who multiplies matrices on CUDA. `"library"` (the default): cuBLASLt, where the machine has it. `"tf32"`: the same, and factors in f32 may be rounded to 10 bits (relative errors of about 1e-3),
+   * Who multiplies matrices on CUDA. `"library"`: cuBLASLt, where the machine has it. `"tf32"`: the same, and factors in f32 may be rounded to 10 bits (relative errors of about 1e-3),
    * which tensor cores multiply several times as fast. `"own"`: the kernels that WebGPU has. Elsewhere it is always our kernels; `lw.tensorTrace()` tells.
+   *
+   * @defaultValue `"library"`
    */
   readonly products?: "library" | "tf32" | "own";
 }
 
-/** How tensors' operations are routed. */
+/**
+ * How tensors' operations are routed.
+ *
+ * @example
+ * const { routing, reason }: TensorRouting = lw.tensorRouting();
+ */
 export interface TensorRouting {
   readonly routing: "auto" | "device" | "cpu";
   readonly advantage: number;

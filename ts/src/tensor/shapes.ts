@@ -4,7 +4,13 @@ import { LeastwiseError } from "../errors.js";
 import { describe, shownValue } from "../instruction.js";
 import { checked, flag, given as any } from "../options.js";
 
-/** How many elements there are along each axis; `[]` for a single number. */
+/**
+ * How many elements there are along each axis; `[]` for a single number.
+ *
+ * @example
+ * const sizes: Sizes = [2, 3];
+ * const zeros = lw.zeros(sizes);
+ */
 export type Sizes = readonly number[];
 
 /**
@@ -16,16 +22,32 @@ export type Sizes = readonly number[];
  * - `{ start, stop, step }`: the same
  *
  * Negative places count from the end, and negative steps go backwards; what lies beyond the axis is left out.
+ *
+ * @example
+ * const every: Range = { start: 0, step: 2 };
+ * weights.slice(every, ":");  // every second row, all columns
  */
 export type Range =
   | number | ":" | null
   | readonly [start: number | null, stop: number | null, step?: number]
   | { readonly start?: number; readonly stop?: number; readonly step?: number };
 
-/** The axes that a reduction goes over: one, several, or all where none is given. Negative ones count from the last. */
+/**
+ * The axes that a reduction goes over: one, several, or all where none is given. Negative ones count from the last.
+ *
+ * @example
+ * const axes: Axes = [0, -1];  // the first and the last
+ * weights.sum(axes);
+ */
 export type Axes = number | readonly number[];
 
-/** How a reduction leaves its axes. */
+/**
+ * How a reduction leaves its axes.
+ *
+ * @example
+ * const options: ReduceOptions = { keepDims: true };
+ * weights.mean(0, options);
+ */
 export interface ReduceOptions {
   /** True to keep reduced axes, with size 1. @defaultValue false */
   readonly keepDims?: boolean;

@@ -12,34 +12,71 @@ import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
 import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
 
-/** How elements are computed with: f64 on the CPU and on CUDA. */
+/**
+ * How elements are computed with: f64 on the CPU and on CUDA.
+ *
+ * @example
+ * const dtype: DType = weights.dtype;
+ */
 export type DType = "f32" | "f64";
 
-/** How elements are kept: as they are computed with, or as halves, which are computed with in f32. */
+/**
+ * How elements are kept: as they are computed with, or as halves, which are computed with in f32.
+ *
+ * @example
+ * const storage: Storage = "f16";  // how elements are kept, not how they are computed
+ */
 export type Storage = DType | "f16";
 
-/** The typed array that a tensor's elements are read as. */
+/**
+ * The typed array that a tensor's elements are read as.
+ *
+ * @example
+ * const values: ValuesOf<"f32"> = await weights.read();  // a Float32Array
+ */
 export type ValuesOf<D extends DType> = D extends "f64" ? F64 : F32;
 
-/** Rows to be gathered, or labels: a tensor, best one of `lw.indices`, or whole numbers. */
+/**
+ * Rows to be gathered, or labels: a tensor, best one of `lw.indices`, or whole numbers.
+ *
+ * @example
+ * const rows: RowNumbers = [2, 0, 1];
+ * const picked = embedding(weights, rows);
+ */
 export type RowNumbers<D extends DType = "f32"> = Kept<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
 
 /** Any at all. */
 export type AnyTensor = Kept<DType>;
 
-/** A tensor to be computed with in `D`, however it is kept. */
+/**
+ * A tensor to be computed with in `D`, however it is kept.
+ *
+ * @example
+ * const total = (t: Kept) => t.sum();  // of a tensor in floats or in halves
+ */
 export type Kept<D extends DType = "f32"> = Tensor<D, Storage>;
 
 /** What a tensor is computed with. */
 export type ComputedWith<T extends AnyTensor> = T extends Tensor<infer D, Storage> ? D : never;
 
-/** A tensor that is kept as halves: two bytes an element. Operations take it for one of f32, and their results are of f32. */
+/**
+ * A tensor that is kept as halves: two bytes an element. Operations take it for one of f32, and their results are of f32.
+ *
+ * @example
+ * const small: HalfTensor = weights.cast("f16");
+ */
 export type HalfTensor = Tensor<"f32", "f16">;
 
 const WINDOW = { step: whole(), dilation: whole() } as const;
 const NORM = { scale: any(), shift: any(), epsilon: real(0) } as const;
 
-/** Made by `lw.tensor` and its like, and by operations. `D` is what it is computed with, `S` what it is kept as. */
+/**
+ * Made by `lw.tensor` and its like, and by operations. `D` is what it is computed with, `S` what it is kept as.
+ *
+ * @example
+ * const a: Tensor = lw.tensor([[1, 2], [3, 4]]);
+ * console.log(await a.matmul(a).sum(0).read());  // computed here, in one submission
+ */
 export class Tensor<D extends DType = "f32", S extends Storage = D> extends TensorHandle implements Disposable {
   /** How many elements there are along each axis; `[]` for a single number. */
   readonly shape: Sizes;

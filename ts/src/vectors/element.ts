@@ -3,10 +3,21 @@ import type { F32, U8 } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { fromHalf } from "./half.js";
 
-/** Stored type of a number, by NumPy's name. */
+/**
+ * Stored type of a number, by NumPy's name.
+ *
+ * @example
+ * const type: ElementType = "uint8";
+ * const vectors = await openVectors(bytes, { format: "raw", type, dim: 128 });
+ */
 export type ElementType = "float16" | "float32" | "float64" | "int8" | "uint8" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "uint64";
 
-/** The numbers of a file as they are stored: `float16` as words. */
+/**
+ * The numbers of a file as they are stored: `float16` as words.
+ *
+ * @example
+ * const elements: Elements = await (await openVectors(bytes)).elements();  // as the file has them
+ */
 export type Elements = Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array;
 
 interface ElementInfo { readonly bytes: number; readonly npy: string; readonly array: new (buffer: ArrayBuffer) => Elements }

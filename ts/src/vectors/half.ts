@@ -2,7 +2,12 @@
 import { taken, type F32 } from "../arrays.js";
 import { isA, LeastwiseError } from "../errors.js";
 
-/** Numbers in half precision, two bytes each. Made by {@link half} and {@link toHalf}. */
+/**
+ * Numbers in half precision, two bytes each. Made by {@link half} and {@link toHalf}.
+ *
+ * @example
+ * const vectors: Half = half(new Uint16Array(800));
+ */
 export class Half {
   /** Sign, 5 bits of exponent, 10 of fraction. */
   readonly bits: Uint16Array;
@@ -16,6 +21,11 @@ export class Half {
 /**
  * Says of words that they are numbers in half precision, copying nothing: `half(new Uint16Array(array.buffer))` of a `Float16Array`.
  * Without it, they would be integers.
+ *
+ * @throws `invalid-option` unless `bits` is a `Uint16Array`
+ * @example
+ * const vectors = half(new Uint16Array(800));  // a word for each number
+ * await lw.cluster(vectors, { dim: 8, clusters: 4 });
  */
 export function half(bits: Uint16Array): Half {
   if (!isA(bits, Uint16Array)) throw new LeastwiseError("invalid-option", "half(bits): bits must be a Uint16Array, a word for each number");
@@ -36,7 +46,13 @@ function table(): Float32Array {
   return values;
 }
 
-/** f16 → f32, exactly. */
+/**
+ * f16 → f32, exactly.
+ *
+ * @throws `invalid-option` for other arrays
+ * @example
+ * const numbers = fromHalf(new Uint16Array([0x3c00, 0xc000]));  // 1 and −2
+ */
 export function fromHalf(numbers: Half | Uint16Array): F32 {
   const bits = taken("half(bits): bits", (isA(numbers, Half) ? numbers : half(numbers)).bits).values;
   const known = table(), out = new Float32Array(bits.length);
@@ -52,7 +68,13 @@ const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 /** Adding and subtracting it rounds what is far smaller to integers, ties to even. */
 const ROUNDER = 2 ** 52;
 
-/** To f16: rounded to the nearest, ties to even, once (not to f32 before). What is 65,520 or more becomes an infinity. */
+/**
+ * To f16: rounded to the nearest, ties to even, once (not to f32 before). What is 65,520 or more becomes an infinity.
+ *
+ * @throws `invalid-option` unless `numbers` is an array of numbers
+ * @example
+ * const vectors = toHalf([1, -2, 0.5]);  // rounded to the nearest even
+ */
 export function toHalf(numbers: ArrayLike<number>): Half {
   const { values: given } = taken("toHalf(numbers): numbers", numbers);
   const bits = new Uint16Array(given.length);

@@ -21,7 +21,12 @@ export interface Layout {
   readonly byColumns: boolean;
 }
 
-/** What a file is told to be, or is recognised as. */
+/**
+ * What a file is told to be, or is recognised as.
+ *
+ * @example
+ * const format: VectorFormat = "fvecs";
+ */
 export type VectorFormat = "npy" | "fvecs" | "bvecs" | "ivecs" | "raw";
 
 /** @internal */

@@ -106,12 +106,22 @@ function headerOf(text: string): Header {
 
 const shown = (token: string) => JSON.stringify(token.slice(0, 40));
 
-/** Arrays that can be written. */
+/**
+ * Arrays that can be written.
+ *
+ * @example
+ * const array: NpyArray = new Int32Array(3);
+ * const file = encodeNpy(array);
+ */
 export type NpyArray = Half | Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array;
 
 /**
  * A `.npy` file of an array with the given shape, row by row: `encodeNpy(ids, [queries, 10])`; by default one dimension. A plain
  * `Uint16Array` is of integers, one in {@link half} of numbers in half precision.
+ *
+ * @throws `invalid-option` for other arrays; `data-length` for a shape of another size
+ * @example
+ * const file = encodeNpy(new Float32Array(6), [2, 3]);  // for numpy.load
  */
 export function encodeNpy(array: NpyArray, shape?: readonly number[]): U8 {
   const isHalf = isA(array, Half);
@@ -140,7 +150,13 @@ function sizesOf(call: string, shape: unknown): readonly number[] {
 
 const elementType = oneOf(...ELEMENT_TYPES);
 
-/** What stands before the numbers, row by row and little-endian, of a `.npy` file that is written piece by piece. */
+/**
+ * What stands before the numbers, row by row and little-endian, of a `.npy` file that is written piece by piece.
+ *
+ * @throws `invalid-option` for other types
+ * @example
+ * const header = npyHeader("float32", [1000, 64]);  // the numbers follow
+ */
 export function npyHeader(type: ElementType, shape: readonly number[]): U8 {
   const call = "npyHeader(type, shape)";
   return headerOfSizes(elementType(`${call}: type`, type, {}), sizesOf(call, shape));

@@ -1,6 +1,7 @@
 /** Reading vectors by rows, from any file that is understood. */
 import { bytesOf, type F32 } from "../arrays.js";
 import { isA, LeastwiseError } from "../errors.js";
+import type { ByteStream } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
 import { checked, given } from "../options.js";
 import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
@@ -8,12 +9,33 @@ import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorF
 import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
 import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.js";
 
-/** Format of a file; `.npy` files describe themselves. */
+/**
+ * Format of a file; `.npy` files describe themselves.
+ *
+ * @example
+ * const options: OpenOptions = { format: "raw", type: "float32", dim: 64 };
+ * const vectors = await openVectors(bytes, options);
+ */
 export type OpenOptions =
-  | { readonly format?: Exclude<VectorFormat, "raw"> }
-  | { readonly format: "raw"; readonly type: ElementType; readonly dim: number; /** Bytes before the first row. @defaultValue 0 */ readonly offset?: number };
+  | {
+    /** Format of the file. @defaultValue `"npy"` */
+    readonly format?: Exclude<VectorFormat, "raw">;
+  }
+  | {
+    /** Rows of numbers, one after the other. */
+    readonly format: "raw";
+    readonly type: ElementType;
+    readonly dim: number;
+    /** Bytes before the first row. @defaultValue 0 */
+    readonly offset?: number;
+  };
 
-/** Vectors that come in order, once. */
+/**
+ * Vectors that come in order, once.
+ *
+ * @example
+ * const read = async (stream: VectorStream) => { for await (const rows of stream.chunks(1000)) console.log(rows.length); };
+ */
 export interface VectorStream {
   readonly format: VectorFormat;
   /** Stored type of a component. */
@@ -26,7 +48,13 @@ export interface VectorStream {
   chunks(rows: number): AsyncIterable<F32>;
 }
 
-/** Vectors that can be read anywhere, as often as wanted; nothing of them is kept. */
+/**
+ * Vectors that can be read anywhere, as often as wanted; nothing of them is kept.
+ *
+ * @example
+ * const vectors: Vectors = await openVectors(bytes);
+ * const first = await vectors.rows(0, 100);
+ */
 export interface Vectors extends VectorStream {
   readonly count: number;
   /** `count` vectors from vector `first` on as f32, one after the other. Default: all from the first vector on. */
@@ -41,10 +69,13 @@ const OPEN = { format: given(), type: given(), dim: given(), offset: given() } a
  * Opens a file of vectors: `.npy` (one or two dimensions, either byte order), `.fvecs`, `.bvecs`, `.ivecs`, or raw numbers. Without a
  * `format`, it is a `.npy` file. Only its head is read now, and of a larger file than memory only those rows that are asked for.
  *
- * Throws `file-format` where it is something else, `file-version`, `file-truncated` and, while rows are read, `file-corrupt`.
+ * @throws `file-format` for another format, `file-version`, `file-truncated` and, while rows are read, `file-corrupt`; `invalid-option` for other sources and options
+ * @example
+ * const vectors = await openVectors(bytes, { format: "npy" });
+ * for await (const rows of vectors.chunks(10_000)) console.log(rows.length / vectors.dim);
  */
 export async function openVectors(source: Source, options?: OpenOptions): Promise<Vectors>;
-export async function openVectors(source: ReadableStream<Uint8Array>, options?: OpenOptions): Promise<VectorStream>;
+export async function openVectors(source: ByteStream, options?: OpenOptions): Promise<VectorStream>;
 export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
   const all = checked("openVectors(source, options): options", options, OPEN) as OpenOptions;
   const { format = "npy" } = all;
@@ -62,7 +93,13 @@ export async function openVectors(source: Source | ReadableStream<Uint8Array>, o
   return new Stored(format, bytes, await layoutOf(bytes, all));
 }
 
-/** The format of a file, by what it begins with or by its name; undefined where neither tells. */
+/**
+ * The format of a file, by what it begins with or by its name; undefined where neither tells.
+ *
+ * @throws `invalid-option` unless `name` is a string
+ * @example
+ * formatOf("base.fvecs")  // "fvecs"
+ */
 export function formatOf(name: string, start: Uint8Array = new Uint8Array()): Exclude<VectorFormat, "raw"> | undefined {
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `formatOf(name, start): name must be a string, not ${describe(name)}`);
   const bytes = bytesOf("formatOf(name, start): start", start);

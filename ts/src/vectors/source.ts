@@ -1,20 +1,31 @@
 /** Sources of bytes: memory, anything with random access, or a stream. */
 import { bytesOf } from "../arrays.js";
 import { isA, LeastwiseError, reading } from "../errors.js";
+import type { Host } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
 import { hasMethods } from "../options.js";
 
 /**
  * Bytes that can be read anywhere, such as a file's: `read` gives `length` bytes from `offset` on, fewer only where they end.
  * With Node's `FileHandle`: `{ size, read: async (offset, length) => (await file.read({ buffer: new Uint8Array(length), position: offset })).buffer }`.
+ *
+ * @example
+ * const file: RandomAccess = { size: bytes.length, read: async (offset, length) => bytes.slice(offset, offset + length) };
+ * const vectors = await openVectors(file);
  */
 export interface RandomAccess {
   readonly size: number;
   read(offset: number, length: number): Promise<Uint8Array>;
 }
 
-/** A file, or all of its bytes; a `File` of a browser is a `Blob`. */
-export type Source = Uint8Array | ArrayBuffer | Blob | RandomAccess;
+/**
+ * A file, or all of its bytes; a `File` of a browser is a `Blob`.
+ *
+ * @example
+ * const source: Source = new Blob([]);
+ * const vectors = await openVectors(source, { format: "fvecs" });
+ */
+export type Source = Uint8Array | ArrayBuffer | Host<"Blob"> | RandomAccess;
 
 /** What a file begins with, before it is known what the file is. @internal */
 export interface Head {

@@ -1,0 +1,3 @@
+import leastwise = require("leastwise");
+
+export const engine: Promise<leastwise.Engine> = leastwise.init({ backend: "cpu" });

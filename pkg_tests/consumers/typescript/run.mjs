@@ -1,0 +1,3 @@
+import { solve } from "./out/main.js";
+
+console.log(JSON.stringify(await solve()));
