@@ -1,6 +1,6 @@
 //! What workers of the module with threads are started with. They never call into JavaScript: what a module imports is not there.
 
-use super::Engine;
+use super::engine::Engine;
 use leastwise_cpu::pool;
 use leastwise_cpu::wasm::crew as modules;
 use wasm_bindgen::prelude::*;

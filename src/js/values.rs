@@ -1,11 +1,11 @@
 //! JavaScript values in and out.
 
-use leastwise_anneal::cluster::Outcome;
 use leastwise_base::memory;
 use leastwise_error::Error;
 use leastwise_problem::{Reals, Weight};
-use leastwise_session::crossing::Refusal;
+use leastwise_session::wire::{Host, Refusal};
 use serde::Serialize;
+use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wasm_bindgen::prelude::*;
 
@@ -17,7 +17,7 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    pub fn get(&self) -> Reals<'_> {
+    pub fn reals(&self) -> Reals<'_> {
         match self {
             Self::F32(values) => Reals::F32(values),
             Self::F64(values) => Reals::F64(values),
@@ -25,25 +25,25 @@ impl Numbers {
         }
     }
 
-    /// A weight: one number, an array, or 1 when there is none.
-    pub fn weight(value: &JsValue) -> Result<Self, JsValue> {
-        match value.as_f64() {
-            Some(number) => Ok(Self::One(number)),
-            None if value.is_undefined() => Ok(Self::One(1.0)),
-            None => reals(value),
-        }
-    }
-
-    pub fn as_weight(&self) -> Weight<'_> {
+    pub fn weight(&self) -> Weight<'_> {
         match self {
             Self::One(value) => Weight::Shared(*value),
-            each => Weight::Each(each.get()),
+            each => Weight::Each(each.reals()),
         }
     }
 }
 
+/// A weight: one number, an array, or 1 when there is none.
+pub fn read_weight(value: &JsValue) -> Result<Numbers, JsValue> {
+    match value.as_f64() {
+        Some(number) => Ok(Numbers::One(number)),
+        None if value.is_undefined() => Ok(Numbers::One(1.0)),
+        None => read_reals(value),
+    }
+}
+
 /// A `Float32Array`, a `Float64Array`, or anything array-like.
-pub fn reals(value: &JsValue) -> Result<Numbers, JsValue> {
+pub fn read_reals(value: &JsValue) -> Result<Numbers, JsValue> {
     if let Some(array) = value.dyn_ref::<js_sys::Float32Array>() {
         let mut values = room(array.length())?;
         array.copy_to(&mut values);
@@ -71,7 +71,7 @@ fn room<T: Clone + Default>(len: u32) -> Result<Vec<T>, JsValue> {
 }
 
 /// A `Float32Array` or a `Float64Array`, as vectors are taken.
-pub fn singles(value: &JsValue) -> Result<Vec<f32>, JsValue> {
+pub fn read_vectors(value: &JsValue) -> Result<Vec<f32>, JsValue> {
     let array = match value.dyn_ref::<js_sys::Float32Array>() {
         Some(array) => array.clone(),
         None if value.is_object() => js_sys::Float32Array::new(value),
@@ -83,7 +83,7 @@ pub fn singles(value: &JsValue) -> Result<Vec<f32>, JsValue> {
 }
 
 /// A `Uint32Array`.
-pub fn words(value: &JsValue) -> Result<Vec<u32>, JsValue> {
+pub fn read_indices(value: &JsValue) -> Result<Vec<u32>, JsValue> {
     match value.dyn_ref::<js_sys::Uint32Array>() {
         Some(array) => {
             let mut words = room(array.length())?;
@@ -98,18 +98,83 @@ pub fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
-/// A clustering with its arrays.
-pub fn clustering(outcome: &Outcome) -> Result<JsValue, JsValue> {
-    let object = to_js(outcome)?;
-    let arrays: [(&str, JsValue); 3] = [
-        ("centroids", js_sys::Float32Array::from(&outcome.centroids[..]).into()),
-        ("labels", js_sys::Uint32Array::from(&outcome.labels[..]).into()),
-        ("counts", js_sys::Uint32Array::from(&outcome.counts[..]).into()),
-    ];
-    for (name, array) in arrays {
-        js_sys::Reflect::set(&object, &name.into(), &array)?;
+/// What is there, if it is.
+pub fn read_optional<T>(value: &JsValue, read: impl FnOnce(&JsValue) -> Result<T, JsValue>) -> Result<Option<T>, JsValue> {
+    if value.is_undefined() || value.is_null() { Ok(None) } else { read(value).map(Some) }
+}
+
+/// A structure of an object's fields.
+pub fn read_record<T: DeserializeOwned>(value: JsValue) -> Result<T, JsValue> {
+    let refused = |message: String| refuse(Error::InvalidOption(message));
+    if let Some(object) = value.dyn_ref::<js_sys::Object>() {
+        // Its reader asks for the fields that it knows, and would leave out others.
+        let mut known = Fields(&[]);
+        let _ = T::deserialize(&mut known);
+        for key in js_sys::Object::keys(object).iter().filter_map(|key| key.as_string()) {
+            if !known.0.contains(&key.as_str()) {
+                return Err(refused(<serde::de::value::Error as de::Error>::unknown_field(&key, known.0).to_string()));
+            }
+        }
     }
-    Ok(object)
+    serde_wasm_bindgen::from_value(value).map_err(|error| refused(error.to_string()))
+}
+
+/// Names of a structure's fields, which it tells whatever it is read from.
+struct Fields(&'static [&'static str]);
+
+impl<'de> Deserializer<'de> for &mut Fields {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("only fields are asked for"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq
+        tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Maker of JavaScript's values.
+pub struct Values;
+
+impl Host for Values {
+    type Value = JsValue;
+    type Error = JsValue;
+
+    fn plain(&self, value: &impl Serialize) -> Result<JsValue, JsValue> {
+        to_js(value)
+    }
+
+    fn set(&self, object: &mut JsValue, name: &str, value: JsValue) -> Result<(), JsValue> {
+        js_sys::Reflect::set(object, &name.into(), &value).map(drop)
+    }
+
+    fn doubles(&self, values: Vec<f64>) -> Result<JsValue, JsValue> {
+        Ok(js_sys::Float64Array::from(&values[..]).into())
+    }
+
+    fn singles(&self, values: Vec<f32>) -> Result<JsValue, JsValue> {
+        Ok(js_sys::Float32Array::from(&values[..]).into())
+    }
+
+    fn words(&self, values: Vec<u32>) -> Result<JsValue, JsValue> {
+        Ok(js_sys::Uint32Array::from(&values[..]).into())
+    }
+
+    fn bytes(&self, values: Vec<u8>) -> Result<JsValue, JsValue> {
+        Ok(js_sys::Uint8Array::from(&values[..]).into())
+    }
 }
 
 /// What is thrown.

@@ -8,6 +8,7 @@
 //! Every loss says how much it *rises* from s₀ to s₁ in terms of s₁ − s₀, without cancellation: differences of costs are
 //! summed that way, in f32, where they are 10⁻⁹ of the costs.
 
+use super::loss_code::LossCode;
 use leastwise_expr::{Canonical, Ends, Expr, Graph, Leaf, Symbol, rising, softplus_rise};
 use std::sync::Arc;
 
@@ -40,6 +41,16 @@ pub enum LossKind {
     Composed(Arc<LossKind>, Arc<LossKind>),
     /// Its numbers, in the order of the structure.
     Traced(Arc<TracedLoss>),
+}
+
+/// Values that a parameter may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Range {
+    /// Positive, and its square is squared in f32.
+    Scale,
+    NotNegative,
+    /// At most 1e6, or −∞.
+    Exponent,
 }
 
 /// A function of s that was traced: the same for all that differ in their numbers alone.
@@ -167,61 +178,77 @@ impl LossKind {
     /// How many parameters it has.
     pub fn parameters(&self) -> usize {
         match self {
-            Self::Trivial => 0,
-            Self::Huber | Self::SoftL1 | Self::Cauchy | Self::Arctan | Self::Tukey | Self::GemanMcClure | Self::Welsch => 1,
-            Self::Tolerant | Self::Barron => 2,
             Self::Scaled(inner) => 1 + inner.parameters(),
             Self::Composed(outer, inner) => outer.parameters() + inner.parameters(),
             Self::Traced(traced) => traced.parameters,
+            plain => plain.code().parameters().len(),
+        }
+    }
+
+    /// A kind with no others inside it.
+    pub fn plain(code: LossCode) -> Option<Self> {
+        Some(match code {
+            LossCode::Trivial => Self::Trivial,
+            LossCode::Huber => Self::Huber,
+            LossCode::SoftL1 => Self::SoftL1,
+            LossCode::Cauchy => Self::Cauchy,
+            LossCode::Arctan => Self::Arctan,
+            LossCode::Tukey => Self::Tukey,
+            LossCode::GemanMcClure => Self::GemanMcClure,
+            LossCode::Welsch => Self::Welsch,
+            LossCode::Tolerant => Self::Tolerant,
+            LossCode::Barron => Self::Barron,
+            LossCode::Scaled | LossCode::Composed | LossCode::Traced => return None,
+        })
+    }
+
+    /// Range of one of a plain kind's parameters.
+    pub fn range(&self, parameter: usize) -> Range {
+        match (self, parameter) {
+            (Self::Tolerant, 0) => Range::NotNegative,
+            (Self::Barron, 0) => Range::Exponent,
+            _ => Range::Scale,
+        }
+    }
+
+    fn code(&self) -> LossCode {
+        match self {
+            Self::Trivial => LossCode::Trivial,
+            Self::Huber => LossCode::Huber,
+            Self::SoftL1 => LossCode::SoftL1,
+            Self::Cauchy => LossCode::Cauchy,
+            Self::Arctan => LossCode::Arctan,
+            Self::Tukey => LossCode::Tukey,
+            Self::GemanMcClure => LossCode::GemanMcClure,
+            Self::Welsch => LossCode::Welsch,
+            Self::Tolerant => LossCode::Tolerant,
+            Self::Barron => LossCode::Barron,
+            Self::Scaled(_) => LossCode::Scaled,
+            Self::Composed(..) => LossCode::Composed,
+            Self::Traced(_) => LossCode::Traced,
         }
     }
 
     /// For messages.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Trivial => "trivial",
-            Self::Huber => "huber",
-            Self::SoftL1 => "softL1",
-            Self::Cauchy => "cauchy",
-            Self::Arctan => "arctan",
-            Self::Tukey => "tukey",
-            Self::GemanMcClure => "gemanMcClure",
-            Self::Welsch => "welsch",
-            Self::Tolerant => "tolerant",
-            Self::Barron => "barron",
-            Self::Scaled(_) => "scaled",
-            Self::Composed(..) => "composed",
-            Self::Traced(_) => "traced",
-        }
+        self.code().name()
     }
 
     /// Appends words that are equal for equal kinds alone.
     pub fn write_words(&self, words: &mut Vec<u32>) {
+        words.push(self.code() as u32);
         match self {
-            Self::Trivial => words.push(0),
-            Self::Huber => words.push(1),
-            Self::SoftL1 => words.push(2),
-            Self::Cauchy => words.push(3),
-            Self::Arctan => words.push(4),
-            Self::Tukey => words.push(5),
-            Self::GemanMcClure => words.push(6),
-            Self::Welsch => words.push(7),
-            Self::Tolerant => words.push(8),
-            Self::Barron => words.push(9),
-            Self::Scaled(inner) => {
-                words.push(10);
-                inner.write_words(words);
-            }
+            Self::Scaled(inner) => inner.write_words(words),
             Self::Composed(outer, inner) => {
-                words.push(11);
                 outer.write_words(words);
                 inner.write_words(words);
             }
             Self::Traced(traced) => {
                 // The words say which leaf is s.
-                words.extend([12, traced.canonical.words.len() as u32]);
+                words.push(traced.canonical.words.len() as u32);
                 words.extend(&traced.canonical.words);
             }
+            _ => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use leastwise_error::Error;
 use leastwise_expr::{Graph, Leaf, tape};
-use leastwise_kernel::{LossKind, TracedLoss};
+use leastwise_kernel::{LossCode, LossKind, Range, TracedLoss};
 use std::sync::Arc;
 
 /// ρ in ½ w ρ(‖r‖²).
@@ -14,10 +14,8 @@ pub struct Loss {
 
 /// Scales may be so small, and their inverse so large, that their squares are still squared in f32.
 const LEAST_SCALE: f64 = 1e-9;
-/// What stands for α = −∞ in Barron's loss: to both precisions there is no difference.
-const BARRON_WELSCH: f64 = -1e18;
-/// Losses that scaled and composed ones are made of.
-const MAX_DEPTH: usize = 16;
+/// Number that stands for α = −∞ in Barron's loss: to both precisions there is no difference.
+const MINUS_INFINITY: f64 = -1e18;
 
 impl Loss {
     /// s: the same as no loss.
@@ -25,49 +23,64 @@ impl Loss {
         Self { kind: Arc::new(LossKind::Trivial), parameters: Vec::new() }
     }
 
+    /// A loss with none inside it, by its parameters in their order.
+    pub fn plain(code: LossCode, parameters: &[f64]) -> Result<Self, Error> {
+        let names = code.parameters();
+        let Some(kind) = LossKind::plain(code).filter(|_| names.len() == parameters.len()) else {
+            let (name, given) = (code.name(), parameters.len());
+            return Err(Error::InvalidOption(format!("loss {name}: {given} parameters do not make one")));
+        };
+        let parameter = |(number, (name, &value)): (usize, (&&str, &f64))| match kind.range(number) {
+            Range::Scale => scale(code.name(), name, value),
+            Range::NotNegative => checked(code.name(), name, value, |value| value >= 0.0, "must not be negative"),
+            Range::Exponent if value.is_nan() || value > 1e6 => {
+                let calls = names.join(", ");
+                let must = "must be a number of at most 1e6 or −Infinity";
+                Err(Error::InvalidOption(format!("{}({calls}): {name} {must}, not {value}", code.name())))
+            }
+            Range::Exponent => Ok(value.max(MINUS_INFINITY)),
+        };
+        let parameters = names.iter().zip(parameters).enumerate().map(parameter).collect::<Result<_, _>>()?;
+        Ok(Self { kind: Arc::new(kind), parameters })
+    }
+
     pub fn huber(delta: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::Huber, "delta", delta)
+        Self::plain(LossCode::Huber, &[delta])
     }
 
     pub fn soft_l1(c: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::SoftL1, "c", c)
+        Self::plain(LossCode::SoftL1, &[c])
     }
 
     pub fn cauchy(c: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::Cauchy, "c", c)
+        Self::plain(LossCode::Cauchy, &[c])
     }
 
     /// `a` is compared with s, not with ‖r‖.
     pub fn arctan(a: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::Arctan, "a", a)
+        Self::plain(LossCode::Arctan, &[a])
     }
 
     pub fn tukey(c: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::Tukey, "c", c)
+        Self::plain(LossCode::Tukey, &[c])
     }
 
     pub fn geman_mc_clure(c: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::GemanMcClure, "c", c)
+        Self::plain(LossCode::GemanMcClure, &[c])
     }
 
     pub fn welsch(c: f64) -> Result<Self, Error> {
-        Self::with_scale(LossKind::Welsch, "c", c)
+        Self::plain(LossCode::Welsch, &[c])
     }
 
     /// `a` and `b` are compared with s, not with ‖r‖.
     pub fn tolerant(a: f64, b: f64) -> Result<Self, Error> {
-        checked("tolerant", "a", a, |a| a >= 0.0, "must not be negative")?;
-        scale("tolerant", "b", b)?;
-        Ok(Self { kind: Arc::new(LossKind::Tolerant), parameters: vec![a, b] })
+        Self::plain(LossCode::Tolerant, &[a, b])
     }
 
     /// α may be −∞.
     pub fn barron(alpha: f64, c: f64) -> Result<Self, Error> {
-        if alpha.is_nan() || alpha > 1e6 {
-            return Err(Error::InvalidOption(format!("barron(alpha, c): alpha must be a number of at most 1e6 or −Infinity, not {alpha}")));
-        }
-        scale("barron", "c", c)?;
-        Ok(Self { kind: Arc::new(LossKind::Barron), parameters: vec![alpha.max(BARRON_WELSCH), c] })
+        Self::plain(LossCode::Barron, &[alpha, c])
     }
 
     /// factor · ρ(s)
@@ -107,22 +120,9 @@ impl Loss {
         Ok(Self { parameters: values.collect::<Result<_, _>>()?, kind: Arc::new(LossKind::Traced(Arc::new(traced))) })
     }
 
-    /// A loss as `ts/src/loss.ts` packs it: operations in words, in the order in which they are written as calls, and
-    /// their parameters in numbers.
-    pub fn unpack(words: &[u32], reals: &[f64]) -> Result<Self, Error> {
-        let mut rest = Packed { words, reals };
-        let loss = rest.loss(0)?;
-        if rest.words.is_empty() && rest.reals.is_empty() { Ok(loss) } else { Err(incomplete()) }
-    }
-
     /// The kind, unless it is as good as none.
     pub(super) fn robust(&self) -> Option<&Arc<LossKind>> {
         Some(&self.kind).filter(|kind| ***kind != LossKind::Trivial)
-    }
-
-    fn with_scale(kind: LossKind, parameter: &str, value: f64) -> Result<Self, Error> {
-        scale(kind.name(), parameter, value)?;
-        Ok(Self { kind: Arc::new(kind), parameters: vec![value] })
     }
 }
 
@@ -139,67 +139,4 @@ fn checked(loss: &str, parameter: &str, value: f64, holds: impl Fn(f64) -> bool,
         return Err(Error::InvalidOption(format!("loss {loss}: {parameter} is {value}, but {must}")));
     }
     Ok(value)
-}
-
-fn incomplete() -> Error {
-    Error::InvalidOption("a loss crossed incompletely".into())
-}
-
-/// What is left of a packed loss.
-struct Packed<'a> {
-    words: &'a [u32],
-    reals: &'a [f64],
-}
-
-impl<'a> Packed<'a> {
-    fn word(&mut self) -> Result<u32, Error> {
-        let (&word, rest) = self.words.split_first().ok_or_else(incomplete)?;
-        self.words = rest;
-        Ok(word)
-    }
-
-    fn reals(&mut self, count: usize) -> Result<&'a [f64], Error> {
-        let (taken, rest) = self.reals.split_at_checked(count).ok_or_else(incomplete)?;
-        self.reals = rest;
-        Ok(taken)
-    }
-
-    fn loss(&mut self, depth: usize) -> Result<Loss, Error> {
-        if depth > MAX_DEPTH {
-            return Err(Error::InvalidOption(format!("a loss is made of more than {MAX_DEPTH} others inside each other")));
-        }
-        match self.word()? {
-            0 => Ok(Loss::trivial()),
-            1 => Loss::huber(self.reals(1)?[0]),
-            2 => Loss::soft_l1(self.reals(1)?[0]),
-            3 => Loss::cauchy(self.reals(1)?[0]),
-            4 => Loss::arctan(self.reals(1)?[0]),
-            5 => Loss::tukey(self.reals(1)?[0]),
-            6 => Loss::geman_mc_clure(self.reals(1)?[0]),
-            7 => Loss::welsch(self.reals(1)?[0]),
-            8 => {
-                let given = self.reals(2)?;
-                Loss::tolerant(given[0], given[1])
-            }
-            9 => {
-                let given = self.reals(2)?;
-                Loss::barron(given[0], given[1])
-            }
-            10 => {
-                let factor = self.reals(1)?[0];
-                Loss::scaled(&self.loss(depth + 1)?, factor)
-            }
-            11 => {
-                let outer = self.loss(depth + 1)?;
-                Ok(Loss::composed(&outer, &self.loss(depth + 1)?))
-            }
-            12 => {
-                let (parameters, output, length) = (self.word()?, self.word()?, self.word()?);
-                let (tape, rest) = self.words.split_at_checked(length as usize).ok_or_else(incomplete)?;
-                self.words = rest;
-                Loss::traced(tape, output, self.reals(parameters as usize)?)
-            }
-            other => Err(Error::InvalidOption(format!("a loss crossed as number {other}, which there is none of"))),
-        }
-    }
 }

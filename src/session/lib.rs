@@ -26,7 +26,6 @@ mod compress;
 mod constrained;
 mod costs;
 mod covariances;
-pub mod crossing;
 mod differences;
 mod entries;
 mod graduated;
@@ -39,12 +38,14 @@ mod mirrors;
 mod refined;
 mod searches;
 mod solvers;
+pub mod surface;
 mod task;
 mod tensors;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
 mod tune;
 mod windows;
+pub mod wire;
 
 pub use backward::{BackwardOptions, Gradients, OfTable, OfTerm};
 pub use compress::CompressOptions;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 /// Options of a solve; those left out have Ceres' defaults where Ceres has them.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Options {
     /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"newton"`; `"dogleg"`. By the gradient alone: `"lbfgs"`,
     /// `"nonlinear-cg"`, `"gradient-descent"`, `"adam"`.

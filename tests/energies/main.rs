@@ -210,7 +210,7 @@ fn what_is_no_energy_is_refused() {
     };
     let two = refused(&mut session, spec("pair", x, &tape, &[input, square]));
     assert!(two.contains("pair") && two.contains("one scalar, not 2"), "{two}");
-    let loss = Some(Loss::unpack(&[1], &[1.0]).unwrap());
+    let loss = Some(Loss::huber(1.0).unwrap());
     let lossy = refused(&mut session, TermSpec { loss, ..spec("robust", x, &tape, &[square]) });
     assert!(lossy.contains("robust") && lossy.contains("no loss"), "{lossy}");
     let mut tape = Tape::default();

@@ -5,6 +5,7 @@ use crate::support::Random;
 use leastwise::expr::{Expr, Graph, Leaf, Node, Opcode::*, Scope, Symbol};
 use leastwise::kernel::{LossKind, Step};
 use leastwise::problem::Loss;
+use leastwise::session::wire;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Rounding {
@@ -255,7 +256,7 @@ fn parameters_out_of_range_are_refused() {
 
 #[test]
 fn hostile_packings_are_refused() {
-    let refused = |words: &[u32], reals: &[f64]| assert_eq!(Loss::unpack(words, reals).unwrap_err().code(), "invalid-option", "{words:?}");
+    let refused = |words: &[u32], reals: &[f64]| assert_eq!(wire::loss(words, reals).unwrap_err().code(), "invalid-option", "{words:?}");
     refused(&[], &[]);
     refused(&[1], &[]);
     refused(&[1], &[1.0, 2.0]);
@@ -269,7 +270,7 @@ fn hostile_packings_are_refused() {
     // A number is no loss.
     let half = 0.5f64.to_bits();
     refused(&[12, 0, 0, 3, 2 << 16, half as u32, (half >> 32) as u32], &[]);
-    let nested = Loss::unpack(&[11, 10, 1, 3], &[2.0, 1.5, 3.0]).unwrap();
+    let nested = wire::loss(&[11, 10, 1, 3], &[2.0, 1.5, 3.0]).unwrap();
     assert_eq!(nested.parameters, [2.0, 1.5, 3.0]);
 }
 

@@ -5,8 +5,8 @@ use leastwise::device::Device;
 use leastwise::device::Precision;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::expr::Opcode::{Add, Component, Exp, Mul, Norm};
-use leastwise::problem::{Reals, Shape, unpack_shapes};
-use leastwise::session::Session;
+use leastwise::problem::{Reals, Shape};
+use leastwise::session::{Session, wire};
 
 fn session() -> Session {
     Session::new(Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits())))
@@ -141,14 +141,14 @@ fn shapes_cross_in_words() {
         Shape::Sim3,
     ];
     shapes.extend(grown);
-    assert_eq!(unpack_shapes(&words).unwrap(), shapes);
+    assert_eq!(wire::shapes(&words).unwrap(), shapes);
     // Cut anywhere it is refused, or other shapes; nothing panics.
     for end in 0..words.len() {
-        if let Ok(shapes) = unpack_shapes(&words[..end]) {
+        if let Ok(shapes) = wire::shapes(&words[..end]) {
             assert!(shapes.len() < 9);
         }
     }
     for words in [&[9][..], &[u32::MAX], &[1, 3, u32::MAX], &[8, 1, 1, 2, 0], &[2]] {
-        assert_eq!(unpack_shapes(words).unwrap_err().code(), "invalid-option", "{words:?}");
+        assert_eq!(wire::shapes(words).unwrap_err().code(), "invalid-option", "{words:?}");
     }
 }

@@ -1,6 +1,5 @@
 /** Differentiating through a solve: how a function of the solution depends on what the solution was made of. */
 import { isList, listOf, numbersOf, type F64, type Rows } from "./arrays.js";
-import { joined } from "./crossing.js";
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Unseen } from "./covariance.js";
@@ -8,6 +7,7 @@ import type { NativeGradients } from "./native.js";
 import { measure, oneOf, REPORTING, type Reporting } from "./options.js";
 import type { Constants, TableOf, Variables } from "./table.js";
 import { TermOf, type Term } from "./term.js";
+import { joined } from "./wire.js";
 
 /**
  * ∂L/∂x of variables, for all of their instances: flat, as `x.read()` gives their values.

@@ -2,13 +2,13 @@
 import { firstNonIndex, taken, type IndexTable, type Rows, type Taken } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { SlotOf } from "./slots.js";
-import type { NativeSlot } from "./native.js";
+import type { PackedSlot } from "./packed.js";
 
 /** Indices are 32 bits wide. */
 const MOST_INSTANCES = 4294967295;
 
 /** The columns of a term's plain slots, and how many instances it has. @internal */
-export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly slots: readonly NativeSlot[] }
+export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly slots: readonly PackedSlot[] }
 
 /** Numbers of instances that a term's other parts give: its ragged slots' rows, and the first column or weight with a value an instance. @internal */
 export interface Counts { readonly rows: number | undefined; readonly data: number | undefined }
@@ -48,7 +48,7 @@ export function indexColumns(name: string, given: readonly SlotOf<unknown>[], po
   }
   // Before anything of that length is made.
   for (let k = 0; k < slots.length; k++) if (columnOf[k] === undefined) checkIdentity(name, slots[k]!, positions[k]!, count, typeof over === "number");
-  const [indices, keys, placed]: [IndexTable[], Column[], NativeSlot[]] = [[], [], []];
+  const [indices, keys, placed]: [IndexTable[], Column[], PackedSlot[]] = [[], [], []];
   for (let k = 0; k < slots.length; k++) {
     const column = columnOf[k];
     let number = keys.indexOf(column);

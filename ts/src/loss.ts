@@ -11,12 +11,12 @@ import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 import { entriesOf } from "./options.js";
+import {
+  lossArctan, lossBarron, lossCauchy, lossComposed, lossGemanMcClure, lossHuber, lossScaled, lossSoftL1, lossTolerant, lossTraced, lossTrivial, lossTukey, lossWelsch, type Packed,
+} from "./packed.js";
 import { Scalar } from "./scalar.js";
 import { Trace } from "./trace.js";
 import { Words } from "./words.js";
-
-/** A loss as it crosses: kinds in words, as calls are written, and all parameters. @internal */
-export interface PackedLoss { readonly words: readonly number[]; readonly reals: readonly number[] }
 
 declare const lossTag: unique symbol;
 
@@ -33,22 +33,25 @@ export interface Loss {
   toString(): string;
 }
 
-class LossOf implements Loss, PackedLoss {
+class LossOf implements Loss, Packed {
   declare readonly [lossTag]: 1;
 
-  constructor(readonly loss: string, readonly words: readonly number[], readonly reals: readonly number[]) {}
+  readonly words: readonly number[];
+  readonly reals: readonly number[];
+
+  constructor(readonly loss: string, { words, reals }: Packed) {
+    this.words = words;
+    this.reals = reals;
+  }
 
   toString(): string { return this.loss; }
 }
 
 /** A term's loss as it crosses, checked. @internal */
-export function packedLoss(term: string, given: unknown): PackedLoss | undefined {
+export function packedLoss(term: string, given: unknown): Packed | undefined {
   if (given === undefined || isA(given, LossOf)) return given;
   throw new LeastwiseError("invalid-option", `term "${term}": loss must be made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`, { term });
 }
-
-/** The kinds, as the engine numbers them. */
-enum Kind { Trivial, Huber, SoftL1, Cauchy, Arctan, Tukey, GemanMcClure, Welsch, Tolerant, Barron, Scaled, Composed, Traced }
 
 /** Losses inside each other, at most. */
 const MAX_DEPTH = 16;
@@ -64,9 +67,9 @@ function number(call: string, name: string, value: unknown, holds: (value: numbe
 
 const scale = (call: string, name: string, value: unknown): number => number(call, name, value, (x) => x >= 1e-9 && x <= 1e9, "must be positive, from 1e-9 to 1e9");
 
-function withScale(kind: Kind, call: string, name: string, value: number): Loss {
+function withScale(pack: (value: number) => Packed, call: string, name: string, value: number): Loss {
   scale(`${call}(${name})`, name, value);
-  return new LossOf(`${call}(${value})`, [kind], [value]);
+  return new LossOf(`${call}(${value})`, pack(value));
 }
 
 /**
@@ -75,7 +78,7 @@ function withScale(kind: Kind, call: string, name: string, value: number): Loss 
  * @example
  * term.set({ loss: trivial() });  // plain squares, of a term that was made with trivial()
  */
-export function trivial(): Loss { return new LossOf("trivial()", [Kind.Trivial], []); }
+export function trivial(): Loss { return new LossOf("trivial()", lossTrivial()); }
 
 /**
  * s for ‖r‖ ≤ δ, then 2δ‖r‖ − δ²: squares within δ, lengths beyond.
@@ -85,7 +88,7 @@ export function trivial(): Loss { return new LossOf("trivial()", [Kind.Trivial],
  * const term = problem.residuals("fit", { of: [scale], loss: huber(1) }, ([s]) => s.sub(1));
  * term.set({ loss: huber(0.1) });  // live, without compiling
  */
-export function huber(delta: number): Loss { return withScale(Kind.Huber, "huber", "delta", delta); }
+export function huber(delta: number): Loss { return withScale(lossHuber, "huber", "delta", delta); }
 
 /**
  * 2c²(√(1 + s/c²) − 1): squares within c, lengths beyond, smoothly.
@@ -94,7 +97,7 @@ export function huber(delta: number): Loss { return withScale(Kind.Huber, "huber
  * @example
  * problem.residuals("fit", { of: [scale], loss: softL1(0.5) }, ([s]) => s.sub(1));
  */
-export function softL1(c: number): Loss { return withScale(Kind.SoftL1, "softL1", "c", c); }
+export function softL1(c: number): Loss { return withScale(lossSoftL1, "softL1", "c", c); }
 
 /**
  * c² ln(1 + s/c²): grows like the logarithm of the length.
@@ -103,7 +106,7 @@ export function softL1(c: number): Loss { return withScale(Kind.SoftL1, "softL1"
  * @example
  * problem.residuals("fit", { of: [scale], loss: cauchy(0.05) }, ([s]) => s.sub(1));
  */
-export function cauchy(c: number): Loss { return withScale(Kind.Cauchy, "cauchy", "c", c); }
+export function cauchy(c: number): Loss { return withScale(lossCauchy, "cauchy", "c", c); }
 
 /**
  * a arctan(s/a): at most aπ/2. Mind that `a` is compared with s, not with ‖r‖.
@@ -112,7 +115,7 @@ export function cauchy(c: number): Loss { return withScale(Kind.Cauchy, "cauchy"
  * @example
  * problem.residuals("fit", { of: [scale], loss: arctan(0.5) }, ([s]) => s.sub(1));
  */
-export function arctan(a: number): Loss { return withScale(Kind.Arctan, "arctan", "a", a); }
+export function arctan(a: number): Loss { return withScale(lossArctan, "arctan", "a", a); }
 
 /**
  * c²(1 − (1 − s/c²)³)/3 for ‖r‖ ≤ c, then c²/3: outliers have no say at all.
@@ -121,7 +124,7 @@ export function arctan(a: number): Loss { return withScale(Kind.Arctan, "arctan"
  * @example
  * problem.residuals("fit", { of: [scale], loss: tukey(4.685) }, ([s]) => s.sub(1));
  */
-export function tukey(c: number): Loss { return withScale(Kind.Tukey, "tukey", "c", c); }
+export function tukey(c: number): Loss { return withScale(lossTukey, "tukey", "c", c); }
 
 /**
  * s/(1 + s/c²): at most c².
@@ -130,7 +133,7 @@ export function tukey(c: number): Loss { return withScale(Kind.Tukey, "tukey", "
  * @example
  * problem.residuals("fit", { of: [scale], loss: gemanMcClure(0.5) }, ([s]) => s.sub(1));
  */
-export function gemanMcClure(c: number): Loss { return withScale(Kind.GemanMcClure, "gemanMcClure", "c", c); }
+export function gemanMcClure(c: number): Loss { return withScale(lossGemanMcClure, "gemanMcClure", "c", c); }
 
 /**
  * c²(1 − e^(−s/c²)): at most c².
@@ -139,7 +142,7 @@ export function gemanMcClure(c: number): Loss { return withScale(Kind.GemanMcClu
  * @example
  * problem.residuals("fit", { of: [scale], loss: welsch(2) }, ([s]) => s.sub(1));
  */
-export function welsch(c: number): Loss { return withScale(Kind.Welsch, "welsch", "c", c); }
+export function welsch(c: number): Loss { return withScale(lossWelsch, "welsch", "c", c); }
 
 /**
  * b ln(1 + e^((s − a)/b)) − b ln(1 + e^(−a/b)): next to nothing until s comes to a, then s − a; b says how sharply one
@@ -152,7 +155,7 @@ export function welsch(c: number): Loss { return withScale(Kind.Welsch, "welsch"
 export function tolerant(a: number, b: number): Loss {
   number("tolerant(a, b)", "a", a, (x) => x >= 0 && x <= 3e38, "must not be negative");
   scale("tolerant(a, b)", "b", b);
-  return new LossOf(`tolerant(${a}, ${b})`, [Kind.Tolerant], [a, b]);
+  return new LossOf(`tolerant(${a}, ${b})`, lossTolerant(a, b));
 }
 
 /**
@@ -168,7 +171,7 @@ export function barron(alpha: number, c: number): Loss {
   number("barron(alpha, c)", "alpha", alpha, (x) => x <= 1e6, "must be at most 1e6, or -Infinity");
   scale("barron(alpha, c)", "c", c);
   // No JSON, no f32 has it; the engine takes the least number for it.
-  return new LossOf(`barron(${alpha}, ${c})`, [Kind.Barron], [Math.max(alpha, -1e18), c]);
+  return new LossOf(`barron(${alpha}, ${c})`, lossBarron(Math.max(alpha, -1e18), c));
 }
 
 function inside(call: string, given: unknown): LossOf {
@@ -195,7 +198,7 @@ function nested(made: LossOf, parts: readonly LossOf[]): Loss {
 export function scaled(loss: Loss, factor: number): Loss {
   const of = inside("scaled(loss, factor)", loss);
   number("scaled(loss, factor)", "factor", factor, (x) => x >= 0 && x <= 3e38, "must not be negative");
-  return nested(new LossOf(`scaled(${of.loss}, ${factor})`, [Kind.Scaled, ...of.words], [factor, ...of.reals]), [of]);
+  return nested(new LossOf(`scaled(${of.loss}, ${factor})`, lossScaled(factor, of)), [of]);
 }
 
 /**
@@ -207,7 +210,7 @@ export function scaled(loss: Loss, factor: number): Loss {
  */
 export function composed(outer: Loss, inner: Loss): Loss {
   const [f, g] = [inside("composed(outer, inner)", outer), inside("composed(outer, inner)", inner)];
-  return nested(new LossOf(`composed(${f.loss}, ${g.loss})`, [Kind.Composed, ...f.words, ...g.words], [...f.reals, ...g.reals]), [f, g]);
+  return nested(new LossOf(`composed(${f.loss}, ${g.loss})`, lossComposed(f, g)), [f, g]);
 }
 
 /**
@@ -244,5 +247,5 @@ export function loss<const P extends Readonly<Record<string, number>> = {}>(rho:
   if (value.owner !== trace) throw new LeastwiseError("foreign-expression", "loss(function, parameters): the function returned an expression of something else: it only knows s and its parameters");
   const reals = given.map(([, real]) => real);
   const name = rho.name ? `loss(${rho.name})` : "loss(…)";
-  return new LossOf(name, [Kind.Traced, given.length, value.value, tape.length, ...tape.all], reals);
+  return new LossOf(name, lossTraced(reals, value.value, tape.all));
 }

@@ -17,8 +17,9 @@ import { LeastwiseError, reading } from "./errors.js";
 import { describe, wrap, writeOutputs, type Output, type Value } from "./expression.js";
 import { So2, Se2, Se3, Sim3 } from "./motions.js";
 import { Opcode } from "./opcodes.js";
+import { shapeQuaternion, shapeSe2, shapeSe3, shapeSim3, shapeSo2, shapeSphere, shapeSubset, shapeTraced } from "./packed.js";
 import { Quat } from "./quaternion.js";
-import { ManifoldOf, Part, type Instance, type Manifold } from "./shape.js";
+import { ManifoldOf, type Instance, type Manifold } from "./shape.js";
 import { Trace } from "./trace.js";
 import { Words } from "./words.js";
 
@@ -52,7 +53,7 @@ function quatAt(of: Instance, first: number): Quat {
  * @example
  * const turn = problem.variables("turn", { shape: quaternion, values: [0, 0, 0, 1] });  // x, y, z, w
  */
-export const quaternion: Manifold<Quat> = /* @__PURE__ */ new ManifoldOf("quaternion", 4, 3, [Part.Quaternion], quatAt);
+export const quaternion: Manifold<Quat> = /* @__PURE__ */ new ManifoldOf("quaternion", 4, 3, /* @__PURE__ */ shapeQuaternion(), quatAt);
 
 /**
  * SO(3), the rotations of space, stored as unit quaternions: the same as {@link quaternion}.
@@ -69,7 +70,7 @@ export const so3: Manifold<Quat> = quaternion;
  * @example
  * const wheel = problem.variables("wheel", { shape: so2, values: [1, 0] });
  */
-export const so2: Manifold<So2> = /* @__PURE__ */ new ManifoldOf("so2", 2, 1, [Part.So2], (of, first) => new So2(vecAt(of, first, 2)));
+export const so2: Manifold<So2> = /* @__PURE__ */ new ManifoldOf("so2", 2, 1, /* @__PURE__ */ shapeSo2(), (of, first) => new So2(vecAt(of, first, 2)));
 
 /**
  * SE(2), the rigid motions of the plane, stored as (cos φ, sin φ, x, y). Four scalars, three degrees of freedom: T ⊕ δ =
@@ -79,7 +80,7 @@ export const so2: Manifold<So2> = /* @__PURE__ */ new ManifoldOf("so2", 2, 1, [P
  * @example
  * const robot = problem.variables("robot", { shape: se2, values: new Float64Array(4 * 10), count: 10 });
  */
-export const se2: Manifold<Se2> = /* @__PURE__ */ new ManifoldOf("se2", 4, 3, [Part.Se2], (of, first) => new Se2(new So2(vecAt(of, first, 2)), vecAt(of, first + 2, 2)));
+export const se2: Manifold<Se2> = /* @__PURE__ */ new ManifoldOf("se2", 4, 3, /* @__PURE__ */ shapeSe2(), (of, first) => new Se2(new So2(vecAt(of, first, 2)), vecAt(of, first + 2, 2)));
 
 /**
  * SE(3), the rigid motions of space, stored as a unit quaternion (x, y, z, w) and a translation. Seven scalars, six degrees
@@ -90,7 +91,7 @@ export const se2: Manifold<Se2> = /* @__PURE__ */ new ManifoldOf("se2", 4, 3, [P
  * @example
  * const camera = problem.variables("camera", { shape: se3, values: [0, 0, 0, 1, 0, 0, 5] });
  */
-export const se3: Manifold<Se3> = /* @__PURE__ */ new ManifoldOf("se3", 7, 6, [Part.Se3], (of, first) => new Se3(quatAt(of, first), vecAt(of, first + 4, 3)));
+export const se3: Manifold<Se3> = /* @__PURE__ */ new ManifoldOf("se3", 7, 6, /* @__PURE__ */ shapeSe3(), (of, first) => new Se3(quatAt(of, first), vecAt(of, first + 4, 3)));
 
 /**
  * Sim(3), the similarities of space, stored as a unit quaternion (x, y, z, w), a translation and a scale s > 0. Eight
@@ -101,7 +102,7 @@ export const se3: Manifold<Se3> = /* @__PURE__ */ new ManifoldOf("se3", 7, 6, [P
  * @example
  * const alignment = problem.variables("alignment", { shape: sim3, values: [0, 0, 0, 1, 0, 0, 0, 1] });
  */
-export const sim3: Manifold<Sim3> = /* @__PURE__ */ new ManifoldOf("sim3", 8, 7, [Part.Sim3], (of, first) => new Sim3(quatAt(of, first), vecAt(of, first + 4, 3), vecAt(of, first + 7, 1)));
+export const sim3: Manifold<Sim3> = /* @__PURE__ */ new ManifoldOf("sim3", 8, 7, /* @__PURE__ */ shapeSim3(), (of, first) => new Sim3(quatAt(of, first), vecAt(of, first + 4, 3), vecAt(of, first + 7, 1)));
 
 /**
  * The unit vectors of `n` scalars, 2 to 1024: directions, normals. n − 1 degrees of freedom: x ⊕ δ lies ‖δ‖ (radians) away
@@ -114,7 +115,7 @@ export const sim3: Manifold<Sim3> = /* @__PURE__ */ new ManifoldOf("sim3", 8, 7,
  */
 export function sphere<const N extends number>(n: N): Manifold<Value<N>> {
   count("sphere(n)", "n", n, 2, MAX_WIDTH);
-  return new ManifoldOf(`sphere(${n})`, n, n - 1, [Part.Sphere, n], (of, first) => vecAt(of, first, n));
+  return new ManifoldOf(`sphere(${n})`, n, n - 1, shapeSphere(n), (of, first) => vecAt(of, first, n));
 }
 
 /**
@@ -133,7 +134,7 @@ export function subset<const N extends number>(n: N, constant: readonly number[]
   for (const component of components) count(call, "a component", component, 0, n - 1);
   const still = [...new Set(components as readonly number[])].sort((a, b) => a - b);
   if (still.length === n) refuse(`${call}: every component is constant: use problem.constants for what never moves`);
-  return new ManifoldOf(`subset(${n}, [${still.join(", ")}])`, n, n - still.length, [Part.Subset, n, still.length, ...still], (of, first) => vecAt(of, first, n));
+  return new ManifoldOf(`subset(${n}, [${still.join(", ")}])`, n, n - still.length, shapeSubset(n, still), (of, first) => vecAt(of, first, n));
 }
 
 /**
@@ -181,6 +182,6 @@ export function manifold<const A extends number, const T extends number>(made: R
   const input = <N extends number>(source: number, width: N): Value<N> => wrap(trace, trace.write1(Opcode.Input, source), width);
   const returned: unknown = trace.run(retract, input(0, ambient), input(1, tangent));
   writeOutputs(returned, trace, outputs);
-  const words = [Part.Traced, ambient, tangent, tape.length, ...tape.all, outputs.length, ...outputs.all];
-  return new ManifoldOf(`manifold(${ambient}, ${tangent})`, ambient, tangent, words, (of, first) => vecAt(of, first, ambient));
+  const packed = shapeTraced(ambient, tangent, tape.all, outputs.all);
+  return new ManifoldOf(`manifold(${ambient}, ${tangent})`, ambient, tangent, packed, (of, first) => vecAt(of, first, ambient));
 }

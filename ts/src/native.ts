@@ -1,157 +1,444 @@
+// Written by `npm run generate` from src/session/surface.idl. Do not edit.
 /**
- * The engine's whole surface as the façade sees it: `src/js/` (wasm-bindgen) is held to this interface, and so is
- * the addon (`native_cuda/addon`). Everything crosses once per object, never once per operation.
- *
- * Handles are small integers. Every call may throw a {@link NativeError}.
+ * The engine's whole surface as the façade sees it: the module's bindings (`src/js/`) and the addon's (`native_cuda/addon/`) have it, too.
+ * Everything crosses once per object, never once per operation. Handles are small integers. Every call may throw a {@link NativeError}.
  */
 
+/** Precision of an engine on the CPU or on CUDA. */
+export type Precision = "f32" | "f64";
+
+/** Reals on WebGPU: f32, pairs of them, or f32 that a sibling in pairs goes on from. */
+export type Reals = "f32" | "mixed" | "f32x2";
+
+/** Extent of a solve: to termination, or one iteration. */
+export type Mode = "solve" | "step";
+
+/** Form of Hessians. */
+export type Hessian = "exact" | "psd";
+
+/** Subject of a measurement. */
+export type Measured = "evaluation" | "product";
+
 /** What the engine throws; `errors.ts` makes a `LeastwiseError` of it. */
-export interface NativeError { readonly code: string; readonly message: string; readonly term?: string; readonly instance?: number; readonly slot?: number }
+export interface NativeError {
+  readonly code: string;
+  readonly message: string;
+  readonly term?: string;
+  readonly instance?: number;
+  readonly slot?: number;
+}
 
 /** What became of a task after one `resume`. */
 export type Progress =
   | { readonly state: "yielded" }                                       // the time slice is used up: call again
   | { readonly state: "waiting"; readonly ready: Promise<void> }        // the GPU works, or the addon's thread: call again after this promise
-  | { readonly state: "iteration"; readonly iteration: NativeIteration } // one LM iteration is complete: call again
+  | { readonly state: "iteration"; readonly iteration: NativeIteration } // one iteration is complete: call again
   | { readonly state: "progress"; readonly done: number; readonly total: number } // so much of it is done: call again
-  | {
-    readonly state: "done"; readonly values?: Float64Array; readonly report?: NativeReport; readonly clustering?: NativeClustering;
-    readonly index?: number; readonly hits?: NativeHits; readonly ids?: Uint32Array; readonly bytes?: Uint8Array; readonly evaluation?: NativeEvaluation;
-    readonly covariance?: NativeCovariance; readonly gradients?: NativeGradients; readonly graduated?: NativeGraduated;
-  };
+  | ({ readonly state: "done" } & NativeDone);
+
+/** What a task came to: at most one of these. */
+export interface NativeDone {
+  readonly values?: Float64Array;
+  readonly report?: NativeReport;
+  readonly clustering?: NativeClustering;
+  readonly index?: number;
+  readonly hits?: NativeHits;
+  readonly ids?: Uint32Array;
+  readonly bytes?: Uint8Array;
+  readonly evaluation?: NativeEvaluation;
+  readonly covariance?: NativeCovariance;
+  readonly gradients?: NativeGradients;
+  readonly graduated?: NativeGraduated;
+}
 
 export interface NativeIteration {
-  readonly index: number; readonly cost: number; readonly costChange: number; readonly gradientNorm: number; readonly stepNorm: number;
-  readonly damping: number; readonly radius?: number; readonly length?: number; readonly gainRatio: number; readonly innerIterations: number; readonly accepted: boolean; readonly ms: number;
+  readonly index: number;
+  readonly cost: number;
+  readonly costChange: number;
+  readonly gradientNorm: number;
+  readonly stepNorm: number;
+  readonly damping: number;
+  readonly radius?: number;
+  readonly length?: number;
+  readonly gainRatio: number;
+  readonly innerIterations: number;
+  readonly accepted: boolean;
+  readonly ms: number;
+}
+
+export interface NativeConstraint {
+  readonly term: string;
+  readonly relation: string;
+  readonly violation: number;
+  readonly instance: number;
+  readonly row: number;
+  readonly multiplier: number;
 }
 
 export interface NativeFeasibility {
-  readonly violation: number; readonly optimality: number; readonly outerIterations: number; readonly penalty: number;
-  readonly constraints: readonly { readonly term: string; readonly relation: string; readonly violation: number; readonly instance: number; readonly row: number; readonly multiplier: number }[];
+  readonly violation: number;
+  readonly optimality: number;
+  readonly outerIterations: number;
+  readonly penalty: number;
+  readonly constraints: readonly NativeConstraint[];
 }
 
 export interface NativeReport {
-  readonly termination: string; readonly converged: boolean; readonly reason: string; readonly initialCost: number; readonly cost: number;
-  readonly iterations: readonly NativeIteration[]; readonly costByTerm: { readonly [name: string]: number };
-  readonly feasibility?: NativeFeasibility; readonly movedIntoBounds: number; readonly nonFinite: number; readonly firstNonFinite?: NativeOffender;
-  readonly gauge: readonly NativeFreedom[]; readonly products: readonly NativeProduct[]; readonly evaluators: readonly NativeEvaluator[]; readonly idleDispatches: number;
-  readonly compileMs: number; readonly solveMs: number; readonly backend: string; readonly precision: string; readonly refinement: NativeRefinement; readonly method: string; readonly linear: string; readonly linearReason: string;
-  readonly preconditioner?: string; readonly preconditionerReason?: string; readonly factorizations?: number;
+  readonly termination: string;
+  readonly converged: boolean;
+  readonly reason: string;
+  readonly initialCost: number;
+  readonly cost: number;
+  readonly iterations: readonly NativeIteration[];
+  readonly costByTerm: { readonly [name: string]: number };
+  readonly feasibility?: NativeFeasibility;
+  readonly movedIntoBounds: number;
+  readonly nonFinite: number;
+  readonly firstNonFinite?: NativeOffender;
+  readonly gauge: readonly NativeFreedom[];
+  readonly products: readonly NativeProduct[];
+  readonly evaluators: readonly NativeEvaluator[];
+  readonly idleDispatches: number;
+  readonly compileMs: number;
+  readonly solveMs: number;
+  readonly backend: string;
+  readonly precision: string;
+  readonly refinement: NativeRefinement;
+  readonly method: string;
+  readonly linear: string;
+  readonly linearReason: string;
+  readonly preconditioner?: string;
+  readonly preconditionerReason?: string;
+  readonly factorizations?: number;
   readonly counters: NativeCounters;
 }
 
 /** What became of going on in mixed precision. */
-export interface NativeRefinement { readonly state: string; readonly code?: string; readonly reason: string }
-
-/** The first instance that was not finite at a trial point. */
-export interface NativeOffender { readonly iteration: number; readonly term: string; readonly instance: number }
-
-/** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
-export type NativeFreedom =
-  | { readonly kind: "untouched"; readonly variable: string; readonly instances: number; readonly first: number }
-  | { readonly kind: "translation"; readonly variable: string; readonly components: readonly number[] };
-
-/** How a batch's products are computed. */
-export interface NativeProduct { readonly term: string; readonly instances: number; readonly schedule: string; readonly reason: string; readonly key: string }
-
-/** What runs a program. */
-export interface NativeEvaluator { readonly program: string; readonly instances: number; readonly evaluator: string; readonly module: string; readonly reason: string; readonly key: string }
-
-export interface NativeCounters {
-  readonly submissions: number; readonly dispatches: number; readonly rounds: number; readonly roundDispatches: number; readonly readbacks: number; readonly bytesReadBack: number; readonly matrixReadbacks: number; readonly matrixBytesReadBack: number; readonly bytesUploaded: number;
-  readonly buffersCreated: number; readonly buffersDestroyed: number; readonly kernelsCreated: number; readonly bytesLive: number; readonly bytesPeak: number;
+export interface NativeRefinement {
+  readonly state: string;
+  readonly code?: string;
+  readonly reason: string;
 }
 
-/** One slot of a term: a table gathered through column `column` of the term's index table. */
-export interface NativeSlot { readonly table: number; readonly column: number }
+/** The first instance that was not finite at a trial point. */
+export interface NativeOffender {
+  readonly iteration: number;
+  readonly term: string;
+  readonly instance: number;
+}
+
+/** Gauge freedom: unknowns without residuals, and motions that leave every residual unchanged. */
+export type NativeFreedom = NativeUntouched | NativeTranslation;
+
+export interface NativeUntouched {
+  readonly kind: "untouched";
+  readonly variable: string;
+  readonly instances: number;
+  readonly first: number;
+}
+
+export interface NativeTranslation {
+  readonly kind: "translation";
+  readonly variable: string;
+  readonly components: readonly number[];
+}
+
+/** How a batch's products are computed. */
+export interface NativeProduct {
+  readonly term: string;
+  readonly instances: number;
+  readonly schedule: string;
+  readonly reason: string;
+  readonly key: string;
+}
+
+/** What runs a program. */
+export interface NativeEvaluator {
+  readonly program: string;
+  readonly instances: number;
+  readonly evaluator: string;
+  readonly module: string;
+  readonly reason: string;
+  readonly key: string;
+}
+
+export interface NativeCounters {
+  readonly submissions: number;
+  readonly dispatches: number;
+  readonly rounds: number;
+  readonly roundDispatches: number;
+  readonly readbacks: number;
+  readonly bytesReadBack: number;
+  readonly matrixReadbacks: number;
+  readonly matrixBytesReadBack: number;
+  readonly bytesUploaded: number;
+  readonly buffersCreated: number;
+  readonly buffersDestroyed: number;
+  readonly kernelsCreated: number;
+  readonly bytesLive: number;
+  readonly bytesPeak: number;
+}
 
 /** What a term came to; `neighbours` are other terms (or parts of ragged ones) in its batches. */
-export interface NativeDescription { readonly residuals: number; readonly inputs: number; readonly jacobianColumns: number; readonly contributionColumns: number; readonly chunks: number; readonly instructions: number; readonly batches: number; readonly neighbours: number }
+export interface NativeDescription {
+  readonly residuals: number;
+  readonly inputs: number;
+  readonly jacobianColumns: number;
+  readonly contributionColumns: number;
+  readonly chunks: number;
+  readonly instructions: number;
+  readonly batches: number;
+  readonly neighbours: number;
+}
 
 /** What an engine has compiled and found again. */
-export interface NativeStats { readonly terms: number; readonly hits: number; readonly structures: number; readonly compiled: number; readonly layouts: number; readonly compileMs: number }
+export interface NativeStats {
+  readonly terms: number;
+  readonly hits: number;
+  readonly structures: number;
+  readonly compiled: number;
+  readonly layouts: number;
+  readonly compileMs: number;
+}
 
 export interface NativeOptions {
-  readonly method?: string; readonly memory?: number; readonly learningRate?: number; readonly decays?: readonly [number, number]; readonly dogleg?: string; readonly linear?: string; readonly preconditioner?: string; readonly eliminate?: readonly number[]; readonly nonmonotone?: number; readonly maxInnerIterations?: number; readonly forcing?: number; readonly maxIterations?: number; readonly feasibilityTolerance?: number; readonly penalty?: number; readonly maxOuterIterations?: number; readonly timeLimitMs?: number;
-  readonly costTolerance?: number; readonly gradientTolerance?: number; readonly stepTolerance?: number;
+  readonly method?: string;
+  readonly memory?: number;
+  readonly learningRate?: number;
+  readonly decays?: readonly [number, number];
+  readonly dogleg?: string;
+  readonly linear?: string;
+  readonly preconditioner?: string;
+  readonly eliminate?: readonly number[];
+  readonly nonmonotone?: number;
+  readonly maxInnerIterations?: number;
+  readonly forcing?: number;
+  readonly maxIterations?: number;
+  readonly feasibilityTolerance?: number;
+  readonly penalty?: number;
+  readonly maxOuterIterations?: number;
+  readonly timeLimitMs?: number;
+  readonly costTolerance?: number;
+  readonly gradientTolerance?: number;
+  readonly stepTolerance?: number;
 }
 
 /** What can move without any residual changing, to first order. */
 export interface NativeUnseen {
   readonly variable: string;
   /** How many instances move, and the first eight of them. */
-  readonly instances: number; readonly listed: readonly number[];
+  readonly instances: number;
+  readonly listed: readonly number[];
   /** Those of them that no residual touches. */
   readonly untouched: number;
   /** Of points in the plane or in space: the independent movements of all of them as a whole. */
-  readonly translations: number; readonly rotations: number; readonly scalings: number;
+  readonly translations: number;
+  readonly rotations: number;
+  readonly scalings: number;
+}
+
+export interface NativeCovarianceSummary {
+  readonly residuals: number;
+  readonly unknowns: number;
+  readonly fixed: number;
+  readonly atLimits: number;
+  readonly deficiency: number;
+  readonly unseen: readonly NativeUnseen[];
+  readonly cost: number;
+  readonly variance: number;
+  readonly estimated: boolean;
+  readonly method: "dense" | "sparse";
 }
 
 /** A new covariance. */
 export interface NativeCovariance {
   readonly handle: number;
-  readonly summary: {
-    readonly residuals: number; readonly unknowns: number; readonly fixed: number; readonly atLimits: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[];
-    readonly cost: number; readonly variance: number; readonly estimated: boolean; readonly method: "dense" | "sparse";
-  };
+  readonly summary: NativeCovarianceSummary;
+}
+
+/** Where the gradients of a term are: lengths of its columns', and of its weights'. */
+export interface NativeTermGradients {
+  readonly term: number;
+  readonly columns: readonly number[];
+  readonly weight: number;
+}
+
+export interface NativeTableGradients {
+  readonly table: number;
+  readonly values: number;
 }
 
 /** dL/dθ: of every term its columns and its weight, then of every table; `values` has all of them one after the other. */
 export interface NativeGradients {
-  readonly gradientNorm: number; readonly distance: number; readonly stationary: boolean; readonly refinements: number; readonly deficiency: number; readonly unseen: readonly NativeUnseen[]; readonly unknowns: number; readonly method: "dense" | "sparse";
-  readonly terms: readonly { readonly term: number; readonly columns: readonly number[]; readonly weight: number }[]; readonly tables: readonly { readonly table: number; readonly values: number }[];
+  readonly gradientNorm: number;
+  readonly distance: number;
+  readonly stationary: boolean;
+  readonly refinements: number;
+  readonly deficiency: number;
+  readonly unseen: readonly NativeUnseen[];
+  readonly unknowns: number;
+  readonly method: "dense" | "sparse";
+  readonly terms: readonly NativeTermGradients[];
+  readonly tables: readonly NativeTableGradients[];
   readonly values: Float64Array;
 }
 
 /** A graduated solve: `counts` instances of each term, whose weights are one after the other. */
-export interface NativeGraduated { readonly report: NativeReport; readonly ending: string; readonly rounds: number; readonly mu: number | null | undefined; readonly steps: number; readonly counts: readonly number[]; readonly weights: Float64Array }
+export interface NativeGraduated {
+  readonly report: NativeReport;
+  readonly ending: string;
+  readonly rounds: number;
+  readonly mu: number | null | undefined;
+  readonly steps: number;
+  readonly counts: readonly number[];
+  readonly weights: Float64Array;
+}
 
 /** Compulsory bytes: of an evaluation, a product, an inner iteration, a step without its inner iterations; and those of r and J. */
-export interface NativeTraffic { readonly evaluation: number; readonly product: number; readonly inner: number; readonly step: number; readonly jacobian: number }
+export interface NativeTraffic {
+  readonly evaluation: number;
+  readonly product: number;
+  readonly inner: number;
+  readonly step: number;
+  readonly jacobian: number;
+}
 
 /** Limits that the tests force: bytes a binding, invocations a group, groups a dimension. */
-export interface NativeLimits { readonly bindingBytes?: number; readonly groupSize?: number; readonly groupsPerDimension?: number }
+export interface NativeLimits {
+  readonly bindingBytes?: number;
+  readonly groupSize?: number;
+  readonly groupsPerDimension?: number;
+}
 
 /** Where a variable lives on the GPU, in bytes. */
-export interface NativeView { readonly buffer: unknown; readonly offset: number; readonly stride: number }
+export interface NativeView {
+  readonly buffer: unknown;
+  readonly offset: number;
+  readonly stride: number;
+}
 
 /** How to cluster; what is not there is the method's default. */
 export interface NativeClusterOptions {
-  readonly dim: number; readonly clusters: number; readonly method: string; readonly start?: string; readonly mean?: "plain" | { readonly trim: number } | { readonly huber: number }; readonly maxIterations?: number; readonly tolerance?: number; readonly minChanges?: number;
-  readonly temperature?: number; readonly cooling?: number; readonly learningRate?: number; readonly momentum?: number; readonly maintenanceInterval?: number; readonly seed?: number; readonly deviceBytes?: number;
+  readonly dim: number;
+  readonly clusters: number;
+  readonly method: string;
+  readonly start?: string;
+  readonly mean?: "plain" | { readonly trim: number } | { readonly huber: number };
+  readonly maxIterations?: number;
+  readonly tolerance?: number;
+  readonly minChanges?: number;
+  readonly temperature?: number;
+  readonly cooling?: number;
+  readonly learningRate?: number;
+  readonly momentum?: number;
+  readonly maintenanceInterval?: number;
+  readonly seed?: number;
+  readonly deviceBytes?: number;
+}
+
+export interface NativeClusterIteration {
+  readonly energy: number;
+  readonly changed: number;
+  readonly temperature: number;
+  readonly clusters: number;
 }
 
 export interface NativeClustering {
-  readonly centroids: Float32Array; readonly labels: Uint32Array; readonly counts: Uint32Array; readonly energy: number;
-  readonly iterations: readonly { readonly energy: number; readonly changed: number; readonly temperature: number; readonly clusters: number }[];
-  readonly termination: string; readonly reason: string; readonly ms: number;
+  readonly centroids: Float32Array;
+  readonly labels: Uint32Array;
+  readonly counts: Uint32Array;
+  readonly clusters: number;
+  readonly energy: number;
+  readonly iterations: readonly NativeClusterIteration[];
+  readonly termination: string;
+  readonly reason: string;
+  readonly ms: number;
 }
 
 /** How to compress: what is not there is chosen by the engine. */
 export interface NativeCompressOptions {
-  readonly dim: number; readonly clusters?: number; readonly method?: string; readonly seed?: number; readonly sample?: number; readonly trainFor?: number; readonly code: string; readonly bits?: number; readonly ratio?: number;
+  readonly dim: number;
+  readonly clusters?: number;
+  readonly method?: string;
+  readonly seed?: number;
+  readonly sample?: number;
+  readonly trainFor?: number;
+  readonly code: string;
+  readonly bits?: number;
+  readonly ratio?: number;
 }
 
 /** k a query, row by row; id 2³² − 1 and distance ∞ where there are fewer. */
-export interface NativeHits { readonly ids: Uint32Array; readonly distances: Float32Array; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
+export interface NativeHits {
+  readonly ids: Uint32Array;
+  readonly distances: Float32Array;
+  readonly searchedBy: "cpu" | "webgpu" | "cuda";
+  readonly reason?: string;
+}
 
 /** What a device takes: microseconds of a launch; gigabytes moved and thousands of millions of operations done a second, elementwise and of products. */
-export interface NativeRates { readonly launchUs: number; readonly gigabytes: number; readonly gigaops: number; readonly productGigaops: number }
+export interface NativeRates {
+  readonly launchUs: number;
+  readonly gigabytes: number;
+  readonly gigaops: number;
+  readonly productGigaops: number;
+}
 
 /** What tensors' operations take on the session's device and on the CPU beside it, and what bringing something over takes. */
-export interface NativeTensorModel { readonly device: NativeRates; readonly cpu: NativeRates; readonly readbackUs: number; readonly transferGigabytes: number }
+export interface NativeTensorModel {
+  readonly device: NativeRates;
+  readonly cpu: NativeRates;
+  readonly readbackUs: number;
+  readonly transferGigabytes: number;
+}
+
+export interface NativeTensorSettings {
+  readonly routing?: "auto" | "device" | "cpu";
+  readonly model?: NativeTensorModel;
+  readonly advantage?: number;
+  readonly poolBytes?: number;
+  readonly fused?: boolean;
+  readonly products?: "library" | "tf32" | "own";
+}
 
 /** One step of the last evaluation of tensors. */
-export interface NativeTraced { readonly what: string; readonly place: string; readonly reason: string; readonly elements: number; readonly bytes: number; readonly operations: number }
+export interface NativeTraced {
+  readonly what: string;
+  readonly place: string;
+  readonly reason: string;
+  readonly elements: number;
+  readonly bytes: number;
+  readonly operations: number;
+}
 
 /** What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. The last six are the pools'. */
 export interface NativeTensorStatistics {
-  readonly evaluations: number; readonly plansMade: number; readonly plansReused: number; readonly kernels: number; readonly fused: number; readonly transfers: number; readonly nodes: number;
-  readonly live: number; readonly pooled: number; readonly peak: number; readonly hits: number; readonly misses: number; readonly evictions: number;
+  readonly evaluations: number;
+  readonly plansMade: number;
+  readonly plansReused: number;
+  readonly kernels: number;
+  readonly fused: number;
+  readonly transfers: number;
+  readonly nodes: number;
+  readonly live: number;
+  readonly pooled: number;
+  readonly peak: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
 }
 
 /** How good an index is. */
-export interface NativeEvaluation { readonly recall: number; readonly bytes: number; readonly ratio: number; readonly msPerQuery: number; readonly msSingle: number; readonly exactMsPerQuery: number; readonly searchedBy: "cpu" | "webgpu" | "cuda"; readonly reason?: string }
+export interface NativeEvaluation {
+  readonly recall: number;
+  readonly bytes: number;
+  readonly ratio: number;
+  readonly msPerQuery: number;
+  readonly msSingle: number;
+  readonly exactMsPerQuery: number;
+  readonly searchedBy: "cpu" | "webgpu" | "cuda";
+  readonly reason?: string;
+}
 
 export interface NativeEngine {
   readonly counters: NativeCounters;
@@ -159,11 +446,9 @@ export interface NativeEngine {
   readonly adapter: string;
   /** How double-floats are made ("fma", "halves"), or why there are none. */
   readonly doubles: string;
-
   problem(): number;
   freeProblem(problem: number): void;
-
-  /** A table of instances of a shape, as `shape.ts` packs it. `moving` tells variables from constants. */
+  /** A table of instances of a shape, as `packed.ts` packs its parts. `moving` tells variables from constants. */
   table(problem: number, name: string, shape: Uint32Array, values: Float64Array | Float32Array, moving: boolean): number;
   /** Overwrites instances (all, or those in `at`). */
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
@@ -179,21 +464,20 @@ export interface NativeEngine {
   /** The last values that the host knows; also where the device is gone. */
   knownTable(problem: number, table: number): Float64Array;
   /** Undefined on the CPU and on CUDA. */
-  viewTable(problem: number, table: number, width: number): NativeView | undefined;
-
-  /** Validates, reads, differentiates what is new. `crossing.ts` says how a term is packed. */
+  viewTable(problem: number, table: number, width: number): NativeView | null | undefined;
+  /** Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each. */
   term(problem: number, name: string, columns: string, words: Uint32Array, reals: Float64Array): number;
   /** Replaces one column's values (same length), recompiling nothing. */
   setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
   setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;
-  /** Replaces the parameters of a term's loss, of the same kind; `loss.ts` says how one is packed. */
+  /** Replaces the parameters of a term's loss, of the same kind; it is packed as `packed.ts` packs one. */
   setLoss(problem: number, term: number, words: Uint32Array, reals: Float64Array): void;
   setEnabled(problem: number, term: number, enabled: boolean): void;
   freeTerm(problem: number, term: number): void;
   /** A task: the cost of every instance, ½ w ρ(‖r‖²), at the accepted values. */
   termCosts(problem: number, term: number): number;
-  /** A task: r, then J, then the Hessian ("exact" or "psd") if it is wanted, of every instance at the accepted values, row by row. */
-  evaluateTerm(problem: number, term: number, hessian: string | undefined): number;
+  /** A task: r, then J, then the Hessian if it is wanted, of every instance at the accepted values, row by row. */
+  evaluateTerm(problem: number, term: number, hessian: Hessian | undefined): number;
   /** A task: error, instance, row, slot, component, derivative and difference of the worst entry of J. */
   checkTerm(problem: number, term: number): number;
   /** A task: λ of all rows of a constraint. */
@@ -205,28 +489,28 @@ export interface NativeEngine {
   tune(problem: number): number;
   /** The tuning table: keys, and after all of these their schedules and evaluators. */
   tuning(): string[];
+  /** Gives a table back; `choices` are those of `keys`. */
   setTuning(keys: string[], choices: string[]): void;
-
-  /** A solver is a task: resume it until `done`. Error `busy` while another task of the problem runs. */
+  /** Solver of a problem. Error `busy` while another task of the problem runs. */
   solver(problem: number, options: NativeOptions): number;
-  /** `solve`: runs to termination. `step`: stops (state `done`, no report) after one iteration. */
-  solve(solver: number, mode: "solve" | "step"): number;
-  /** Live use: at most `iterations` more LM steps, none of them waited for. On the CPU works until `budgetMs`. */
-  /** Steps accepted, rejected and unfinished, once they are known. */
-  advance(solver: number, iterations: number, budgetMs: number): ArrayLike<number> | null | undefined;
+  /** A task. `step`: stops (state `done`, no report) after one iteration. */
+  solve(solver: number, mode: Mode): number;
+  /**
+   * Live use: at most `iterations` more steps, none of them waited for. On the CPU works until `budgetMs`. Gives the steps accepted, rejected and
+   * unfinished, once they are known.
+   */
+  advance(solver: number, iterations: number, budgetMs: number): Uint32Array | null | undefined;
   /** A task: brings the state back; its `done` carries the report. */
   report(solver: number): number;
   /** A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver. */
   saveSolver(solver: number): number;
   restoreSolver(solver: number, file: Uint8Array): void;
   freeSolver(solver: number): void;
-
   /**
    * A task: solves with weights by graduated non-convexity; iterations of all solves are told. `terms`: term and number of known inliers, one after the
    * other; `known`: these. `cost`: "tls" or "gm".
    */
   graduated(problem: number, terms: Uint32Array, thresholds: Float64Array, known: Uint32Array, cost: string, step: number | undefined, maxRounds: number | undefined, costTolerance: number | undefined, options: NativeOptions): number;
-
   /** A task, where laying the problem out takes long. */
   layOut(problem: number): number | null | undefined;
   /** A task whose `done` carries a new covariance of the problem's variables at the accepted values. */
@@ -237,26 +521,22 @@ export interface NativeEngine {
    */
   covarianceBlocks(covariance: number, of: Uint32Array, others: Uint32Array | undefined, form: string, lifted: boolean): number;
   freeCovariance(covariance: number): void;
-
   /**
    * A task whose `done` carries dL/dθ of a function L of the solution. `tables`: a table and how many values its ∂L/∂x has, one after the other;
    * `values`: these, by stored scalars or (`tangent`) degrees of freedom.
    */
   backward(problem: number, tables: Uint32Array, values: Float64Array, tangent: boolean, leastNorm: boolean, rankTolerance: number | undefined, stationaryTolerance: number | undefined): number;
-
   /**
    * For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products
    * (JᵀWJ + λD)p, in one submission, less those of an empty submission. The solver can go on afterwards.
    */
-  measure(solver: number, what: "evaluation" | "product", repeats: number): number;
+  measure(solver: number, what: Measured, repeats: number): number;
   /** The same for our own kernel copying `bytes` bytes: the bandwidth to compare with. */
   measureCopy(bytes: number, repeats: number): number;
   /** The bytes that operations must move: each buffer that one reads counts once, and once more if it writes it. */
   traffic(solver: number): NativeTraffic;
-
   /** A task whose `done` carries the clustering. */
   cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;
-
   /** A task whose `done` carries a new index: clusters, then codes. */
   compress(points: Float64Array | Float32Array, options: NativeCompressOptions): number;
   /** An index of a file's bytes, or of the published format's files. */
@@ -287,14 +567,13 @@ export interface NativeEngine {
   /** A task whose `done` carries the file's bytes. */
   saveIndex(index: number): number;
   freeIndex(index: number): void;
-
   /**
-   * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64 (CPU
-   * and CUDA), else f32.
+   * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
+   * (CPU and CUDA), else f32.
    */
-  tensorStore(values: Float32Array | Float64Array, shape: Uint32Array, double: boolean): Uint32Array;
+  tensorStore(values: Float64Array | Float32Array, shape: Uint32Array, double: boolean): Uint32Array;
   /** Rounded to halves, and kept as such; ids are those of f32, as are results of operations but `f16`. */
-  tensorStoreHalves(values: Float32Array | Float64Array, shape: Uint32Array): Uint32Array;
+  tensorStoreHalves(values: Float64Array | Float32Array, shape: Uint32Array): Uint32Array;
   /** Whole numbers that rows are gathered by: gradients of gather need these. */
   tensorNumbers(values: Uint32Array, shape: Uint32Array, double: boolean): Uint32Array;
   tensorOp(name: string, inputs: Uint32Array, numbers: Float64Array, double: boolean): Uint32Array;
@@ -305,14 +584,13 @@ export interface NativeEngine {
   /** A task: its `values` are all that were read, one after the other (in one submission and one readback). */
   tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
   /** Where an evaluated tensor is on the GPU. */
-  tensorView(id: number): NativeView | undefined;
-  tensorSettings(settings: { readonly routing?: "auto" | "device" | "cpu"; readonly model?: NativeTensorModel; readonly advantage?: number; readonly poolBytes?: number; readonly fused?: boolean; readonly products?: "library" | "tf32" | "own" }): void;
+  tensorView(id: number): NativeView | null | undefined;
+  tensorSettings(settings: NativeTensorSettings): void;
   tensorTrace(): readonly NativeTraced[];
   tensorStatistics(): NativeTensorStatistics;
   tensorTrim(): void;
   /** A task whose `values` are the model's numbers: those of `device`, of `cpu`, and the two of transfers. */
   tensorMeasure(): number;
-
   /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
   resume(task: number, budgetMs: number): Progress;
   /** Ends a running solve after the current iteration, with this termination ("stopped") and reason. */
@@ -321,14 +599,13 @@ export interface NativeEngine {
   abort(task: number): void;
   /** Drops a task that will not be resumed. */
   cancel(task: number): void;
-
   /** Destroys every buffer. The device is the façade's to destroy. */
   dispose(): void;
 }
 
 /** What the wasm module exports besides its initialiser. */
 export interface NativeModule {
-  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
+  openCpu(precision: Precision, limits: NativeLimits | undefined): NativeEngine;
   /** Through wgpu's web backend; reads `navigator.gpu`, which the façade replaces by a shim that hands out its device. */
   openWebGpu(precision: string | undefined, limits: NativeLimits | undefined): Promise<NativeEngine>;
   /** What the last panic said, if there was one. */
@@ -337,7 +614,7 @@ export interface NativeModule {
 
 /** The module with threads: `src/js/threads.rs`. It has no WebGPU, and its engines have `setThreads`. */
 export interface ThreadedModule extends Omit<NativeModule, "openWebGpu"> {
-  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): ThreadedNative;
+  openCpu(precision: Precision, limits: NativeLimits | undefined): ThreadedNative;
   /** Sends all workers home, and gives the number that those to come are started with. */
   hireThreads(maySleep: boolean): number;
 }
@@ -346,7 +623,7 @@ export interface ThreadedNative extends NativeEngine { setThreads(count: number)
 
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
-  openCpu(precision: "f32" | "f64", limits: NativeLimits | undefined): Promise<NativeEngine>;
+  openCpu(precision: Precision, limits: NativeLimits | undefined): Promise<NativeEngine>;
   /** On the GPU with this index. Rejects with the code `no-adapter` where CUDA can't be used. */
-  openCuda(precision: "f32" | "f64", limits: NativeLimits | undefined, device: number): Promise<NativeEngine>;
+  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number): Promise<NativeEngine>;
 }

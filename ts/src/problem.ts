@@ -1,7 +1,6 @@
 /** Problems: variables, constants and terms. */
 import { numbersOf, type F64, type Indices, type Mask, type Rows } from "./arrays.js";
 import { COVARIANCE, MarginalsOf, SPACE, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
-import { addTerm, type TermKind } from "./crossing.js";
 import type { Columns, Row } from "./data.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, type Output } from "./expression.js";
@@ -9,6 +8,7 @@ import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type
 import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
 import { checked, given, takesNoMore, whole, type Checked } from "./options.js";
 import { remember } from "./owners.js";
+import type { TermKind } from "./packed.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
@@ -19,6 +19,7 @@ import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
+import { addTerm } from "./wire.js";
 import { Words } from "./words.js";
 
 /**
@@ -206,7 +207,7 @@ export class ProblemOf implements Problem {
     this.#terms.add(name);
     try {
       const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind, this.tasks.largest);
-      const handle = this.tasks.call((native) => addTerm(native, problem, term, words));
+      const handle = this.tasks.call((native) => addTerm(native, problem, name, words));
       this.#traceMs += performance.now() - started;
       const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
       return new Made<D>(term, this, this.tasks, this.#alive, handle, this.#forget);

@@ -3,7 +3,6 @@
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { isArrayLike, listOf, numbersOf, type Floats } from "./arrays.js";
-import { writeTerm, type TermCrossing, type TermKind } from "./crossing.js";
 import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
 import { isA, isOurs, LeastwiseError, reading, wordsOf } from "./errors.js";
 import { describe, writeOutputs } from "./expression.js";
@@ -12,6 +11,7 @@ import { packedLoss } from "./loss.js";
 import { named } from "./named.js";
 import { Opcode } from "./opcodes.js";
 import { checked, entriesOf, given as any } from "./options.js";
+import { packTrace, type TermKind } from "./packed.js";
 import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
@@ -19,6 +19,7 @@ import { TableOf } from "./table.js";
 import type { TermOptions } from "./term.js";
 import { Trace } from "./trace.js";
 import { vectorName } from "./vector.js";
+import { writeTerm, type TermCrossing } from "./wire.js";
 import type { Words } from "./words.js";
 
 /** A column with its name; those of entries come last. @internal */
@@ -37,7 +38,7 @@ const CONSTRAINT = { ...RESIDUAL, to: any() } as const;
 interface Looked { readonly term: TermCrossing; readonly slots: readonly AnySlot[]; readonly keys: readonly string[] | undefined; readonly lengths: readonly number[] }
 
 /** Looks at the slots, packs the term into `words`, runs the function, and gives what the engine needs besides. @internal */
-export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: (of: never, data: never) => unknown, problem: object, kind: TermKind = "residual", largest?: number): TermCrossing {
+export function trace(words: Words, name: string, options: TermOptions<Slots, Columns>, residual: Residual, problem: object, kind: TermKind = "residual", largest?: number): TermCrossing {
   // Nothing of the caller's but the function itself runs after this.
   const { term, slots, keys, lengths } = reading(`term "${name}"`, () => look(name, options, residual, problem, kind), { term: name });
   writeTerm(words, term, lengths.length);
@@ -126,10 +127,20 @@ class Arguments extends Array<unknown> {
 }
 
 /** Runs the residual for rows of a length, and packs its tape and outputs. */
-function writeTrace(words: Words, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: (of: never, data: never) => unknown, length: number, largest: number | undefined): void {
-  const at = words.length;
-  words.push3(length, 0, 0);
-  const tracing = new Trace(name, words, undefined, largest);
+function writeTrace(words: Words, term: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: Residual, length: number, largest: number | undefined): void {
+  const tracing = new Trace(term.name, words, undefined, largest);
+  let returned: unknown;
+  packTrace(words, {
+    length,
+    tape: () => { returned = run(tracing, term, slots, keys, residual, length); },
+    outputs: () => { reading(`${tracing.title}: what it returned`, () => writeOutputs(returned, tracing, words), { term: term.name }); },
+  });
+}
+
+type Residual = (of: never, data: never) => unknown;
+
+/** Runs the residual on expressions; gives what it returned. */
+function run(tracing: Trace, { name, layout, columns, entries, ragged, summed }: TermCrossing, slots: readonly AnySlot[], keys: readonly string[] | undefined, residual: Residual, length: number): unknown {
   const bare = layout.slots.length;
   const input = (source: number, form: Form) => form.element(tracing, tracing.write1(Opcode.Input, source));
   const [first, each] = [bare + columns.length, ragged.length + entries.length];
@@ -146,14 +157,11 @@ function writeTrace(words: Words, { name, layout, columns, entries, ragged, summ
     ...entries.map((column, k) => [column.name, row(ragged.length + k, column.plain.form)] as const),
   ], naming("data"));
   kept.values = values;
-  let returned: unknown;
   try {
-    returned = tracing.run(residual, of as never, data as never);
+    return tracing.run(residual, of as never, data as never);
   } catch (thrown) {
     throw withHint(withSlots(thrown, tracing.title, name, list), layout.count, columns);
   }
-  words.set(at + 1, words.length - at - 3);
-  words.set(at + 2, reading(`${tracing.title}: what it returned`, () => writeOutputs(returned, tracing, words), { term: name }));
 }
 
 /**

@@ -7,6 +7,7 @@ import { LeastwiseError, reading } from "./errors.js";
 import { describe, wrap, type Value } from "./expression.js";
 import { named } from "./named.js";
 import { Opcode } from "./opcodes.js";
+import { shapeEuclidean, type Packed } from "./packed.js";
 import type { Trace } from "./trace.js";
 
 declare const tag: unique symbol;
@@ -63,13 +64,12 @@ type Take<V> = (of: Instance, first: number) => V;
 /** @internal */
 export class ManifoldOf<V> implements Manifold<V> {
   declare readonly [tag]: V;
-  constructor(private readonly name: string, readonly ambient: number, readonly tangent: number, readonly words: readonly number[], readonly take: Take<V>) {}
+  constructor(private readonly name: string, readonly ambient: number, readonly tangent: number, private readonly packed: Packed, readonly take: Take<V>) {}
+
+  get words(): readonly number[] { return this.packed.words; }
 
   toString(): string { return this.name; }
 }
-
-/** The parts that a shape crosses as. @internal */
-export enum Part { Euclidean, Subset, Sphere, Quaternion, So2, Se2, Se3, Sim3, Traced }
 
 /** A shape, looked at. @internal */
 export class Form {
@@ -92,7 +92,7 @@ const plain = new Map<number, Form>();
 export function formOf(width: number): Form {
   const known = plain.get(width);
   if (known) return known;
-  const form = new Form(width, [Part.Euclidean, width], (of, first) => wrap(of.trace, of.part(first, width), width));
+  const form = new Form(width, shapeEuclidean(width).words, (of, first) => wrap(of.trace, of.part(first, width), width));
   plain.set(width, form);
   return form;
 }

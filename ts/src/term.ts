@@ -1,6 +1,5 @@
 /** Terms: one residual function, traced once, over many instances. */
 import { isFloats, numbersOf, type Floats, type F64, type IndexTable, type Rows } from "./arrays.js";
-import type { TermCrossing } from "./crossing.js";
 import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
@@ -8,6 +7,7 @@ import { checked, entriesOf, flag, meant, measure, oneOf, takesNoMore } from "./
 import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
+import type { TermCrossing } from "./wire.js";
 
 /**
  * A term of a problem: its data, weight and the parameters of its loss can change at any time, being enabled between solves and

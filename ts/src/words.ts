@@ -1,4 +1,5 @@
 /** Words one after the other, in an array that grows: what a term is packed into, its tape among it. */
+import type { Packed } from "./packed.js";
 
 /** Words that a list keeps for the next term. What larger terms took is given back. */
 const KEPT = 1 << 12;
@@ -7,6 +8,9 @@ const KEPT = 1 << 12;
 export class Words {
   private array = new Uint32Array(KEPT);
   length = 0;
+  /** Reals and names that the words speak of, in their order. */
+  readonly reals: ArrayLike<number>[] = [];
+  readonly names: string[] = [];
 
   push(word: number): void {
     if (this.length === this.array.length) this.reserve(1);
@@ -35,6 +39,12 @@ export class Words {
     this.length += words.length;
   }
 
+  /** Appends what was packed by itself. */
+  appendPacked({ words, reals }: Packed): void {
+    this.append(words);
+    this.reals.push(reals);
+  }
+
   /** Replaces a word. */
   set(at: number, word: number): void {
     this.array[at] = word;
@@ -54,7 +64,7 @@ export class Words {
   }
 
   private clear(): void {
-    this.length = 0;
+    this.length = this.reals.length = this.names.length = 0;
     if (this.array.length > KEPT) this.array = new Uint32Array(KEPT);
   }
 

@@ -6,8 +6,8 @@ const elsewhere = ["cli.test.mjs", "compression-errors.test.mjs", "documented-er
 
 export const suiteFiles = (project) => readdirSync(join(project, "node")).filter((name) => name.endsWith(".test.mjs") && !elsewhere.includes(name)).sort();
 
-/** Those that `npm test` repeats: solves, edits, errors, checkpoints, tensors, indices, covariances, aborts. `npm run test:full` has them all. */
-export const contractFiles = ["arap.test.mjs", "checkpoints.test.mjs", "clusters.test.mjs", "covariance.test.mjs", "errors.test.mjs", "indices.test.mjs", "live.test.mjs", "tensors-runs.test.mjs"];
+/** Those that `npm test` repeats: solves, edits, errors, checkpoints, tensors, indices, covariances, aborts, all that crosses. `npm run test:full` has them all. */
+export const contractFiles = ["arap.test.mjs", "checkpoints.test.mjs", "clusters.test.mjs", "covariance.test.mjs", "errors.test.mjs", "indices.test.mjs", "live.test.mjs", "surface.test.mjs", "tensors-runs.test.mjs"];
 
 /** What they need besides. */
 export const suitePackages = ["bunny", "mnist", "three", "webgpu"];

@@ -4,18 +4,17 @@
 //! needs neither a driver nor a GPU.
 
 mod engine;
-mod indices;
+mod generated;
 #[cfg(target_os = "linux")]
 mod libc;
 mod objects;
-mod tensors;
 mod values;
 
 use engine::Engine;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cuda::{self, CudaDevice};
 use leastwise::device::{Device, Precision};
-use leastwise::session::crossing::{self, ForcedLimits};
+use leastwise::session::wire::{self, ForcedLimits};
 use leastwise::session::{Failure, Session, Threaded};
 use napi::Task;
 use napi::bindgen_prelude::{AsyncTask, Env, Result, Unknown};
@@ -33,7 +32,7 @@ pub struct Opening {
 
 impl Opening {
     fn new(env: &Env, gpu: Option<u32>, precision: &str, limits: Option<Unknown>) -> Result<AsyncTask<Self>> {
-        let precision = crossing::precision(precision).map_err(|error| refuse(env, error))?;
+        let precision = wire::precision(precision).map_err(|error| refuse(env, error))?;
         let limits = limits.map(objects::from_js).transpose()?.unwrap_or_default();
         Ok(AsyncTask::new(Self { gpu, precision, limits }))
     }

@@ -1,12 +1,16 @@
 //! Numbers in, errors out.
 
+use crate::objects::{from_js, to_js};
 use leastwise::problem::{Reals, Weight};
-use leastwise::session::Failure;
-use leastwise::session::crossing::Refusal;
+use leastwise::session::wire::{Host, Refusal};
+use leastwise::session::{Failure, singles};
 use napi::ValueType;
 use napi::bindgen_prelude::{
-    Env, Error, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, JsValue, Result, Status, Unknown,
+    Env, Error, Float32ArraySlice, Float64ArraySlice, FromNapiValue, JsObjectValue, JsValue, Object, Result, Status, ToNapiValue,
+    Uint8ArraySlice, Uint32ArraySlice, Unknown,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The numbers of a typed array, where they lie.
 pub enum Numbers<'a> {
@@ -14,17 +18,7 @@ pub enum Numbers<'a> {
     F64(Float64ArraySlice<'a>),
 }
 
-impl<'a> Numbers<'a> {
-    pub fn read(env: &Env, value: Unknown<'a>) -> Result<Self> {
-        if let Ok(values) = Float64ArraySlice::from_unknown(value) {
-            return Ok(Self::F64(values));
-        }
-        if let Ok(values) = Float32ArraySlice::from_unknown(value) {
-            return Ok(Self::F32(values));
-        }
-        Err(refuse(env, leastwise::Error::InvalidOption("values must be a Float32Array or a Float64Array".into())))
-    }
-
+impl Numbers<'_> {
     pub fn reals(&self) -> Reals<'_> {
         match self {
             Self::F32(values) => Reals::F32(values),
@@ -33,25 +27,77 @@ impl<'a> Numbers<'a> {
     }
 }
 
+pub fn read_reals<'a>(env: &Env, value: Unknown<'a>) -> Result<Numbers<'a>> {
+    if let Ok(values) = Float64ArraySlice::from_unknown(value) {
+        return Ok(Numbers::F64(values));
+    }
+    if let Ok(values) = Float32ArraySlice::from_unknown(value) {
+        return Ok(Numbers::F32(values));
+    }
+    Err(refuse(env, leastwise::Error::InvalidOption("values must be a Float32Array or a Float64Array".into())))
+}
+
 /// A weight: one number, or an array.
 pub enum Weights<'a> {
     Shared(f64),
     Each(Numbers<'a>),
 }
 
-impl<'a> Weights<'a> {
-    pub fn read(env: &Env, value: Unknown<'a>) -> Result<Self> {
-        match value.get_type()? {
-            ValueType::Number => f64::from_unknown(value).map(Self::Shared),
-            _ => Numbers::read(env, value).map(Self::Each),
-        }
-    }
-
+impl Weights<'_> {
     pub fn weight(&self) -> Weight<'_> {
         match self {
             Self::Shared(weight) => Weight::Shared(*weight),
             Self::Each(weights) => Weight::Each(weights.reals()),
         }
+    }
+}
+
+pub fn read_weight<'a>(env: &Env, value: Unknown<'a>) -> Result<Weights<'a>> {
+    match value.get_type()? {
+        ValueType::Number => f64::from_unknown(value).map(Weights::Shared),
+        _ => read_reals(env, value).map(Weights::Each),
+    }
+}
+
+/// Vectors, which the engine keeps.
+pub fn read_vectors(env: &Env, value: Unknown) -> Result<Vec<f32>> {
+    singles(read_reals(env, value)?.reals()).map_err(|error| refuse(env, error.into()))
+}
+
+/// A structure of an object's fields.
+pub fn read_record<T: DeserializeOwned>(env: &Env, value: Unknown) -> Result<T> {
+    from_js(value).map_err(|error| refuse(env, leastwise::Error::InvalidOption(error.reason.clone())))
+}
+
+/// Maker of JavaScript's values.
+pub struct Values<'env>(pub &'env Env);
+
+impl<'env> Host for Values<'env> {
+    type Value = Unknown<'env>;
+    type Error = Error;
+
+    fn plain(&self, value: &impl Serialize) -> Result<Unknown<'env>> {
+        to_js(self.0, value)
+    }
+
+    fn set(&self, object: &mut Unknown<'env>, name: &str, value: Unknown<'env>) -> Result<()> {
+        Object::from_unknown(*object)?.set_named_property(name, value)
+    }
+
+    fn doubles(&self, values: Vec<f64>) -> Result<Unknown<'env>> {
+        Float64ArraySlice::from_data(self.0, values)?.into_unknown(self.0)
+    }
+
+    fn singles(&self, values: Vec<f32>) -> Result<Unknown<'env>> {
+        Float32ArraySlice::from_data(self.0, values)?.into_unknown(self.0)
+    }
+
+    fn words(&self, values: Vec<u32>) -> Result<Unknown<'env>> {
+        Uint32ArraySlice::from_data(self.0, values)?.into_unknown(self.0)
+    }
+
+    fn bytes(&self, values: Vec<u8>) -> Result<Unknown<'env>> {
+        Uint8ArraySlice::from_data(self.0, values)?.into_unknown(self.0)
     }
 }
 

@@ -1,23 +1,24 @@
-//! What crosses to JavaScript and back, for either binding: `src/js/` (wasm-bindgen) and the addon
-//! (`native_cuda/addon`). `ts/src/native.ts` is the interface that both are held to.
+//! The wire between the engine and JavaScript, the same for either binding: `src/js/` (wasm-bindgen) and the addon
+//! (`native_cuda/addon`). `src/session/surface.idl` declares what crosses.
 
+mod packed;
+mod progress;
+mod reader;
 mod term;
 
-pub use term::{Packed, Unpacked};
+pub use packed::{hessian, measured, mode, precision, reals};
+pub use progress::{Host, State, progress, with};
+pub use term::{loss, shapes};
 
-use crate::{HessianForm, Measured, SolveMode};
-#[cfg(target_arch = "wasm32")]
-use leastwise_device::Reals;
-use leastwise_device::{Limits, Precision};
+use leastwise_device::Limits;
 use leastwise_error::Error;
 use leastwise_problem::Tuning;
 use leastwise_solve::graduated::{Schedule, Surrogate};
-use leastwise_solve::{Iteration, Report};
 use serde::{Deserialize, Serialize};
 
 /// Limits that tests force.
 #[derive(Deserialize, Clone, Copy, Debug, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ForcedLimits {
     pub binding_bytes: Option<f64>,
     pub group_size: Option<u32>,
@@ -58,53 +59,6 @@ impl<'a> From<&'a Error> for Refusal<'a> {
     }
 }
 
-/// The states of a task that are all data; a promise or values are the bindings' to add.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", tag = "state")]
-pub enum State<'a> {
-    Yielded,
-    Waiting,
-    Iteration {
-        iteration: Iteration,
-    },
-    Progress {
-        done: f64,
-        total: f64,
-    },
-    Done {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        report: Option<&'a Report>,
-    },
-}
-
-/// What reals are to be on WebGPU.
-#[cfg(target_arch = "wasm32")]
-pub fn reals(name: &str) -> Result<Reals, Error> {
-    match name {
-        "f32" => Ok(Reals::Single),
-        "f32x2" => Ok(Reals::Double),
-        "mixed" => Ok(Reals::Mixed),
-        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\", \"mixed\" or \"f32x2\""))),
-    }
-}
-
-pub fn precision(name: &str) -> Result<Precision, Error> {
-    match name {
-        "f32" => Ok(Precision::F32),
-        "f64" => Ok(Precision::F64),
-        other => Err(Error::InvalidOption(format!("precision \"{other}\" is not \"f32\" or \"f64\""))),
-    }
-}
-
-pub fn hessian(name: Option<&str>) -> Result<Option<HessianForm>, Error> {
-    match name {
-        None => Ok(None),
-        Some("exact") => Ok(Some(HessianForm::Exact)),
-        Some("psd") => Ok(Some(HessianForm::Semidefinite)),
-        Some(other) => Err(Error::InvalidOption(format!("hessian \"{other}\" is not \"exact\" or \"psd\""))),
-    }
-}
-
 /// How graduated solves go on; what is not there is the default.
 pub fn graduation(cost: &str, step: Option<f64>, max_rounds: Option<f64>, cost_tolerance: Option<f64>) -> Result<Schedule, Error> {
     let usual = Schedule::default();
@@ -116,14 +70,6 @@ pub fn graduation(cost: &str, step: Option<f64>, max_rounds: Option<f64>, cost_t
     };
     let (step, cost_tolerance) = (step.unwrap_or(usual.step), cost_tolerance.unwrap_or(usual.cost_tolerance));
     Ok(Schedule { surrogate: Surrogate::of_name(cost)?, step, max_rounds, cost_tolerance })
-}
-
-pub fn mode(name: &str) -> SolveMode {
-    if name == "step" { SolveMode::Step } else { SolveMode::Solve }
-}
-
-pub fn measured(name: &str) -> Measured {
-    if name == "product" { Measured::Product } else { Measured::Evaluation }
 }
 
 /// The tuning table: keys, and after all of these their schedules and evaluators.

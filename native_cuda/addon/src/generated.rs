@@ -1,0 +1,597 @@
+// Written by `npm run generate` from src/session/surface.idl. Do not edit.
+//! Methods of the engine that are the same on every host.
+#![allow(clippy::too_many_arguments)]
+
+use crate::engine::Engine;
+use crate::objects::to_js;
+use crate::values::{read_reals, read_record, read_vectors, read_weight};
+use leastwise::session::surface::*;
+use napi::bindgen_prelude::{Env, Float32ArraySlice, Float64ArraySlice, Result, Uint8ArraySlice, Uint32ArraySlice, Unknown};
+use napi_derive::napi;
+
+#[napi]
+impl Engine {
+    #[napi(getter)]
+    pub fn counters<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| Ok(session.counters()))?)
+    }
+
+    #[napi]
+    pub fn problem(&self, env: &Env) -> Result<u32> {
+        self.call(env, |session| Ok(session.problem()))
+    }
+
+    #[napi]
+    pub fn free_problem(&self, problem: u32) {
+        self.post(move |session| session.free_problem(problem));
+    }
+
+    /// A table of instances of a shape, as `packed.ts` packs its parts. `moving` tells variables from constants.
+    #[napi]
+    pub fn table(&self, env: &Env, problem: u32, name: String, shape: &[u32], values: Unknown, moving: bool) -> Result<u32> {
+        let name = name.as_str();
+        let values = read_reals(env, values)?;
+        let values = values.reals();
+        self.call(env, |session| session.table_of(problem, name, wire::shapes(shape)?, values, moving))
+    }
+
+    /// Overwrites instances (all, or those in `at`).
+    #[napi]
+    pub fn write_table(&self, env: &Env, problem: u32, table: u32, values: Unknown, at: Option<Uint32ArraySlice>) -> Result<()> {
+        let values = read_reals(env, values)?;
+        let values = values.reals();
+        let at = at.as_deref();
+        self.call(env, |session| session.write_table(problem, table, values, at))
+    }
+
+    /// Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload.
+    #[napi]
+    pub fn fix_table(
+        &self,
+        env: &Env,
+        problem: u32,
+        table: u32,
+        at: Option<Uint32ArraySlice>,
+        components: Option<Uint32ArraySlice>,
+    ) -> Result<()> {
+        let at = at.as_deref();
+        let components = components.as_deref();
+        self.call(env, |session| session.fix_table(problem, table, at, components))
+    }
+
+    #[napi]
+    pub fn unfix_table(&self, env: &Env, problem: u32, table: u32, at: Option<Uint32ArraySlice>) -> Result<()> {
+        let at = at.as_deref();
+        self.call(env, |session| session.unfix_table(problem, table, at))
+    }
+
+    /// Limits: one, one a component, or one a component of every instance. What is undefined stays as it was.
+    #[napi]
+    pub fn bound_table(
+        &self,
+        env: &Env,
+        problem: u32,
+        table: u32,
+        lower: Option<Float64ArraySlice>,
+        upper: Option<Float64ArraySlice>,
+    ) -> Result<()> {
+        let lower = lower.as_deref();
+        let upper = upper.as_deref();
+        self.call(env, |session| session.bound_table(problem, table, lower.map(Reals::F64), upper.map(Reals::F64)))
+    }
+
+    /// A task whose `done` carries the table's accepted values.
+    #[napi]
+    pub fn read_table(&self, env: &Env, problem: u32, table: u32) -> Result<u32> {
+        self.call(env, |session| session.read_table(problem, table))
+    }
+
+    /// True if a solve waits for kernels to be compiled, or if that is unknown.
+    #[napi]
+    pub fn awaits_kernels(&self, env: &Env, task: u32) -> Result<bool> {
+        self.call(env, |session| Ok(session.awaits_kernels(task)))
+    }
+
+    /// The last values that the host knows; also where the device is gone.
+    #[napi]
+    pub fn known_table<'env>(&self, env: &'env Env, problem: u32, table: u32) -> Result<Float64ArraySlice<'env>> {
+        Float64ArraySlice::from_data(env, self.call(env, |session| session.known_table(problem, table))?)
+    }
+
+    /// Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
+    #[napi]
+    pub fn term(&self, env: &Env, problem: u32, name: String, columns: String, words: &[u32], reals: &[f64]) -> Result<u32> {
+        let name = name.as_str();
+        let columns = columns.as_str();
+        self.call(env, |session| session.packed_term(problem, name, columns, words, reals))
+    }
+
+    /// Replaces one column's values (same length), recompiling nothing.
+    #[napi]
+    pub fn set_column(&self, env: &Env, problem: u32, term: u32, column: u32, values: Unknown) -> Result<()> {
+        let values = read_reals(env, values)?;
+        let values = values.reals();
+        self.call(env, |session| session.set_column(problem, term, column, values))
+    }
+
+    #[napi]
+    pub fn set_weight(&self, env: &Env, problem: u32, term: u32, weight: Unknown) -> Result<()> {
+        let weight = read_weight(env, weight)?;
+        let weight = weight.weight();
+        self.call(env, |session| session.set_weight(problem, term, weight))
+    }
+
+    /// Replaces the parameters of a term's loss, of the same kind; it is packed as `packed.ts` packs one.
+    #[napi]
+    pub fn set_loss(&self, env: &Env, problem: u32, term: u32, words: &[u32], reals: &[f64]) -> Result<()> {
+        self.call(env, |session| session.set_loss(problem, term, &wire::loss(words, reals)?))
+    }
+
+    #[napi]
+    pub fn set_enabled(&self, env: &Env, problem: u32, term: u32, enabled: bool) -> Result<()> {
+        self.call(env, |session| session.set_enabled(problem, term, enabled))
+    }
+
+    #[napi]
+    pub fn free_term(&self, env: &Env, problem: u32, term: u32) -> Result<()> {
+        self.call(env, |session| session.free_term(problem, term))
+    }
+
+    /// A task: the cost of every instance, ½ w ρ(‖r‖²), at the accepted values.
+    #[napi]
+    pub fn term_costs(&self, env: &Env, problem: u32, term: u32) -> Result<u32> {
+        self.call(env, |session| session.term_costs(problem, term))
+    }
+
+    /// A task: r, then J, then the Hessian if it is wanted, of every instance at the accepted values, row by row.
+    #[napi]
+    pub fn evaluate_term(&self, env: &Env, problem: u32, term: u32, hessian: Option<String>) -> Result<u32> {
+        self.call(env, |session| {
+            let hessian = hessian.as_deref().map(wire::hessian).transpose()?;
+            session.evaluate_term(problem, term, hessian)
+        })
+    }
+
+    /// A task: error, instance, row, slot, component, derivative and difference of the worst entry of J.
+    #[napi]
+    pub fn check_term(&self, env: &Env, problem: u32, term: u32) -> Result<u32> {
+        self.call(env, |session| session.check_term(problem, term))
+    }
+
+    /// A task: λ of all rows of a constraint.
+    #[napi]
+    pub fn multipliers(&self, env: &Env, problem: u32, term: u32) -> Result<u32> {
+        self.call(env, |session| session.read_multipliers(problem, term))
+    }
+
+    /// The statistics of a term's kernels. For benchmarks and tests.
+    #[napi]
+    pub fn describe_term<'env>(&self, env: &'env Env, problem: u32, term: u32) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| session.describe_term(problem, term))?)
+    }
+
+    #[napi]
+    pub fn stats<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| Ok(session.stats()))?)
+    }
+
+    /// A task: measures the products of a problem in every schedule and its programs by every evaluator, and puts the fastest in the tuning table.
+    #[napi]
+    pub fn tune(&self, env: &Env, problem: u32) -> Result<u32> {
+        self.call(env, |session| session.tune(problem))
+    }
+
+    /// The tuning table: keys, and after all of these their schedules and evaluators.
+    #[napi]
+    pub fn tuning(&self, env: &Env) -> Result<Vec<String>> {
+        self.call(env, |session| Ok(wire::tuning(session.tuning())))
+    }
+
+    /// Gives a table back; `choices` are those of `keys`.
+    #[napi]
+    pub fn set_tuning(&self, env: &Env, keys: Vec<String>, choices: Vec<String>) -> Result<()> {
+        self.call(env, |session| session.set_tuning(Tuning::of_names(keys, &choices)?))
+    }
+
+    /// Solver of a problem. Error `busy` while another task of the problem runs.
+    #[napi]
+    pub fn solver(&self, env: &Env, problem: u32, options: Unknown) -> Result<u32> {
+        let options: leastwise::solve::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.solver(problem, options))
+    }
+
+    /// A task. `step`: stops (state `done`, no report) after one iteration.
+    #[napi]
+    pub fn solve(&self, env: &Env, solver: u32, mode: String) -> Result<u32> {
+        self.call(env, |session| {
+            let mode = wire::mode(&mode)?;
+            session.solve(solver, mode)
+        })
+    }
+
+    /// Live use: at most `iterations` more steps, none of them waited for. On the CPU works until `budgetMs`. Gives the steps accepted, rejected and
+    /// unfinished, once they are known.
+    #[napi]
+    pub fn advance<'env>(&self, env: &'env Env, solver: u32, iterations: u32, budget_ms: f64) -> Result<Option<Uint32ArraySlice<'env>>> {
+        self.call(env, |session| {
+            Ok(session.advance(solver, iterations, budget_ms)?.map(|steps| vec![steps.accepted, steps.rejected, steps.unfinished]))
+        })?
+        .map(|made| Uint32ArraySlice::from_data(env, made))
+        .transpose()
+    }
+
+    /// A task: brings the state back; its `done` carries the report.
+    #[napi]
+    pub fn report(&self, env: &Env, solver: u32) -> Result<u32> {
+        self.call(env, |session| session.report(solver))
+    }
+
+    /// A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver.
+    #[napi]
+    pub fn save_solver(&self, env: &Env, solver: u32) -> Result<u32> {
+        self.call(env, |session| session.save(solver))
+    }
+
+    #[napi]
+    pub fn restore_solver(&self, env: &Env, solver: u32, file: &[u8]) -> Result<()> {
+        self.call(env, |session| session.restore(solver, file))
+    }
+
+    #[napi]
+    pub fn free_solver(&self, solver: u32) {
+        self.post(move |session| session.free_solver(solver));
+    }
+
+    /// A task: solves with weights by graduated non-convexity; iterations of all solves are told. `terms`: term and number of known inliers, one after the
+    /// other; `known`: these. `cost`: "tls" or "gm".
+    #[napi]
+    pub fn graduated(
+        &self,
+        env: &Env,
+        problem: u32,
+        terms: &[u32],
+        thresholds: &[f64],
+        known: &[u32],
+        cost: String,
+        step: Option<f64>,
+        max_rounds: Option<f64>,
+        cost_tolerance: Option<f64>,
+        options: Unknown,
+    ) -> Result<u32> {
+        let cost = cost.as_str();
+        let options: leastwise::solve::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| {
+            session.graduated(
+                problem,
+                &Suspect::unpack(terms, thresholds, known)?,
+                wire::graduation(cost, step, max_rounds, cost_tolerance)?,
+                options,
+            )
+        })
+    }
+
+    /// A task, where laying the problem out takes long.
+    #[napi]
+    pub fn lay_out(&self, env: &Env, problem: u32) -> Result<Option<u32>> {
+        self.call(env, |session| session.lay_out(problem))
+    }
+
+    /// A task whose `done` carries a new covariance of the problem's variables at the accepted values.
+    #[napi]
+    pub fn covariance(
+        &self,
+        env: &Env,
+        problem: u32,
+        variance: Option<f64>,
+        pseudo_inverse: bool,
+        rank_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        self.call(env, |session| session.covariance(problem, CovarianceOptions { variance, pseudo_inverse, rank_tolerance }))
+    }
+
+    /// A task: blocks of a covariance. `of` is table and instance, one after the other; `others` likewise, to be paired with them.
+    /// `form`: "covariance", "errors", "correlation", "joint" or "joint-correlation". `lifted`: of stored scalars.
+    #[napi]
+    pub fn covariance_blocks(
+        &self,
+        env: &Env,
+        covariance: u32,
+        of: &[u32],
+        others: Option<Uint32ArraySlice>,
+        form: String,
+        lifted: bool,
+    ) -> Result<u32> {
+        let others = others.as_deref();
+        let form = form.as_str();
+        self.call(env, |session| session.covariance_blocks(covariance, of, others, form, lifted))
+    }
+
+    #[napi]
+    pub fn free_covariance(&self, covariance: u32) {
+        self.post(move |session| session.free_covariance(covariance));
+    }
+
+    /// A task whose `done` carries dL/dθ of a function L of the solution. `tables`: a table and how many values its ∂L/∂x has, one after the other;
+    /// `values`: these, by stored scalars or (`tangent`) degrees of freedom.
+    #[napi]
+    pub fn backward(
+        &self,
+        env: &Env,
+        problem: u32,
+        tables: &[u32],
+        values: &[f64],
+        tangent: bool,
+        least_norm: bool,
+        rank_tolerance: Option<f64>,
+        stationary_tolerance: Option<f64>,
+    ) -> Result<u32> {
+        self.call(env, |session| {
+            session.backward(problem, tables, values, tangent, BackwardOptions { least_norm, rank_tolerance, stationary_tolerance })
+        })
+    }
+
+    /// For benchmarks. A task: its one value is the milliseconds of one of `repeats` evaluations of r and J, or of products
+    /// (JᵀWJ + λD)p, in one submission, less those of an empty submission. The solver can go on afterwards.
+    #[napi]
+    pub fn measure(&self, env: &Env, solver: u32, what: String, repeats: u32) -> Result<u32> {
+        self.call(env, |session| {
+            let what = wire::measured(&what)?;
+            session.measure(solver, what, repeats)
+        })
+    }
+
+    /// The same for our own kernel copying `bytes` bytes: the bandwidth to compare with.
+    #[napi]
+    pub fn measure_copy(&self, env: &Env, bytes: f64, repeats: u32) -> Result<u32> {
+        self.call(env, |session| session.measure_copy(bytes, repeats))
+    }
+
+    /// The bytes that operations must move: each buffer that one reads counts once, and once more if it writes it.
+    #[napi]
+    pub fn traffic<'env>(&self, env: &'env Env, solver: u32) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| session.traffic(solver))?)
+    }
+
+    /// A task whose `done` carries the clustering.
+    #[napi]
+    pub fn cluster(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
+        let points = read_vectors(env, points)?;
+        let options: leastwise::anneal::cluster::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.cluster(points, options))
+    }
+
+    /// A task whose `done` carries a new index: clusters, then codes.
+    #[napi]
+    pub fn compress(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
+        let points = read_vectors(env, points)?;
+        let options: leastwise::session::CompressOptions = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.compress(points, options))
+    }
+
+    /// An index of a file's bytes, or of the published format's files.
+    #[napi]
+    pub fn open_index(&self, env: &Env, file: &[u8]) -> Result<u32> {
+        self.call(env, |session| session.open_index(file))
+    }
+
+    #[napi]
+    pub fn open_published(
+        &self,
+        env: &Env,
+        idx: &[u8],
+        anchors: &[u8],
+        assign: &[u8],
+        jacobians: Option<Uint8ArraySlice>,
+        residuals: Option<Uint8ArraySlice>,
+    ) -> Result<u32> {
+        let jacobians = jacobians.as_deref();
+        let residuals = residuals.as_deref();
+        self.call(env, |session| session.open_published(Files { idx, anchors, assign, jacobians, residuals }))
+    }
+
+    /// A reader of a file that comes in pieces, which it checks as they come; the index is what `finishIndexReader` gives.
+    #[napi]
+    pub fn index_reader(&self, env: &Env) -> Result<u32> {
+        self.call(env, |session| Ok(session.index_reader()))
+    }
+
+    #[napi]
+    pub fn feed_index_reader(&self, env: &Env, reader: u32, piece: &[u8]) -> Result<()> {
+        self.call(env, |session| session.feed_index_reader(reader, piece))
+    }
+
+    #[napi]
+    pub fn finish_index_reader(&self, env: &Env, reader: u32) -> Result<u32> {
+        self.call(env, |session| session.finish_index_reader(reader))
+    }
+
+    #[napi]
+    pub fn free_index_reader(&self, reader: u32) {
+        self.post(move |session| session.free_index_reader(reader));
+    }
+
+    /// What an index says of itself, as JSON: `vector-index.ts` has its type.
+    #[napi]
+    pub fn index_info(&self, env: &Env, index: u32) -> Result<String> {
+        self.call(env, |session| session.index_info(index))
+    }
+
+    /// Components, vectors, and the id that comes next; and bytes of the file.
+    #[napi]
+    pub fn index_sizes<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.index_sizes(index).map(Vec::from))?)
+    }
+
+    #[napi]
+    pub fn index_bytes(&self, env: &Env, index: u32) -> Result<f64> {
+        self.call(env, |session| session.index_bytes(index).map(|bytes| bytes as f64))
+    }
+
+    #[napi]
+    pub fn set_index_searching(&self, env: &Env, index: u32, place: String) -> Result<()> {
+        let place = place.as_str();
+        self.call(env, |session| session.set_index_searching(index, place))
+    }
+
+    /// True if searches may keep a byte for every component.
+    #[napi]
+    pub fn set_index_sketching(&self, env: &Env, index: u32, sketching: bool) -> Result<()> {
+        self.call(env, |session| session.set_index_sketching(index, sketching))
+    }
+
+    /// A task whose `done` carries hits. `filter` has a byte for each id.
+    #[napi]
+    pub fn search_index(
+        &self,
+        env: &Env,
+        index: u32,
+        queries: Unknown,
+        k: u32,
+        probes: Option<u32>,
+        filter: Option<Uint8ArraySlice>,
+    ) -> Result<u32> {
+        let queries = read_vectors(env, queries)?;
+        let filter = filter.map(|filter| filter.to_vec());
+        self.call(env, |session| session.search_index(index, queries, k, probes, filter))
+    }
+
+    /// A task whose `done` carries an evaluation. Row i of `points` is the vector of id i; removed ones are left out.
+    #[napi]
+    pub fn evaluate_index(&self, env: &Env, index: u32, queries: Unknown, points: Unknown, k: u32, probes: Option<u32>) -> Result<u32> {
+        let queries = read_vectors(env, queries)?;
+        let points = read_vectors(env, points)?;
+        self.call(env, |session| session.evaluate_index(index, queries, points, k, probes))
+    }
+
+    /// A task whose `done` carries the new ids.
+    #[napi]
+    pub fn add_to_index(&self, env: &Env, index: u32, points: Unknown) -> Result<u32> {
+        let points = read_vectors(env, points)?;
+        self.call(env, |session| session.add_to_index(index, points))
+    }
+
+    /// How many of them were in it.
+    #[napi]
+    pub fn remove_from_index(&self, env: &Env, index: u32, ids: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.remove_from_index(index, ids).map(|removed| removed as u32))
+    }
+
+    #[napi]
+    pub fn reconstruct_from_index<'env>(&self, env: &'env Env, index: u32, ids: &[u32]) -> Result<Float32ArraySlice<'env>> {
+        Float32ArraySlice::from_data(env, self.call(env, |session| session.reconstruct_from_index(index, ids))?)
+    }
+
+    /// A task whose `done` carries the file's bytes.
+    #[napi]
+    pub fn save_index(&self, env: &Env, index: u32) -> Result<u32> {
+        self.call(env, |session| session.save_index(index))
+    }
+
+    #[napi]
+    pub fn free_index(&self, index: u32) {
+        self.post(move |session| session.free_index(index));
+    }
+
+    /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
+    /// (CPU and CUDA), else f32.
+    #[napi]
+    pub fn tensor_store<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
+        let values = read_reals(env, values)?;
+        let values = values.reals();
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor(values, shape, double))?)
+    }
+
+    /// Rounded to halves, and kept as such; ids are those of f32, as are results of operations but `f16`.
+    #[napi]
+    pub fn tensor_store_halves<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32]) -> Result<Uint32ArraySlice<'env>> {
+        let values = read_reals(env, values)?;
+        let values = values.reals();
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_halves(values, shape))?)
+    }
+
+    /// Whole numbers that rows are gathered by: gradients of gather need these.
+    #[napi]
+    pub fn tensor_numbers<'env>(&self, env: &'env Env, values: &[u32], shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_numbers(values, shape, double))?)
+    }
+
+    #[napi]
+    pub fn tensor_op<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        inputs: &[u32],
+        numbers: &[f64],
+        double: bool,
+    ) -> Result<Uint32ArraySlice<'env>> {
+        let name = name.as_str();
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_operation(name, inputs, numbers, double))?)
+    }
+
+    /// A traced function of one scalar each.
+    #[napi]
+    pub fn tensor_map<'env>(&self, env: &'env Env, words: &[u32], outputs: &[u32], inputs: &[u32]) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_map(words, outputs, inputs))?)
+    }
+
+    #[napi]
+    pub fn tensor_gradient<'env>(&self, env: &'env Env, loss: u32, of: &[u32]) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_gradient(loss, of))?)
+    }
+
+    #[napi]
+    pub fn tensor_release(&self, ids: &[u32]) {
+        let ids = ids.to_vec();
+        self.post(move |session| {
+            let ids = &ids[..];
+            session.release_tensors(ids)
+        });
+    }
+
+    /// A task: its `values` are all that were read, one after the other (in one submission and one readback).
+    #[napi]
+    pub fn tensor_evaluate(&self, env: &Env, outputs: &[u32], read: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.evaluate_tensors(outputs, read))
+    }
+
+    #[napi]
+    pub fn tensor_settings(&self, env: &Env, settings: Unknown) -> Result<()> {
+        let settings: leastwise::session::TensorSettings = read_record(env, settings)?;
+        let settings = &settings;
+        self.call(env, |session| session.set_tensors(settings))
+    }
+
+    #[napi]
+    pub fn tensor_trace<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| Ok(session.tensor_trace().to_vec()))?)
+    }
+
+    #[napi]
+    pub fn tensor_statistics<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        to_js(env, &self.call(env, |session| Ok(session.tensor_statistics()))?)
+    }
+
+    #[napi]
+    pub fn tensor_trim(&self, env: &Env) -> Result<()> {
+        self.call(env, |session| session.trim_tensors())
+    }
+
+    /// A task whose `values` are the model's numbers: those of `device`, of `cpu`, and the two of transfers.
+    #[napi]
+    pub fn tensor_measure(&self, env: &Env) -> Result<u32> {
+        self.call(env, |session| session.measure_tensors())
+    }
+
+    /// Ends a running solve after the current iteration, with this termination ("stopped") and reason.
+    #[napi]
+    pub fn stop(&self, task: u32, reason: String) {
+        self.post(move |session| {
+            let reason = reason.as_str();
+            session.stop(task, reason)
+        });
+    }
+}

@@ -1,0 +1,214 @@
+//! Terms, shapes and losses of what was packed. They cross as words, because a hundred thousand small terms must not
+//! take a second.
+
+use super::packed::{self, TermKind};
+use super::reader::Reader;
+use crate::Session;
+use leastwise_error::Error;
+use leastwise_kernel::Objective;
+use leastwise_problem::{
+    Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Relation, Shape, Slot, SummedSpec, TermSpec, Trace, Weight,
+};
+
+/// Loss, as `setLoss` takes it.
+pub fn loss(words: &[u32], reals: &[f64]) -> Result<Loss, Error> {
+    let mut from = Reader::new("a loss", words, reals, "");
+    let packed = from.read()?;
+    from.finish()?;
+    made(packed)
+}
+
+fn made(packed: packed::Loss) -> Result<Loss, Error> {
+    match packed {
+        packed::Loss::Plain { code, parameters } => Loss::plain(code, parameters),
+        packed::Loss::Scaled { factor, of } => Loss::scaled(&made(*of)?, factor),
+        packed::Loss::Composed { outer, inner } => Ok(Loss::composed(&made(*outer)?, &made(*inner)?)),
+        packed::Loss::Traced { parameters, output, tape } => Loss::traced(tape, output, parameters),
+    }
+}
+
+/// Shapes one after the other. What no instance could be is the table's to refuse.
+pub fn shapes(words: &[u32]) -> Result<Vec<Shape>, Error> {
+    let mut from = Reader::new("a shape", words, &[], "");
+    let mut shapes = Vec::new();
+    while !from.is_over() {
+        shapes.push(match from.read()? {
+            packed::Shape::Euclidean { width } => Shape::Euclidean(width),
+            packed::Shape::Subset { width, constant } => Shape::Subset { width, constant: constant.to_vec() },
+            packed::Shape::Sphere { width } => Shape::Sphere(width),
+            packed::Shape::Quaternion => Shape::Quaternion,
+            packed::Shape::So2 => Shape::So2,
+            packed::Shape::Se2 => Shape::Se2,
+            packed::Shape::Se3 => Shape::Se3,
+            packed::Shape::Sim3 => Shape::Sim3,
+            packed::Shape::Traced { ambient, tangent, tape, outputs } => {
+                Shape::Traced { ambient, tangent, tape: tape.to_vec(), outputs: outputs.to_vec() }
+            }
+        });
+    }
+    Ok(shapes)
+}
+
+/// A term is one of these.
+enum Spec<'a> {
+    Plain(TermSpec<'a>),
+    Constraint(TermSpec<'a>, Relation),
+    Ragged(RaggedSpec<'a>),
+    Summed(SummedSpec<'a>),
+}
+
+fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) -> Result<Spec<'a>, Error> {
+    let mut from = Reader::new("a term", words, reals, columns);
+    let packed: packed::Term = from.read()?;
+    from.finish()?;
+    let weight = match packed.weights {
+        each if packed.weighted => Weight::Each(Reals::F64(each)),
+        &[shared] => Weight::Shared(shared),
+        _ => return Err(from.incomplete()),
+    };
+    let count = packed.count as usize;
+    let has_rows = !packed.ragged.is_empty();
+    if packed.indices.iter().any(|column| column.len() != count) || (has_rows && packed.offsets.len() != count + 1) {
+        return Err(from.incomplete());
+    }
+    // A wrong number of values is the term's to refuse.
+    let column = |column: &packed::Column<'a>| Column {
+        name: column.name.into(),
+        width: column.width,
+        shared: column.shared,
+        values: Reals::F64(column.values),
+    };
+    let (tape, outputs) = packed.traces.first().map_or((&[][..], &[][..]), |trace| (trace.tape, trace.outputs));
+    let plain = TermSpec {
+        name: name.into(),
+        count: packed.count,
+        indices: packed.indices.iter().map(|column| column.to_vec()).collect(),
+        slots: packed.slots.iter().map(|slot| Slot { table: slot.table, column: slot.column }).collect(),
+        columns: packed.columns.iter().map(column).collect(),
+        weight,
+        loss: packed.loss.map(made).transpose()?,
+        objective: if matches!(packed.kind, TermKind::Energy) { Objective::Energy } else { Objective::LeastSquares },
+        tape,
+        outputs,
+    };
+    let relation = match packed.kind {
+        TermKind::Residual | TermKind::Energy => None,
+        TermKind::Zero => Some(Relation::Zero),
+        TermKind::AtMostZero => Some(Relation::AtMostZero),
+        TermKind::AtLeastZero => Some(Relation::AtLeastZero),
+    };
+    match relation {
+        Some(_) if has_rows => {
+            let message = "a constraint takes no rows of entries: give it one instance for each length, with plain slots";
+            return Err(Error::InvalidOption(format!("term \"{name}\": {message}")));
+        }
+        Some(relation) => return Ok(Spec::Constraint(plain, relation)),
+        None if !has_rows => return Ok(Spec::Plain(plain)),
+        None => {}
+    }
+    let offsets = packed.offsets.to_vec();
+    let slots = packed.ragged.iter().map(|slot| RaggedSlot { table: slot.table, indices: slot.rows.to_vec() }).collect();
+    let columns = packed.entries.iter().map(|column| EntryColumn { name: column.name.into(), values: Reals::F64(column.values) }).collect();
+    if packed.summed {
+        return Ok(Spec::Summed(SummedSpec { plain, offsets, slots, columns }));
+    }
+    let trace = |trace: &packed::Trace<'a>| Trace { length: trace.length, tape: trace.tape, outputs: trace.outputs };
+    Ok(Spec::Ragged(RaggedSpec { plain, offsets, slots, columns, traces: packed.traces.iter().map(trace).collect() }))
+}
+
+impl Session {
+    /// Adds a term as `packTerm` of `ts/src/packed.ts` packs it. `columns` are the columns' names, those of entries last, with a NUL after each.
+    pub fn packed_term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, Error> {
+        let term = match spec(name, columns, words, reals)? {
+            Spec::Plain(spec) => self.term(problem, spec),
+            Spec::Constraint(spec, relation) => self.constraint(problem, spec, relation),
+            Spec::Summed(spec) => self.summed_term(problem, spec),
+            Spec::Ragged(spec) => self.ragged_term(problem, spec),
+        }?;
+        #[cfg(target_arch = "wasm32")]
+        make_room(term);
+        Ok(term)
+    }
+}
+
+/// Bytes of a small term, about.
+#[cfg(target_arch = "wasm32")]
+const BYTES_PER_TERM: usize = 1024;
+
+/// Room for as many terms again. The module's memory grows page by page, and with every page the host collects garbage: of
+/// a hundred thousand terms that would be most of the time.
+#[cfg(target_arch = "wasm32")]
+fn make_room(term: u32) {
+    // Terms are numbered within their problem.
+    let terms = term as usize + 1;
+    if terms >= 1024 && terms.is_power_of_two() {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(terms * BYTES_PER_TERM)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leastwise_device::cpu::CpuDevice;
+    use leastwise_device::{Device, Limits, Precision};
+    use leastwise_expr::Opcode;
+
+    const COLUMNS: &str = "k\0";
+    const REALS: [f64; 4] = [1.5, 0.5, 3.0, 4.0];
+
+    /// Two instances of x − k with Huber's loss, as `ts/src/packed.ts` packs them.
+    fn packed() -> Vec<u32> {
+        let input = |number| [Opcode::Input as u32 | 1 << 16, number];
+        let tape = [&input(0)[..], &input(1), &[Opcode::Sub as u32 | 2 << 16, 0, 1]].concat();
+        let head = [2, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 2, 0, 1, 2, 1, 0, 0, 0, 1, 0, tape.len() as u32];
+        [&head[..], &tape, &[1, 2]].concat()
+    }
+
+    fn session() -> (Session, u32) {
+        let mut session = Session::new(Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL)));
+        let problem = session.problem();
+        session.table(problem, "x", 1, Reals::F64(&[1.0, 2.0]), true).unwrap();
+        (session, problem)
+    }
+
+    #[test]
+    fn a_term_is_read_as_it_was_packed() {
+        let words = packed();
+        let Ok(Spec::Plain(term)) = spec("pull", COLUMNS, &words, &REALS) else { panic!("it is no plain term") };
+        assert_eq!((term.count, &term.indices[..], term.columns[0].name.as_str()), (2, &[vec![1, 0]][..], "k"));
+        assert_eq!(term.loss, Some(Loss::huber(1.5).unwrap()));
+        assert_eq!((term.tape.len(), term.outputs), (7, &[2][..]));
+        let (mut session, problem) = session();
+        session.packed_term(problem, "pull", COLUMNS, &words, &REALS).unwrap();
+    }
+
+    #[test]
+    fn what_is_cut_short_or_unknown_is_refused() {
+        let (mut session, problem) = session();
+        let words = packed();
+        let mut code =
+            |words: &[u32], reals: &[f64]| session.packed_term(problem, "pull", COLUMNS, words, reals).map_err(|error| error.code());
+        for end in 0..words.len() {
+            assert_eq!(code(&words[..end], &REALS), Err("invalid-option"), "{end} words");
+        }
+        for end in 0..REALS.len() {
+            assert_eq!(code(&words, &REALS[..end]), Err("invalid-option"), "{end} reals");
+        }
+        assert_eq!(code(&[&words[..], &[0]].concat(), &REALS), Err("invalid-option"));
+        for (place, unknown) in [(1, 5), (2, 2), (3, 2), (4, 13), (5, 2), (12, 2)] {
+            let mut words = words.clone();
+            words[place] = unknown;
+            assert_eq!(code(&words, &REALS), Err("invalid-option"), "word {place} is {unknown}");
+        }
+        // Anything else is a term, or is refused: nothing panics.
+        for place in 0..words.len() {
+            for word in [0, 1, 3, 1 << 16, u32::MAX] {
+                let mut words = words.clone();
+                words[place] = word;
+                if let Ok(term) = session.packed_term(problem, "pull", COLUMNS, &words, &REALS) {
+                    session.free_term(problem, term).unwrap();
+                }
+            }
+        }
+    }
+}

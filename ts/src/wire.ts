@@ -1,0 +1,66 @@
+/** Terms on their way to the engine: what `packed.ts` makes of them crosses as two arrays and two strings, whatever they contain. */
+import { mustHaveMemory, type Floats } from "./arrays.js";
+import type { Layout } from "./layout.js";
+import type { NativeEngine } from "./native.js";
+import { packTerm, type Packed, type PackedColumn, type PackedEntryColumn, type PackedRaggedSlot, type TermKind } from "./packed.js";
+import type { NamedColumn } from "./residual.js";
+import type { EachOf, Rows, RowsOf } from "./slots.js";
+import type { Words } from "./words.js";
+
+/** A term without its tapes. @internal */
+export interface TermCrossing {
+  readonly name: string;
+  readonly layout: Layout;
+  readonly columns: readonly NamedColumn[];
+  /** Columns with one value for each entry of the ragged slots. */
+  readonly entries: readonly NamedColumn[];
+  readonly weight: number | Floats | undefined;
+  readonly loss: Packed | undefined;
+  readonly rows: Rows | undefined;
+  readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];
+  /** True if the term sums over its rows; it has one trace then. */
+  readonly summed: boolean;
+  readonly kind: TermKind;
+}
+
+/** Of a hundred thousand terms most have no columns. */
+const NONE: readonly never[] = [];
+
+/** Packs a term without its traces, which follow. @internal */
+export function writeTerm(words: Words, { layout: { count, indices, slots }, columns, entries, weight = 1, loss, rows, ragged, summed, kind }: TermCrossing, traces: number): void {
+  const weighted = typeof weight === "object";
+  packTerm(words, {
+    count, kind, summed, loss, weighted, weights: weighted ? weight : [weight], slots,
+    columns: columns.length ? columns.map(packedColumn) : NONE,
+    entries: entries.length ? entries.map(packedEntries) : NONE,
+    indices, ragged: ragged.length ? ragged.map(packedRagged) : NONE, offsets: rows ? rows.offsets : NONE, traces,
+  });
+}
+
+const packedColumn = ({ name, plain: { form: { width }, shared, values } }: NamedColumn): PackedColumn => ({ name, width, shared, values });
+const packedEntries = ({ name, plain: { values } }: NamedColumn): PackedEntryColumn => ({ name, values });
+const packedRagged = ({ table: { handle }, rows: { indices } }: RowsOf<unknown> | EachOf<unknown>): PackedRaggedSlot => ({ table: handle, rows: indices });
+
+/** Adds a packed term to the engine's problem; returns its handle. @internal */
+export function addTerm(native: NativeEngine, problem: number, name: string, { names, reals, all }: Words): number {
+  if (reals.length === 1 && reals[0]!.length === 1) {
+    one[0] = reals[0]![0]!;
+    return native.term(problem, name, "", all, one);
+  }
+  return native.term(problem, name, names.map((column) => `${column}\0`).join(""), all, joined(`term "${name}": what was given`, reals));
+}
+
+/** One real, reused from call to call: most terms have their weight alone. */
+const one = new Float64Array(1);
+
+/** Concatenation of the parts, which must have their memory still: the caller's functions ran since they were checked. @internal */
+export function joined(what: string, parts: readonly ArrayLike<number>[]): Float64Array {
+  for (const part of parts) if (ArrayBuffer.isView(part)) mustHaveMemory(what, part, {});
+  const all = new Float64Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
