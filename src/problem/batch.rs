@@ -6,10 +6,10 @@
 use super::Term;
 use super::chunk::{self, Chunk, Frame};
 use super::incidence::runs;
-use super::projection::Projection;
+use super::psd_projection::Projection;
 use super::registry::{Registry, TermKernels};
 use super::schedule::Product;
-use super::sum_batch::SumBatch;
+use super::segment_sum_batch::SumBatch;
 use super::table::Site;
 use super::term::{Contents, Part, Values};
 use leastwise_base::work::{Pace, Stopped};

@@ -1,16 +1,17 @@
-//! Compressing vectors: a clustering, which is a task of its own, and then an index of what it found.
+//! Compression of vectors: a clustering, and then an index of what it found.
 
 use super::Session;
+use super::clusters::ClusterRun;
 use super::indices::Answer;
-use super::task::{Progress, Task};
+use super::job::{Job, Progress, Step};
 use leastwise_anneal::cluster::{self, Method};
 use leastwise_anneal::code::Code;
 use leastwise_anneal::index::{Coarse, Index, Options, clusters_for, sample};
 use leastwise_anneal::rows;
-use leastwise_base::clock::now_ms;
 use leastwise_base::memory;
 use leastwise_base::work::Work;
 use leastwise_error::Error;
+use leastwise_outer::Turn;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -115,8 +116,8 @@ impl CompressOptions {
 
 /// A compression on its way.
 pub(super) enum Compress {
-    /// The task of the clustering, and what is made of it.
-    Clustering { task: u32, points: Vec<f32>, dim: usize, options: Options },
+    /// The clustering, and what is made of it.
+    Clustering { run: Box<ClusterRun>, points: Vec<f32>, dim: usize, options: Options },
     /// Of what it found, or of nothing where there was nothing to cluster: the index then waits for its first vectors. `from` is the share that
     /// was done before.
     Building { work: Work<'static, Result<Index, Error>>, from: f64 },
@@ -130,11 +131,57 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+impl Compress {
+    pub fn resume(&mut self, session: &mut Session, deadline: f64) -> Result<Progress, Error> {
+        match self {
+            Self::Clustering { run, points, dim, options } => {
+                let found = match run.resume(&mut session.devices, deadline)?.outcome() {
+                    Ok(found) => found,
+                    Err(Turn::Partly { done, total }) => return Ok(Progress::Partly { done: CLUSTERING * done / total, total: 1.0 }),
+                    Err(turn) => return Ok(Progress::of(turn, Progress::Values)),
+                };
+                let about = json!({ "energy": found.energy, "iterations": found.iterations.len(), "termination": found.termination, "reason": found.reason });
+                options.about.insert("clustering".into(), about);
+                // Of a sample, the labels of all are still to be found.
+                let is_sample = found.labels.len() * *dim < points.len();
+                let labels = if is_sample { Vec::new() } else { found.labels };
+                let coarse = Coarse { centroids: found.centroids, labels };
+                let next = building(std::mem::take(points), *dim, coarse, std::mem::take(options), CLUSTERING);
+                std::mem::replace(self, next).free(session);
+                Ok(Progress::Partly { done: CLUSTERING, total: 1.0 })
+            }
+            Self::Building { work, from } => Ok(match work.resume(deadline) {
+                Some(index) => Progress::Answer(Answer::Index(session.add_index(index?))),
+                None => Progress::Partly { done: *from + (1.0 - *from) * work.done(), total: 1.0 },
+            }),
+        }
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(self, session: &mut Session) {
+        if let Self::Clustering { run, .. } = self {
+            run.free(&mut session.devices);
+        }
+    }
+}
+
+struct CompressJob(Box<Compress>);
+
+impl Job for CompressJob {
+    fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
+        self.0.resume(session, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        self.0.free(session);
+    }
+}
+
 impl Session {
     /// A task: clusters points, then codes them.
     pub fn compress(&mut self, points: Vec<f32>, options: &CompressOptions) -> Result<u32, Error> {
         let compress = self.compressing(points, options)?;
-        Ok(self.add_task(Task::Compress(Box::new(compress))))
+        Ok(self.add_task(CompressJob(Box::new(compress))))
     }
 
     pub(super) fn compressing(&mut self, points: Vec<f32>, asked: &CompressOptions) -> Result<Compress, Error> {
@@ -166,35 +213,7 @@ impl Session {
         clusters.seed = Some(asked.seed);
         let seed = u64::from(asked.seed);
         let options = Options { code, bits: asked.bits, ratio: asked.ratio, seed, train_for: asked.train_for, about };
-        Ok(Compress::Clustering { task: self.cluster(of_sample, &clusters)?, points, dim, options })
-    }
-
-    pub(super) fn resume_compress(&mut self, compress: &mut Compress, budget_ms: f64) -> Result<Progress, Error> {
-        match compress {
-            Compress::Clustering { task, points, dim, options } => Ok(match self.resume(*task, budget_ms)? {
-                Progress::Clustering(found) => {
-                    let about = json!({ "energy": found.energy, "iterations": found.iterations.len(), "termination": found.termination, "reason": found.reason });
-                    options.about.insert("clustering".into(), about);
-                    // Of a sample, the labels of all are still to be found.
-                    let is_sample = found.labels.len() * *dim < points.len();
-                    let labels = if is_sample { Vec::new() } else { found.labels };
-                    let coarse = Coarse { centroids: found.centroids, labels };
-                    *compress = building(std::mem::take(points), *dim, coarse, std::mem::take(options), CLUSTERING);
-                    Progress::Partly { done: CLUSTERING, total: 1.0 }
-                }
-                Progress::Partly { done, total } => Progress::Partly { done: CLUSTERING * done / total, total: 1.0 },
-                other => other,
-            }),
-            Compress::Building { work, from } => Ok(match work.resume(now_ms() + budget_ms) {
-                Some(index) => Progress::Answer(Answer::Index(self.add_index(index?))),
-                None => Progress::Partly { done: *from + (1.0 - *from) * work.done(), total: 1.0 },
-            }),
-        }
-    }
-
-    pub(super) fn end_compress(&mut self, compress: &Compress) {
-        if let Compress::Clustering { task, .. } = compress {
-            self.cancel(*task);
-        }
+        let run = Box::new(ClusterRun::new(&mut self.devices, of_sample, &clusters)?);
+        Ok(Compress::Clustering { run, points, dim, options })
     }
 }

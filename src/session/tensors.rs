@@ -1,15 +1,16 @@
-//! Tensors as tasks.
+//! Evaluations of tensors as jobs.
 //!
 //! There are two worlds of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
 //! it. Evaluations of a world follow one another: what one gives back, the next may take.
 
 use super::Session;
-use super::task::{Progress, Task};
+use super::job::{Job, Progress, Step};
 use leastwise_base::memory;
 use leastwise_cpu::CpuDevice;
 use leastwise_cpu::half;
-use leastwise_device::{Device, Play, Playing, Precision, Slice};
+use leastwise_device::{Device, Play, Precision, Slice};
 use leastwise_error::Error;
+use leastwise_outer::Turn;
 use leastwise_problem::Reals;
 use leastwise_tensor::graph::{Data, Node, elements};
 use leastwise_tensor::pool::PoolStatistics;
@@ -29,12 +30,21 @@ pub(super) struct World {
     /// The device, where it is not the session's own or the one beside it.
     own: Option<Device>,
     cpu: Option<Device>,
-    /// The evaluation that is on its way.
-    active: Option<u32>,
+    /// The task of the evaluation that is on its way.
+    active: Option<Active>,
 }
 
-pub(super) struct TensorTask {
+/// The task that evaluates.
+#[derive(Clone, Copy)]
+pub(super) struct Active {
+    task: u32,
+    /// True for a measurement, which must not wait for others: they wait for it.
+    is_measured: bool,
+}
+
+pub(super) struct TensorRun {
     double: bool,
+    is_measured: bool,
     evaluation: Option<Evaluation>,
     outputs: Vec<Node>,
     read: Vec<Node>,
@@ -42,10 +52,27 @@ pub(super) struct TensorTask {
     readback: Vec<f64>,
 }
 
-impl TensorTask {
+impl TensorRun {
     /// The tensors are held already.
     pub(super) fn new(double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
-        Self { double, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+        Self { double, is_measured: false, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+    }
+
+    /// The same as a part of a measurement.
+    pub(super) fn measured(outputs: Vec<Node>, read: Vec<Node>) -> Self {
+        Self { is_measured: true, ..Self::new(false, outputs, read) }
+    }
+}
+
+struct TensorJob(Box<TensorRun>);
+
+impl Job for TensorJob {
+    fn resume(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Step, Error> {
+        session.resume_tensors(task, &mut self.0, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, task: u32) {
+        session.end_tensors(task, *self.0);
     }
 }
 
@@ -80,11 +107,11 @@ fn id(double: bool, node: Node) -> u32 {
 
 impl Session {
     /// The tensors of a precision, and their devices.
-    fn world(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<u32>), Error> {
-        let own = self.device.precision() == Precision::F64;
+    fn world(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<Active>), Error> {
+        let own = self.devices.main.precision() == Precision::F64;
         if self.worlds[usize::from(double)].is_none() {
             let beside = |precision| Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
-            let device = match (&mut self.device, double, own) {
+            let device = match (&mut self.devices.main, double, own) {
                 (_, true, true) | (_, false, _) => None,
                 (Device::Wgpu(_), true, false) => {
                     return Err(Error::InvalidOption("dtype \"f64\": WebGPU has no f64; use backend \"cpu\" or \"cuda\"".into()));
@@ -94,7 +121,7 @@ impl Session {
                 (Device::Cpu(_), true, false) => Some(beside(Precision::F64)),
             };
             let precision = if double { Precision::F64 } else { Precision::F32 };
-            let cpu = self.device.is_queue().then(|| beside(precision));
+            let cpu = self.devices.main.is_queue().then(|| beside(precision));
             let mut tensors = Tensors::new(precision.bytes());
             // Settings hold for tensors of both precisions, whenever the first of them is made.
             if let Some(other) = &self.worlds[usize::from(!double)] {
@@ -103,18 +130,18 @@ impl Session {
             self.worlds[usize::from(double)] = Some(Box::new(World { tensors, own: device, cpu, active: None }));
         }
         let Some(World { tensors, own: device, cpu, active }) = self.worlds[usize::from(double)].as_deref_mut() else {
-            return Err(Error::Disposed("tensor"));
+            return Err(Error::Internal("a tensor context was not made"));
         };
         let main = match device {
             Some(device) => device,
-            None if double => &mut self.device,
-            None => Self::single_of(&mut self.device, &mut self.single)?,
+            None if double => &mut self.devices.main,
+            None => self.devices.single()?,
         };
         Ok((tensors, Devices { main, cpu: cpu.as_mut() }, active))
     }
 
     /// The same without what is on its way.
-    pub(super) fn devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
+    pub(super) fn tensor_devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
         self.world(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
@@ -274,7 +301,7 @@ impl Session {
         });
         let (outputs, read) = nodes.split_at(outputs.len());
         let (outputs, read) = (outputs.to_vec(), read.to_vec());
-        Ok(self.add_task(Task::Tensors(Box::new(TensorTask::new(double, outputs, read)))))
+        Ok(self.add_task(TensorJob(Box::new(TensorRun::new(double, outputs, read)))))
     }
 
     /// Where a tensor's elements are on the session's device, once it was evaluated, and whether they are halves.
@@ -371,29 +398,28 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn resume_tensors(&mut self, number: u32, task: &mut TensorTask, deadline: f64) -> Result<Progress, Error> {
-        if let Some(progress) = self.evaluate_before(number, task.double, deadline)? {
+    pub(super) fn resume_tensors(&mut self, number: u32, run: &mut TensorRun, deadline: f64) -> Result<Progress, Error> {
+        if let Some(progress) = self.evaluate_before(number, run.double, deadline)? {
             return Ok(progress);
         }
-        let (tensors, mut devices, active) = self.world(task.double)?;
-        *active = Some(number);
+        let (tensors, mut devices, active) = self.world(run.double)?;
+        *active = Some(Active { task: number, is_measured: run.is_measured });
         loop {
-            if let Some((place, play)) = &mut task.play {
-                match devices.at(*place).resume(play, deadline)? {
-                    Playing::Yielded => return Ok(Progress::Yielded),
-                    Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
-                    Playing::Finished(values) => task.readback = values,
+            if let Some((place, play)) = &mut run.play {
+                match Turn::from(devices.at(*place).resume(play, deadline)?).outcome() {
+                    Ok(values) => run.readback = values,
+                    Err(turn) => return Ok(Progress::of(turn, Progress::Values)),
                 }
-                task.play = None;
+                run.play = None;
             }
-            let Some(evaluation) = &mut task.evaluation else {
-                task.evaluation = Some(tensors.evaluate(&mut devices, &task.outputs, &task.read)?);
+            let Some(evaluation) = &mut run.evaluation else {
+                run.evaluation = Some(tensors.evaluate(&mut devices, &run.outputs, &run.read)?);
                 continue;
             };
-            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut task.readback))? {
-                Next::Run(place, recording) => task.play = Some((place, devices.at(place).start(recording))),
+            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut run.readback))? {
+                Next::Run(place, recording) => run.play = Some((place, devices.at(place).start(recording))),
                 Next::Done(values) => {
-                    task.evaluation = None;
+                    run.evaluation = None;
                     return Ok(Progress::Values(values));
                 }
             }
@@ -402,37 +428,16 @@ impl Session {
 
     /// Goes on with the evaluation that is on its way, if it is another.
     fn evaluate_before(&mut self, number: u32, double: bool, deadline: f64) -> Result<Option<Progress>, Error> {
-        let active = self.world(double)?.2.filter(|active| *active != number);
-        let Some(active) = active else { return Ok(None) };
-        if matches!(self.tasks.get(&active), Some(Task::Calibration(_))) {
-            // What is measured must not wait for others: they wait for it.
-            return Ok(Some(Progress::Yielded));
-        }
-        let Some(Task::Tensors(mut first)) = self.tasks.remove(&active) else { return Ok(None) };
-        match self.resume_tensors(active, &mut first, deadline) {
-            Ok(Progress::Values(values)) => {
-                self.end_tensors(active, *first);
-                self.tasks.insert(active, Task::Values(values));
-                Ok(None)
-            }
-            Ok(progress) => {
-                self.tasks.insert(active, Task::Tensors(first));
-                Ok(Some(progress))
-            }
-            Err(error) => {
-                // Whoever waits for it is told.
-                self.end_tensors(active, *first);
-                self.tasks.insert(active, Task::Failed(error));
-                Ok(None)
-            }
-        }
+        Ok(match self.world(double)?.2.filter(|active| active.task != number) {
+            Some(Active { is_measured: true, .. }) => Some(Progress::Yielded),
+            Some(Active { task, .. }) => self.resume_before(task, deadline),
+            None => None,
+        })
     }
 
-    pub(super) fn end_tensors(&mut self, number: u32, task: TensorTask) {
+    pub(super) fn end_tensors(&mut self, number: u32, task: TensorRun) {
         let Ok((tensors, mut devices, active)) = self.world(task.double) else { return };
-        if *active == Some(number) {
-            *active = None;
-        }
+        *active = active.filter(|active| active.task != number);
         if let Some(evaluation) = task.evaluation {
             tensors.abandon(&mut devices, evaluation);
         }
