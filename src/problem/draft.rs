@@ -3,7 +3,7 @@
 
 use super::batch::{Batch, Member, frame, layout, named_twice};
 use super::chunk::{self, Besides, ChunkDraft, Filled};
-use super::psd_projection::Projection;
+use super::psd_projection::PsdProjection;
 use super::registry::{Compiled, Registry, TermKernels, TwiceKernel};
 use super::schedule::{self, Owners, Product, Sizes};
 use super::segment_sum_batch::{Outline as SumOutline, SumBatch, SumDraft};
@@ -289,7 +289,7 @@ impl Draft {
                 filled.upload(buffer)
             }));
             if let (Some(curvature), Some(kernels)) = (&programs.curvature, kernels.curvature) {
-                batch.projection = Some(Projection::new(device, kernels, curvature, &mut uploads)?);
+                batch.projection = Some(PsdProjection::new(device, kernels, curvature, &mut uploads)?);
             }
             if let (Some(entries), Some(sums)) = (&first.entries, lists.sums) {
                 batch.sums = Some(SumBatch::new(device, name, entries, (sums, of_entries), &mut uploads)?);

@@ -63,7 +63,7 @@ pub use incidence::{Incidence, runs};
 pub use links::{LinkedBatch, LinkedTable, Links};
 pub use loss_parameters::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
-pub use psd_projection::{Projection, rounding};
+pub use psd_projection::{PsdProjection, rounding};
 pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use schedule::distinct;

@@ -4,7 +4,7 @@ use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Precision, Sli
 use leastwise_error::Error;
 use leastwise_kernel::ProjectedHessian;
 
-pub struct Projection {
+pub struct PsdProjection {
     /// Stores the distinct entries of the Hessians.
     pub curvature: KernelId,
     /// Makes semidefinite matrices of them.
@@ -24,7 +24,7 @@ pub fn rounding(precision: Precision) -> f64 {
     }
 }
 
-impl Projection {
+impl PsdProjection {
     pub(super) fn new(
         device: &mut Device,
         [curvature, project]: [KernelId; 2],

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Runs of an experiment; the first one makes kernels.
 const RUNS: usize = 4;
 
-/// What is run.
+/// Kind of experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Experiment {
     /// One small kernel.
@@ -36,12 +36,12 @@ impl Experiment {
     const LAUNCHES: u32 = 32;
     const WIDTH: u32 = 256;
 
-    /// Whether it tells something of a place: transfers are the device's.
+    /// True if it measures something of a place: transfers are the device's.
     fn is_of(self, place: Place) -> bool {
         place == Place::Device || self != Self::Reading
     }
 
-    /// What it is about, which is held.
+    /// Operands, which are held.
     fn operands(self, graph: &mut Graph, effort: &Effort) -> Vec<Node> {
         let rows = effort.long / Self::WIDTH;
         let shape = match self {
@@ -59,7 +59,7 @@ impl Experiment {
         all.into_iter().map(|node| graph.hold(node)).collect()
     }
 
-    /// What is computed, and what is read of it.
+    /// The result, and the part of it that is read.
     fn graph(self, graph: &mut Graph, operands: &[Node], effort: &Effort) -> Result<(Node, Node), Error> {
         let x = operands[0];
         let result = match self {
@@ -78,7 +78,7 @@ impl Experiment {
     }
 }
 
-/// How much is done.
+/// Amount of work of an experiment.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
     /// Elements that are moved, and how often.
@@ -103,9 +103,9 @@ impl Effort {
 }
 
 struct Calibration {
-    /// What is run where, and the least milliseconds that it took.
+    /// Experiments with their places, and the least milliseconds of each.
     series: Vec<(Place, Experiment)>,
-    /// Of both places.
+    /// Efforts of both places.
     efforts: [Effort; 2],
     /// The running experiment's, from its first run on.
     operands: Vec<Node>,

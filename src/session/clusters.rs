@@ -7,12 +7,12 @@ use leastwise_device::Play;
 use leastwise_error::Error;
 use leastwise_outer::{Devices, Turn};
 
-/// A clustering, and what of it is being played.
+/// A clustering, and the recording of it that is being played.
 pub(super) struct ClusterRun {
     clustering: Clustering,
     play: Option<Play>,
     readback: Vec<f64>,
-    /// The progress that was told last.
+    /// Progress that was reported last.
     told: f64,
     /// True once the recording that is being played was told to end.
     hurried: bool,

@@ -15,7 +15,7 @@ use leastwise_outer::Turn;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// How to compress; what is not there is chosen.
+/// Options of a compression; those that are absent are chosen.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompressOptions {
@@ -23,7 +23,7 @@ pub struct CompressOptions {
     /// Inverted lists.
     #[serde(default)]
     pub clusters: Option<u32>,
-    /// How they are found; a few rounds of Lloyd's iteration unless told.
+    /// Method that finds them; default: a few rounds of Lloyd's iteration.
     #[serde(default)]
     pub method: Option<Method>,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct CompressOptions {
 /// Rounds of Lloyd's iteration: recall gains nothing from more of them.
 const ROUNDS: u32 = 10;
 
-/// What an index says of the vectors that its clusters are made of: how many they were.
+/// Name under which an index tells the number of vectors that its clusters are made of.
 const TRAINED_ON: &str = "trainedOn";
 
 /// The share of the work that is clustering, as progress has it.
@@ -56,7 +56,7 @@ impl CompressOptions {
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
-    /// What was given of it and can't be seen from the index.
+    /// Options that were given and can't be seen from the index.
     fn asked(&self) -> Map<String, Value> {
         let rounds = self.method.is_none().then_some(ROUNDS);
         let given = [
@@ -70,7 +70,7 @@ impl CompressOptions {
         given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
     }
 
-    /// What was asked of an index that has been given no vectors yet, so that its model is to be made of the first.
+    /// Options of an index without vectors, whose model is to be made of the first.
     pub(super) fn of_blank(index: &Index) -> Option<Self> {
         let about = index.about();
         if index.next_id() > 0 || about.contains_key(TRAINED_ON) || !about.contains_key("seed") {
@@ -86,7 +86,7 @@ impl CompressOptions {
         serde_json::from_value(Value::Object(options)).ok()
     }
 
-    /// How many of so many vectors clusters are made of.
+    /// Size of the sample that clusters are made of, out of so many vectors.
     fn sample_of(&self, count: usize, clusters: u32) -> Result<usize, Error> {
         let invalid = |message: String| Err(Error::InvalidOption(message));
         let sample = self.sample.map_or(sample::enough(count, clusters as usize), |sample| count.min(sample as usize));

@@ -137,7 +137,7 @@ impl Session {
         Ok(term.constraint.as_ref().ok_or_else(refused)?.multipliers())
     }
 
-    /// A task that gives them.
+    /// A task that gives λ of all rows of a constraint.
     pub fn read_multipliers(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
         let multipliers = self.multipliers(problem, term)?;
         Ok(self.add_task(Ended::with(multipliers)))
@@ -151,7 +151,7 @@ impl Session {
         self.start_task(problem, MeasurementJob { problem: Some(problem), measurement })
     }
 
-    /// The same for a copy of `bytes` bytes by our own kernel, which reads and writes as many.
+    /// A task whose one value is the milliseconds of a copy of `bytes` bytes by our own kernel, which reads and writes as many.
     pub fn measure_copy(&mut self, bytes: f64, repeats: u32) -> Result<u32, Error> {
         let measurement = measure_copy(&mut self.devices.main, bytes, repeats)?;
         Ok(self.add_task(MeasurementJob { problem: None, measurement }))

@@ -12,12 +12,12 @@ use leastwise_error::Error;
 use leastwise_problem::Reals;
 use std::collections::{HashMap, VecDeque};
 
-/// What tasks of indices come to.
+/// Outcome of an index's task.
 pub enum Answer {
     /// A new index.
     Index(u32),
     Hits(Hits),
-    /// Of vectors that were added.
+    /// Ids of vectors that were added.
     Ids(Vec<u32>),
     /// A file.
     Bytes(Vec<u8>),
@@ -49,7 +49,7 @@ pub(super) enum IndexJob {
     },
 }
 
-/// Where an index is searched.
+/// Place where an index is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Place {
     /// Batches on a GPU, all else on the CPU.
@@ -63,11 +63,11 @@ pub(super) enum Place {
 /// An index of a session.
 pub(super) struct Kept {
     pub index: Index,
-    /// Where it is searched.
+    /// Place where it is searched.
     pub place: Place,
-    /// If it lies on the device.
+    /// The index on the device, if it is there.
     pub resident: Option<Resident>,
-    /// How its model is to be made of the first vectors, where there were none; and those, while they are few.
+    /// Options for making its model of the first vectors, where there were none; and those, while they are few.
     blank: Option<CompressOptions>,
     first: Vec<f32>,
     /// The turns of those that add to it, in the order in which they were asked to.
@@ -280,7 +280,7 @@ impl Session {
         self.indices.readers.remove(&reader);
     }
 
-    /// What an index says of itself, as JSON.
+    /// Description of an index, as JSON.
     pub fn index_info(&self, index: u32) -> Result<String, Error> {
         Ok(self.indices.get(index)?.info_now())
     }
@@ -296,13 +296,13 @@ impl Session {
         Ok(self.indices.get(index)?.bytes())
     }
 
-    /// Whether searches may keep sketches, which take a byte a number.
+    /// Sets if searches may keep sketches, which take a byte a number.
     pub fn set_index_sketching(&mut self, index: u32, sketching: bool) -> Result<(), Error> {
         self.indices.get_mut(index)?.set_sketching(sketching);
         Ok(())
     }
 
-    /// Where an index is searched: "auto", "cpu" or "device".
+    /// Sets the place where an index is searched: "auto", "cpu" or "device".
     pub fn set_index_searching(&mut self, index: u32, place: &str) -> Result<(), Error> {
         self.indices.kept(index)?.place = match place {
             "auto" => Place::Auto,
@@ -336,7 +336,7 @@ impl Session {
         Ok(self.add_task(IndexJob::Add { index, turn, points, coming: Coming::default(), making: None }))
     }
 
-    /// How many of them were in it.
+    /// Removes vectors; gives how many were in it.
     pub fn remove_from_index(&mut self, index: u32, ids: &[u32]) -> Result<usize, Error> {
         let kept = self.indices.kept(index)?;
         let removed = kept.index.remove(ids);

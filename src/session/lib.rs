@@ -87,7 +87,7 @@ pub struct Session {
     covariances: HashMap<u32, covariances::Entry>,
     next_covariance: u32,
     /// Tensors of f32, and of f64.
-    worlds: [Option<Box<tensors::World>>; 2],
+    tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
 }
 
 /// Statistics of a term's kernels.
@@ -120,7 +120,7 @@ impl Session {
             indices: Indices::default(),
             covariances: HashMap::new(),
             next_covariance: 0,
-            worlds: [None, None],
+            tensor_contexts: [None, None],
         }
     }
 
@@ -309,7 +309,7 @@ impl Session {
         self.tasks.clear();
         self.covariances.clear();
         self.indices = Indices::default();
-        self.worlds = [None, None];
+        self.tensor_contexts = [None, None];
         self.devices.dispose();
     }
 }

@@ -16,10 +16,10 @@ use std::sync::Arc;
 /// An index on the device.
 pub(super) struct Resident {
     image: Arc<Image>,
-    /// Of the index, when the image was made.
+    /// Revision of the index when the image was made.
     revision: u64,
     upload: Option<Upload>,
-    /// What the last search worked in.
+    /// Buffers of the last search.
     scratch: Option<Scratch>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Search {
     index: u32,
     wanted: Wanted,
     stage: Stage,
-    /// When it had begun, once the index was there.
+    /// Time at which it began, once the index was there.
     since: f64,
 }
 
@@ -52,7 +52,7 @@ impl Search {
         Self { index, stage: Stage::host(wanted.k, reason), wanted, since: now_ms() }
     }
 
-    /// Why it is the CPU's, if it is so from the first.
+    /// The CPU and the reason for it, if it searches there from the first.
     pub fn on_cpu(&self) -> Option<SearchedBy> {
         if let Stage::Host { hits, .. } = &self.stage { Some(hits.by.clone()) } else { None }
     }
@@ -198,7 +198,7 @@ impl Session {
         Ok(true)
     }
 
-    /// What a search that ends leaves behind is for the next one of the same index, as long as that is as it was.
+    /// Keeps the buffers of a search that ends for the next one of the same index, as long as that is unchanged.
     pub(super) fn end_search(&mut self, search: Search) {
         let (Stage::Device { searching, .. }, Ok(device)) = (search.stage, self.devices.single()) else {
             return;
@@ -214,7 +214,7 @@ impl Session {
     }
 }
 
-/// Why so many neighbours can't be found in an index on a device, whatever it has room for.
+/// Reason that so many neighbours can't be found in an index on a device, whatever it has room for.
 fn only_here(index: &Index, k: usize) -> Option<String> {
     if k.min(index.count()) > MOST_K {
         Some(format!("more than {MOST_K} neighbours"))

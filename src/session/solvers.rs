@@ -35,7 +35,7 @@ impl Session {
         Ok(Context { devices: &mut self.devices, problem: &mut owner.problem, driven: &mut entry.driven })
     }
 
-    /// The same where nothing runs on the problem, and the solver is up to date with it.
+    /// A solver that was brought up to date with its problem, on which nothing may run.
     pub(super) fn prepare(&mut self, solver: u32) -> Result<Context<'_>, Error> {
         let problem = self.solver_entry(solver)?.problem;
         self.idle(problem)?;

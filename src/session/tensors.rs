@@ -1,7 +1,7 @@
 //! Evaluations of tensors as jobs.
 //!
-//! There are two worlds of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
-//! it. Evaluations of a world follow one another: what one gives back, the next may take.
+//! There are two contexts of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
+//! it. Evaluations of a context follow one another: what one gives back, the next may take.
 
 use super::Session;
 use super::job::{Job, Progress, Step};
@@ -25,7 +25,7 @@ const DOUBLE: u32 = 1 << 31;
 const MOST_READ: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 32 };
 
 /// Tensors of one precision.
-pub(super) struct World {
+pub(super) struct TensorContext {
     tensors: Tensors,
     /// The device, where it is not the session's own or the one beside it.
     own: Option<Device>,
@@ -58,7 +58,7 @@ impl TensorRun {
         Self { double, is_measured: false, evaluation: None, outputs, read, play: None, readback: Vec::new() }
     }
 
-    /// The same as a part of a measurement.
+    /// An evaluation that is part of a measurement.
     pub(super) fn measured(outputs: Vec<Node>, read: Vec<Node>) -> Self {
         Self { is_measured: true, ..Self::new(false, outputs, read) }
     }
@@ -76,7 +76,7 @@ impl Job for TensorJob {
     }
 }
 
-/// How tensors are evaluated; what is not there stays as it is.
+/// Settings of evaluations; those that are absent stay as they are.
 #[derive(Default, serde::Deserialize, Debug)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TensorSettings {
@@ -88,7 +88,7 @@ pub struct TensorSettings {
     pub products: Option<String>,
 }
 
-/// What evaluations came to, and what buffers there are.
+/// Statistics of evaluations and of buffers.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct TensorStatistics {
     #[serde(flatten)]
@@ -107,9 +107,9 @@ fn id(double: bool, node: Node) -> u32 {
 
 impl Session {
     /// The tensors of a precision, and their devices.
-    fn world(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<Active>), Error> {
+    fn tensor_context(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<Active>), Error> {
         let own = self.devices.main.precision() == Precision::F64;
-        if self.worlds[usize::from(double)].is_none() {
+        if self.tensor_contexts[usize::from(double)].is_none() {
             let beside = |precision| Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
             let device = match (&mut self.devices.main, double, own) {
                 (_, true, true) | (_, false, _) => None,
@@ -124,12 +124,12 @@ impl Session {
             let cpu = self.devices.main.is_queue().then(|| beside(precision));
             let mut tensors = Tensors::new(precision.bytes());
             // Settings hold for tensors of both precisions, whenever the first of them is made.
-            if let Some(other) = &self.worlds[usize::from(!double)] {
+            if let Some(other) = &self.tensor_contexts[usize::from(!double)] {
                 tensors.set_like(&other.tensors);
             }
-            self.worlds[usize::from(double)] = Some(Box::new(World { tensors, own: device, cpu, active: None }));
+            self.tensor_contexts[usize::from(double)] = Some(Box::new(TensorContext { tensors, own: device, cpu, active: None }));
         }
-        let Some(World { tensors, own: device, cpu, active }) = self.worlds[usize::from(double)].as_deref_mut() else {
+        let Some(TensorContext { tensors, own: device, cpu, active }) = self.tensor_contexts[usize::from(double)].as_deref_mut() else {
             return Err(Error::Internal("a tensor context was not made"));
         };
         let main = match device {
@@ -140,13 +140,13 @@ impl Session {
         Ok((tensors, Devices { main, cpu: cpu.as_mut() }, active))
     }
 
-    /// The same without what is on its way.
+    /// The tensors of a precision and their devices.
     pub(super) fn tensor_devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
-        self.world(double).map(|(tensors, devices, _)| (tensors, devices))
+        self.tensor_context(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
     fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
-        self.world(double).map(|(tensors, ..)| tensors)
+        self.tensor_context(double).map(|(tensors, ..)| tensors)
     }
 
     /// The precision that all of some tensors have.
@@ -261,8 +261,8 @@ impl Session {
     pub fn release_tensors(&mut self, ids: &[u32]) {
         for &id in ids {
             let (double, node) = parts(id);
-            if let Some(world) = &mut self.worlds[usize::from(double)] {
-                world.tensors.graph.release(node);
+            if let Some(context) = &mut self.tensor_contexts[usize::from(double)] {
+                context.tensors.graph.release(node);
             }
         }
         self.collect_tensors();
@@ -271,8 +271,8 @@ impl Session {
     /// Gives back what nobody has any more, and destroys what is beyond the pools' caps.
     fn collect_tensors(&mut self) {
         for double in [false, true] {
-            if self.worlds[usize::from(double)].is_some()
-                && let Ok((tensors, mut devices, active)) = self.world(double)
+            if self.tensor_contexts[usize::from(double)].is_some()
+                && let Ok((tensors, mut devices, active)) = self.tensor_context(double)
                 && active.is_none()
             {
                 tensors.collect();
@@ -304,7 +304,7 @@ impl Session {
         Ok(self.add_task(TensorJob(Box::new(TensorRun::new(double, outputs, read)))))
     }
 
-    /// Where a tensor's elements are on the session's device, once it was evaluated, and whether they are halves.
+    /// Slice of a tensor's elements on the session's device, once it was evaluated, and whether they are halves.
     pub fn tensor_view(&mut self, tensor: u32) -> Result<Option<(Slice, bool)>, Error> {
         let (double, node) = parts(tensor);
         Ok(self.tensors(double)?.view(node))
@@ -346,7 +346,7 @@ impl Session {
             return Err(Error::InvalidOption(format!("advantage must be a positive number, not {times}")));
         }
         for double in [false, true] {
-            if double && self.worlds[1].is_none() {
+            if double && self.tensor_contexts[1].is_none() {
                 continue;
             }
             let tensors = self.tensors(double)?;
@@ -367,16 +367,16 @@ impl Session {
 
     /// The steps of the last evaluation in f32, or in f64 where there was none.
     pub fn tensor_trace(&self) -> &[Traced] {
-        let traces = self.worlds.iter().flatten().map(|world| &world.tensors.trace[..]);
+        let traces = self.tensor_contexts.iter().flatten().map(|context| &context.tensors.trace[..]);
         traces.max_by_key(|trace| usize::from(!trace.is_empty())).unwrap_or(&[])
     }
 
     pub fn tensor_statistics(&self) -> TensorStatistics {
         let mut all = TensorStatistics::default();
-        for world in self.worlds.iter().flatten() {
-            all.runs = all.runs.with(&world.tensors.statistics);
+        for context in self.tensor_contexts.iter().flatten() {
+            all.runs = all.runs.with(&context.tensors.statistics);
             for place in Place::ALL {
-                all.pool = all.pool.with(&world.tensors.pool(place));
+                all.pool = all.pool.with(&context.tensors.pool(place));
             }
         }
         all
@@ -385,10 +385,10 @@ impl Session {
     /// Destroys buffers that are kept for later, and forgets plans.
     pub fn trim_tensors(&mut self) -> Result<(), Error> {
         for double in [false, true] {
-            if self.worlds[usize::from(double)].is_none() {
+            if self.tensor_contexts[usize::from(double)].is_none() {
                 continue;
             }
-            let (tensors, mut devices, active) = self.world(double)?;
+            let (tensors, mut devices, active) = self.tensor_context(double)?;
             if active.is_some() {
                 return Err(Error::Busy);
             }
@@ -402,7 +402,7 @@ impl Session {
         if let Some(progress) = self.evaluate_before(number, run.double, deadline)? {
             return Ok(progress);
         }
-        let (tensors, mut devices, active) = self.world(run.double)?;
+        let (tensors, mut devices, active) = self.tensor_context(run.double)?;
         *active = Some(Active { task: number, is_measured: run.is_measured });
         loop {
             if let Some((place, play)) = &mut run.play {
@@ -428,7 +428,7 @@ impl Session {
 
     /// Goes on with the evaluation that is on its way, if it is another.
     fn evaluate_before(&mut self, number: u32, double: bool, deadline: f64) -> Result<Option<Progress>, Error> {
-        Ok(match self.world(double)?.2.filter(|active| active.task != number) {
+        Ok(match self.tensor_context(double)?.2.filter(|active| active.task != number) {
             Some(Active { is_measured: true, .. }) => Some(Progress::Yielded),
             Some(Active { task, .. }) => self.resume_before(task, deadline),
             None => None,
@@ -436,7 +436,7 @@ impl Session {
     }
 
     pub(super) fn end_tensors(&mut self, number: u32, task: TensorRun) {
-        let Ok((tensors, mut devices, active)) = self.world(task.double) else { return };
+        let Ok((tensors, mut devices, active)) = self.tensor_context(task.double) else { return };
         *active = active.filter(|active| active.task != number);
         if let Some(evaluation) = task.evaluation {
             tensors.abandon(&mut devices, evaluation);
