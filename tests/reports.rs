@@ -6,7 +6,7 @@ use leastwise::device::Precision;
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Freedom, Reals, Schedule, Slot, TermSpec, Tuning, Weight};
 use leastwise::session::{Progress, Session, SolveMode};
-use leastwise::solve::{Offender, Options, Report};
+use leastwise::solve::{NonFiniteResidual, Options, Report};
 
 fn sessions() -> [(&'static str, Session); 3] {
     [("cpu f64", cpu(Precision::F64)), ("cpu f32", cpu(Precision::F32)), ("webgpu", gpu(None))]
@@ -96,7 +96,7 @@ fn steps_to_where_nothing_is_defined_are_rejected_counted_and_named() {
         // Both terms take x₄ there, and "tame" comes first.
         let first = report.first_non_finite.clone().expect("an offender");
         let at = report.iterations.iter().position(|step| !step.cost_change.is_finite()).expect("a step");
-        assert_eq!(first, Offender { iteration: at as u32, term: "tame".into(), instance: 4 }, "{name}");
+        assert_eq!(first, NonFiniteResidual { iteration: at as u32, term: "tame".into(), instance: 4 }, "{name}");
         // Minima of ½(log x + 0.1)² + ½(log x + 9)².
         let solved = read(&mut session, problem, x);
         assert!(report.converged && (solved[4].ln() + 4.55).abs() < 1e-2, "{name}: {} {}", solved[4].ln(), report.reason);

@@ -73,8 +73,12 @@ pub enum Error {
     Checkpoint(String),
     #[error("this problem is already being solved or read: wait for the running call, or stop it with its signal")]
     Busy,
+    /// A handle of something that was disposed, or that was never made.
     #[error("this {0} was disposed: it can't be used any more")]
     Disposed(&'static str),
+    /// A state that the engine never reaches, unless it has a bug.
+    #[error("{0}: this is a bug of Leastwise, please report it")]
+    Internal(&'static str),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -83,10 +87,10 @@ pub enum Error {
     Memory(#[from] OutOfMemory),
 }
 
-/// Work that was stopped is work of a task that nobody resumes any more.
+/// Only work of a task that nobody resumes any more is stopped, so nobody sees this error.
 impl From<Stopped> for Error {
     fn from(_: Stopped) -> Self {
-        Self::Disposed("task")
+        Self::Internal("work was stopped that a task waits for")
     }
 }
 
@@ -105,8 +109,8 @@ impl Error {
             Self::IndexOutOfRange { .. } | Self::RowOutOfRange { .. } => "index-out-of-range",
             Self::DataLength { .. } => "data-length",
             Self::NonFinite { .. } | Self::OutOfRange { .. } | Self::NonFiniteRow { .. } => "non-finite",
-            Self::NonFiniteResidual { .. } | Self::SquareOverflows { .. } => "non-finite",
-            Self::LargePoint { .. } => "bounds",
+            // Half precision has infinity in place of such a point.
+            Self::NonFiniteResidual { .. } | Self::SquareOverflows { .. } | Self::LargePoint { .. } => "non-finite",
             Self::Stopped(_) | Self::StoppedSetUp(_) => "stopped",
             Self::EmptyTerm(_) | Self::EmptyProblem(_) => "empty-term",
             Self::NoResidual(_) => "no-residual",
@@ -120,13 +124,15 @@ impl Error {
             Self::Checkpoint(_) => "checkpoint-mismatch",
             Self::Busy => "busy",
             Self::Disposed(_) => "disposed",
+            Self::Internal(_) => "internal",
             Self::File(error) => error.code(),
             Self::Memory(_) => "out-of-memory",
             Self::Device(error) => match error {
                 DeviceError::NoAdapter(_) | DeviceError::NoCuda(_) | DeviceError::NoDoubles(_) => "no-adapter",
                 DeviceError::OutOfMemory { .. } => "out-of-memory",
                 DeviceError::Lost(_) => "device-lost",
-                DeviceError::UnknownBuffer(_) => "disposed",
+                // Recordings name the engine's own buffers alone.
+                DeviceError::UnknownBuffer(_) => "internal",
                 // A tape is what was traced: these are of a driver, or of ours.
                 DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
             },
@@ -163,5 +169,47 @@ impl Error {
             Self::IndexOutOfRange { slot, .. } => Some(*slot),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Codes of `ts/src/errors.ts`.
+    fn documented() -> Vec<&'static str> {
+        let text = include_str!("../../ts/src/errors.ts");
+        let (_, list) = text.split_once("ERROR_CODES = [").expect("the list of codes");
+        let (list, _) = list.split_once("] as const").expect("its end");
+        list.split(',').map(|code| code.trim().trim_matches('"')).filter(|code| !code.is_empty()).collect()
+    }
+
+    #[test]
+    fn a_code_says_what_happened() {
+        let refused = DeviceError::Kernel { kernel: "dot".into(), message: "syntax".into() };
+        let point = Error::LargePoint { row: 3, component: 0, value: "7e4".into() };
+        let cases = [
+            (Error::Disposed("problem"), "disposed"),
+            (Error::Internal("a solver was not set up"), "internal"),
+            (Error::from(Stopped), "internal"),
+            (DeviceError::UnknownBuffer(7).into(), "internal"),
+            (refused.into(), "device-error"),
+            (DeviceError::Invalid("overlap".into()).into(), "device-error"),
+            (point, "non-finite"),
+            (Error::Tape { term: "r".into(), error: TapeError::Literal { instruction: 0, value: f64::INFINITY } }, "non-finite"),
+            (Error::StoppedSetUp("stop".into()), "stopped"),
+            (Error::Busy, "busy"),
+        ];
+        let documented = documented();
+        for (error, code) in cases {
+            assert_eq!(error.code(), code, "{error}");
+            assert!(documented.contains(&code), "{code} is not in ts/src/errors.ts");
+        }
+    }
+
+    #[test]
+    fn an_internal_error_asks_for_a_report() {
+        let message = Error::Internal("a solver was not set up").to_string();
+        assert_eq!(message, "a solver was not set up: this is a bug of Leastwise, please report it");
     }
 }

@@ -6,10 +6,10 @@
 use super::Term;
 use super::chunk::{self, Chunk, Frame};
 use super::incidence::runs;
-use super::projection::Projection;
+use super::psd_projection::PsdProjection;
 use super::registry::{Registry, TermKernels};
 use super::schedule::Product;
-use super::sum_batch::SumBatch;
+use super::segment_sum_batch::SumBatch;
 use super::table::Site;
 use super::term::{Contents, Part, Values};
 use leastwise_base::work::{Pace, Stopped};
@@ -44,7 +44,7 @@ pub struct Batch {
     /// What the residual sums over its rows' entries.
     pub sums: Option<SumBatch>,
     /// Of an energy, what it takes to make its second derivatives semidefinite.
-    pub projection: Option<Projection>,
+    pub projection: Option<PsdProjection>,
     pub(super) signature: Signature,
     /// The index columns of all instances; of a single member, its own.
     pub(super) indices: Arc<Vec<Vec<u32>>>,
@@ -83,7 +83,7 @@ impl Batch {
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let sums = self.sums.iter().flat_map(SumBatch::buffers);
-        self.chunks.iter().flat_map(Chunk::buffers).chain(sums).chain(self.projection.iter().flat_map(Projection::buffers))
+        self.chunks.iter().flat_map(Chunk::buffers).chain(sums).chain(self.projection.iter().flat_map(PsdProjection::buffers))
     }
 
     /// Destroys its buffers, and forgets what was to be uploaded into them.

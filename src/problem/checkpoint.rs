@@ -1,6 +1,6 @@
 //! What a checkpoint has of a problem: marks, by which another is found to be the same, and all that may have been edited.
 
-use super::constraints::TableConstraints;
+use super::bounds::TableConstraints;
 use super::registry::{Datum, Reading};
 use super::term::{Contents, NamedColumn, Per, Term, Values};
 use super::{Entries, Problem, Table};

@@ -3,10 +3,10 @@
 
 use super::batch::{Batch, Member, frame, layout, named_twice};
 use super::chunk::{self, Besides, ChunkDraft, Filled};
-use super::projection::Projection;
+use super::psd_projection::PsdProjection;
 use super::registry::{Compiled, Registry, TermKernels, TwiceKernel};
 use super::schedule::{self, Owners, Product, Sizes};
-use super::sum_batch::{Outline as SumOutline, SumBatch, SumDraft};
+use super::segment_sum_batch::{Outline as SumOutline, SumBatch, SumDraft};
 use super::table::Site;
 use super::term::{Contents, Part};
 use super::{Table, Term};
@@ -147,9 +147,9 @@ impl Draft {
         deadline_ms: f64,
     ) -> Result<Option<(Batch, Vec<Command>)>, Error> {
         // Nobody stops the work of a draft: it is dropped.
-        let gone = |_: Stopped| Error::Disposed("problem");
+        let gone = |_: Stopped| Error::Internal("a batch that is being laid out has no stage");
         loop {
-            let next = match self.stage.take().ok_or(Error::Disposed("problem"))? {
+            let next = match self.stage.take().ok_or(Error::Internal("a batch that is being laid out has no stage"))? {
                 Stage::Naming(mut work) => match work.resume(deadline_ms) {
                     None => return Ok(self.rest(Stage::Naming(work))),
                     Some(named) => {
@@ -289,7 +289,7 @@ impl Draft {
                 filled.upload(buffer)
             }));
             if let (Some(curvature), Some(kernels)) = (&programs.curvature, kernels.curvature) {
-                batch.projection = Some(Projection::new(device, kernels, curvature, &mut uploads)?);
+                batch.projection = Some(PsdProjection::new(device, kernels, curvature, &mut uploads)?);
             }
             if let (Some(entries), Some(sums)) = (&first.entries, lists.sums) {
                 batch.sums = Some(SumBatch::new(device, name, entries, (sums, of_entries), &mut uploads)?);

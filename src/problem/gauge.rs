@@ -1,5 +1,5 @@
-//! What nothing holds: variables that no residual touches, and tables that can be moved as a whole without any residual
-//! changing. JᵀWJ is singular there; damping keeps the steps finite, and such unknowns where they are.
+//! Gauge freedom: unknowns without residuals, and rigid translations of tables that leave every residual unchanged. JᵀWJ is
+//! singular there; damping keeps the steps finite, and such unknowns where they are.
 //!
 //! Both are properties of the residuals alone, not of the values that they are at: a translation is free where the entries of
 //! J that belong to one component of a table add up to 0 in every row of every residual, symbol by symbol, or else where the

@@ -7,7 +7,7 @@
 //! A variable that very many instances share, a camera's focal length or one scale in every residual, would keep a lane
 //! busy while all others wait: such *hubs* are summed along a tree.
 
-use super::row_tree::{Leaves, RowTree};
+use super::segment_tree::{Leaves, SegmentTree};
 use super::table::Site;
 use leastwise_base::work::{Pace, Stopped};
 use leastwise_device::BufferId;
@@ -31,7 +31,7 @@ pub struct Incidence {
     pub entries: u32,
     pub len: u32,
     /// The variables with more entries than [`LONGEST`], which are not in the list.
-    pub hubs: Option<RowTree>,
+    pub hubs: Option<SegmentTree>,
 }
 
 /// Instances or variables between two counts of what was done, and operations that one takes.
@@ -134,7 +134,7 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
         let rows: Vec<u32> = hubs.iter().flat_map(|&id| std::iter::repeat_n(id, lens[id as usize] as usize)).collect();
         pace.spend(EACH * rows.len()).await?;
         let leaves = Leaves { entries: &hub_entries, bits, maps };
-        let (tree, words) = RowTree::new(&rows, [width, site.packed()], Some(leaves), pace).await?;
+        let (tree, words) = SegmentTree::new(&rows, [width, site.packed()], Some(leaves), pace).await?;
         (Some(tree), Some(words))
     };
     let incidence = Incidence {
@@ -162,7 +162,7 @@ pub fn runs(all: usize) -> impl Iterator<Item = Range<usize>> {
 
 impl Incidence {
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        std::iter::once(self.buffer).chain(self.hubs.iter().flat_map(RowTree::buffers))
+        std::iter::once(self.buffer).chain(self.hubs.iter().flat_map(SegmentTree::buffers))
     }
 
     /// Words that are read when something is gathered.

@@ -25,52 +25,52 @@
 //! ```
 
 mod batch;
+mod bounds;
 mod checkpoint;
 mod chunk;
-mod constraints;
+mod constraint;
 mod draft;
 pub mod file;
 mod gauge;
 mod incidence;
 mod layout;
 mod links;
-mod loss;
-mod mirror;
-mod multipliers;
+mod loss_parameters;
 mod pattern;
 mod probe;
-mod projection;
+mod psd_projection;
 mod ragged;
 mod recovery;
 mod registry;
 mod retraction;
-mod row_tree;
 mod schedule;
+mod segment_sum_batch;
+mod segment_sums;
+mod segment_tree;
+mod snapshot;
 mod spec;
-mod sum_batch;
-mod summed;
 mod table;
 mod term;
 
 pub use batch::{Batch, Member};
+pub use bounds::Constraints;
 pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
-pub use constraints::Constraints;
+pub use constraint::{Constraint, Relation};
 pub use gauge::Freedom;
 pub use incidence::{Incidence, runs};
 pub use links::{LinkedBatch, LinkedTable, Links};
-pub use loss::Loss;
-pub use multipliers::{Constraint, Relation};
+pub use loss_parameters::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
-pub use projection::{Projection, rounding};
+pub use psd_projection::{PsdProjection, rounding};
 pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
-pub use row_tree::RowTree;
 pub use schedule::distinct;
 pub use schedule::{Product, Schedule, Tuning};
+pub use segment_sum_batch::{SumBatch, SumChunk, SumPlace};
+pub use segment_sums::Entries;
+pub use segment_tree::SegmentTree;
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
-pub use sum_batch::{SumBatch, SumChunk, SumPlace};
-pub use summed::Entries;
 pub use table::Table;
 pub use term::{Contents, Part, Place, Term};
 
@@ -259,7 +259,7 @@ impl Problem {
     }
 
     pub fn table(&self, table: u32) -> Result<&Table, Error> {
-        self.tables.get(table as usize).ok_or(Error::Disposed("variable"))
+        self.tables.get(table as usize).ok_or(Error::Internal("a handle names no variable"))
     }
 
     pub fn vector_len(&self) -> u32 {
@@ -325,7 +325,7 @@ impl Problem {
     /// Overwrites the instances in `at`, or all.
     pub fn write_table(&mut self, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
         let arena = self.arena;
-        let entry = self.tables.get_mut(table as usize).ok_or(Error::Disposed("variable"))?;
+        let entry = self.tables.get_mut(table as usize).ok_or(Error::Internal("a handle names no variable"))?;
         let writes = entry.writes(values, at)?;
         self.revision += 1;
         let Some(arena) = arena.filter(|_| entry.initial.is_none()) else {

@@ -53,7 +53,7 @@ pub(super) fn check_rows(
     }
     plain.check_indices(tables)?;
     for (number, slot) in (plain.slots.len() as u32..).zip(slots) {
-        let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
+        let table = tables.get(slot.table as usize).ok_or(Error::Internal("a handle names no variable"))?;
         if let Some(entry) = slot.indices.iter().position(|index| *index >= table.count) {
             return Err(Error::IndexOutOfRange {
                 term: plain.name.clone(),

@@ -37,7 +37,7 @@ impl Problem {
     /// The last values of a table that the host knows: as they were given, written, read or restored.
     pub fn known(&self, table: u32) -> Result<&[f64], Error> {
         let table = self.table(table)?;
-        table.initial.as_deref().or(table.known.as_deref()).ok_or(Error::Disposed("variable"))
+        table.initial.as_deref().or(table.known.as_deref()).ok_or(Error::Internal("no values of a variable are known"))
     }
 
     /// Takes values of a table that were read, unless something was edited since the reading began.

@@ -124,7 +124,7 @@ impl TermSpec<'_> {
     pub(super) fn check_indices(&self, tables: &[Table]) -> Result<(), Error> {
         let shape = |message: String| Error::Shape { name: self.name.clone(), message };
         for (number, slot) in self.slots.iter().enumerate() {
-            let table = tables.get(slot.table as usize).ok_or(Error::Disposed("variable"))?;
+            let table = tables.get(slot.table as usize).ok_or(Error::Internal("a handle names no variable"))?;
             let column = self
                 .indices
                 .get(slot.column as usize)

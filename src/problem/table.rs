@@ -1,7 +1,7 @@
 //! Tables: many instances of one variable or constant.
 
 use super::Reals;
-use super::constraints::TableConstraints;
+use super::bounds::TableConstraints;
 use super::retraction::Trials;
 use leastwise_base::memory;
 use leastwise_error::Error;

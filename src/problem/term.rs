@@ -2,8 +2,8 @@
 
 use super::ragged::PRESENT;
 use super::registry::{Datum, Reading, Registry};
+use super::segment_sums::Entries;
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
-use super::summed::Entries;
 use super::{Constraint, Loss, Reals, Table};
 use leastwise_base::memory;
 use leastwise_error::Error;
@@ -311,7 +311,7 @@ impl Term {
     }
 
     /// The same term in another problem, of the same tables, on another device.
-    pub(super) fn mirrored(&self) -> Self {
+    pub(super) fn snapshot(&self) -> Self {
         let part = |part: &Part| Part {
             reading: part.reading.clone(),
             tables: part.tables.clone(),
@@ -324,7 +324,7 @@ impl Term {
             name: self.name.clone(),
             parts: self.parts.iter().map(part).collect(),
             constraint: self.constraint.clone(),
-            entries: self.entries.as_ref().map(|entries| Box::new(entries.mirrored())),
+            entries: self.entries.as_ref().map(|entries| Box::new(entries.snapshot())),
             columns: self.columns.clone(),
             loss: self.loss.clone(),
             offsets: self.offsets.clone(),

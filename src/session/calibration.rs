@@ -2,8 +2,8 @@
 //! that are there already. How much there is to do depends on the kind of device, so that it is more than a readback's own spread.
 
 use super::Session;
-use super::task::Progress;
-use super::tensors::TensorTask;
+use super::job::{Job, Progress, Step};
+use super::tensors::TensorRun;
 use leastwise_base::clock::now_ms;
 use leastwise_device::Profile;
 use leastwise_error::Error;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Runs of an experiment; the first one makes kernels.
 const RUNS: usize = 4;
 
-/// What is run.
+/// Kind of experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Experiment {
     /// One small kernel.
@@ -36,12 +36,12 @@ impl Experiment {
     const LAUNCHES: u32 = 32;
     const WIDTH: u32 = 256;
 
-    /// Whether it tells something of a place: transfers are the device's.
+    /// True if it measures something of a place: transfers are the device's.
     fn is_of(self, place: Place) -> bool {
         place == Place::Device || self != Self::Reading
     }
 
-    /// What it is about, which is held.
+    /// Operands, which are held.
     fn operands(self, graph: &mut Graph, effort: &Effort) -> Vec<Node> {
         let rows = effort.long / Self::WIDTH;
         let shape = match self {
@@ -59,7 +59,7 @@ impl Experiment {
         all.into_iter().map(|node| graph.hold(node)).collect()
     }
 
-    /// What is computed, and what is read of it.
+    /// The result, and the part of it that is read.
     fn graph(self, graph: &mut Graph, operands: &[Node], effort: &Effort) -> Result<(Node, Node), Error> {
         let x = operands[0];
         let result = match self {
@@ -78,7 +78,7 @@ impl Experiment {
     }
 }
 
-/// How much is done.
+/// Amount of work of an experiment.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
     /// Elements that are moved, and how often.
@@ -102,10 +102,10 @@ impl Effort {
     }
 }
 
-pub(super) struct Calibration {
-    /// What is run where, and the least milliseconds that it took.
+struct Calibration {
+    /// Experiments with their places, and the least milliseconds of each.
     series: Vec<(Place, Experiment)>,
-    /// Of both places.
+    /// Efforts of both places.
     efforts: [Effort; 2],
     /// The running experiment's, from its first run on.
     operands: Vec<Node>,
@@ -113,8 +113,18 @@ pub(super) struct Calibration {
     /// Operations of what was computed last.
     operations: Vec<f64>,
     run: usize,
-    running: Option<(Box<TensorTask>, f64)>,
+    running: Option<(Box<TensorRun>, f64)>,
     mode: Mode,
+}
+
+impl Job for Calibration {
+    fn resume(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Step, Error> {
+        session.resume_calibration(task, self, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, task: u32) {
+        session.end_calibration(task, *self);
+    }
 }
 
 impl Session {
@@ -122,7 +132,7 @@ impl Session {
     /// same, where there is none), microseconds of a readback, and gigabytes a second of transfers.
     pub fn measure_tensors(&mut self) -> Result<u32, Error> {
         let (mode, both, profile) = {
-            let (tensors, devices) = self.devices(false)?;
+            let (tensors, devices) = self.tensor_devices(false)?;
             (tensors.router.mode(), devices.cpu.is_some(), devices.main.profile())
         };
         let places = if both { &Place::ALL[..] } else { &Place::ALL[..1] };
@@ -139,10 +149,10 @@ impl Session {
             running: None,
             mode,
         };
-        Ok(self.add_task(super::task::Task::Calibration(Box::new(calibration))))
+        Ok(self.add_task(calibration))
     }
 
-    pub(super) fn resume_calibration(&mut self, number: u32, task: &mut Calibration, deadline: f64) -> Result<Progress, Error> {
+    fn resume_calibration(&mut self, number: u32, task: &mut Calibration, deadline: f64) -> Result<Progress, Error> {
         loop {
             let at = task.run / RUNS;
             let Some(&(place, experiment)) = task.series.get(at) else {
@@ -153,7 +163,7 @@ impl Session {
             if task.running.is_none() {
                 self.set_mode(if place == Place::Cpu { Mode::Cpu } else { Mode::Device })?;
                 let effort = task.efforts[place as usize];
-                let (tensors, _) = self.devices(false)?;
+                let (tensors, _) = self.tensor_devices(false)?;
                 if task.run.is_multiple_of(RUNS) {
                     std::mem::take(&mut task.operands).into_iter().for_each(|node| tensors.graph.release(node));
                     task.operands = experiment.operands(&mut tensors.graph, &effort);
@@ -161,7 +171,7 @@ impl Session {
                 let operands = &task.operands;
                 let made =
                     tensors.graph.made(|graph| experiment.graph(graph, operands, &effort).map(|(result, read)| vec![result, read]))?;
-                let evaluation = TensorTask::new(false, vec![made[0]], vec![made[1]]);
+                let evaluation = TensorRun::measured(vec![made[0]], vec![made[1]]);
                 task.running = Some((Box::new(evaluation), now_ms()));
             }
             let Some((running, started)) = &mut task.running else { continue };
@@ -171,7 +181,7 @@ impl Session {
                 return Ok(progress);
             }
             let ms = now_ms() - started;
-            task.operations[at] = self.devices(false)?.0.trace.iter().map(|step| step.operations).sum();
+            task.operations[at] = self.tensor_devices(false)?.0.trace.iter().map(|step| step.operations).sum();
             // The first run made kernels, and brought operands.
             if !task.run.is_multiple_of(RUNS) {
                 task.ms[at] = task.ms[at].min(ms);
@@ -184,20 +194,20 @@ impl Session {
     }
 
     fn set_mode(&mut self, mode: Mode) -> Result<(), Error> {
-        let router = &mut self.devices(false)?.0.router;
+        let router = &mut self.tensor_devices(false)?.0.router;
         router.set(mode, router.model());
         Ok(())
     }
 
     fn release_operands(&mut self, task: &mut Calibration) {
         let operands = std::mem::take(&mut task.operands);
-        if let Ok((tensors, _)) = self.devices(false) {
+        if let Ok((tensors, _)) = self.tensor_devices(false) {
             operands.into_iter().for_each(|node| tensors.graph.release(node));
             tensors.collect();
         }
     }
 
-    pub(super) fn end_calibration(&mut self, number: u32, mut task: Calibration) {
+    fn end_calibration(&mut self, number: u32, mut task: Calibration) {
         self.release_operands(&mut task);
         // The mode is one of a router that is there.
         let _ = self.set_mode(task.mode);

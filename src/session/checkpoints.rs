@@ -1,13 +1,12 @@
-//! Checkpoints as tasks: what the host knows is written down at once, and what the device knows comes back.
+//! Checkpoints as jobs: the host's part is written down at once, and the device's part is read back.
 
+use super::Session;
 use super::indices::Answer;
-use super::mirrors::Glimpse;
-use super::refined::of_waiting;
-use super::task::{Progress, SolveMode, Task};
-use super::{Session, SolverEntry};
+use super::job::{Job, Progress, Step};
 use leastwise_base::container::{self, Section};
 use leastwise_device::{Command, Device, Play, Playing, Recording};
 use leastwise_error::Error;
+use leastwise_outer::{Context, SiblingRead, Turn};
 use leastwise_problem::file::bytes::{Reader, Writer};
 use leastwise_problem::file::{FORMAT, malformed, section};
 use leastwise_problem::{Edits, Marks};
@@ -16,18 +15,18 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// A checkpoint on its way.
-pub(super) struct Saving {
-    pub problem: u32,
+struct SaveJob {
+    problem: u32,
     sections: Vec<Section<'static>>,
     coming: VecDeque<(Part, Coming)>,
 }
 
-/// What a part's buffer holds: on its way, or here.
+/// Values of a part's buffer: on their way, or here.
 enum Coming {
     Playing(Box<Play>),
     Here(Vec<f64>),
-    /// The point of a mirror.
-    Glimpse(Box<Glimpse>),
+    /// The point of a sibling solve in mixed precision.
+    Sibling(Box<SiblingRead>),
 }
 
 impl Coming {
@@ -41,20 +40,42 @@ impl Coming {
     }
 }
 
+impl Job for SaveJob {
+    fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
+        let devices = &mut session.devices;
+        while let Some((part, coming)) = self.coming.front_mut() {
+            let playing = match coming {
+                Coming::Here(values) => Playing::Finished(std::mem::take(values)),
+                Coming::Playing(play) => devices.main.resume(play, deadline)?,
+                Coming::Sibling(read) => read.resume(devices, deadline)?,
+            };
+            let values = match Turn::from(playing).outcome() {
+                Ok(values) => values,
+                Err(turn) => return Ok(Progress::of(turn, Progress::Values).into()),
+            };
+            self.sections.push(part.section(devices.main.precision(), &values));
+            self.coming.pop_front();
+        }
+        self.sections.sort_unstable_by_key(|section| section.kind);
+        Ok(Progress::Answer(Answer::Bytes(container::write(&FORMAT, &self.sections))).into())
+    }
+
+    fn free(self: Box<Self>, _: &mut Session, _: u32) {}
+
+    fn problem(&self) -> Option<u32> {
+        Some(self.problem)
+    }
+}
+
 impl Session {
     /// A task whose answer is a checkpoint of a solver and its problem. Also between two steps of a solve that goes on: then
     /// it is of that moment.
     pub fn save(&mut self, solver: u32) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
         let running = self.entry(problem)?.0.running;
-        let running = running.and_then(|task| self.tasks.get(&task));
-        let is_solve = |task: &Task| matches!(task, Task::Solve { mode: SolveMode::Solve, .. } | Task::Refining(_));
-        let solves = |task: &Task| is_solve(task) && task.solver() == Some(solver);
-        let within = running.is_some_and(|task| task.is_between_steps() && solves(task));
-        if let Some(Task::Constrained(_)) = running {
-            let message = "a solve with constraints is not saved in its midst, where a file would lack what it knows of them: save when it has ended, or between steps";
-            return Err(Error::InvalidOption(message.into()));
-        }
+        let job = running.and_then(|task| self.tasks.get(&task));
+        let may_save = job.map_or(Ok(false), |job| job.may_save()).map_err(|message| Error::InvalidOption(message.into()))?;
+        let within = may_save && job.is_some_and(|job| job.solver() == Some(solver));
         if !self.entry(problem)?.0.problem.has_enabled_terms() {
             let message = "save(): the problem has no enabled residual terms, so there is no solve to be saved: enable one";
             return Err(Error::InvalidOption(message.into()));
@@ -62,27 +83,23 @@ impl Session {
         if !within {
             self.prepare(solver)?;
         }
-        let method = &self.solver_entry(solver)?.solver;
+        let method = &self.solver_entry(solver)?.driven.solver;
         method.may_save()?;
         let steps = method.steps();
-        let running = self.entry(problem)?.0.running;
-        // Where it goes on in mixed precision, the values are the mirror's, and whoever restores them goes on from f32's end.
-        let mut glimpse = None;
-        if let Some(Task::Refining(task)) = running.and_then(|task| self.tasks.get(&task)) {
-            let (termination, reason) = task.ending(steps);
-            self.solver_entry(solver)?.solver.end_as(termination, reason);
+        // In mixed precision, the values are the sibling's, and a solve that is restored goes on from f32's end.
+        let mut sibling = None;
+        let refinement = running.and_then(|task| self.tasks.get(&task)?.refinement());
+        if let Some((termination, reason)) = refinement.map(|refinement| refinement.ending(steps)) {
+            self.solver_entry(solver)?.driven.solver.end_as(termination, reason);
             let tables = self.entry(problem)?.0.problem.tables();
             let end = tables.iter().map(|table| table.arena + table.elements()).max().unwrap_or(0);
-            glimpse = self.glimpse(problem, 0..end)?;
+            sibling = self.read_sibling(problem, 0..end)?;
         }
-        let is_mirrored = glimpse.is_some();
-        let Some(SolverEntry { solver: method, .. }) = self.solvers.get_mut(solver).map(Box::as_mut) else {
-            return Err(Error::Disposed("solver"));
-        };
-        let Some(owner) = self.problems.get_mut(problem) else { return Err(Error::Disposed("problem")) };
-        let of = &mut owner.problem;
+        let has_sibling = sibling.is_some();
+        let Context { devices, problem: of, driven } = self.context(problem, solver)?;
+        let (device, method) = (&mut devices.main, &driven.solver);
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];
-        marks.text(self.device.precision_name());
+        marks.text(device.precision_name());
         of.marks().write(&mut marks);
         method.write_ways(&mut marks);
         of.write_edits(&mut edits);
@@ -91,35 +108,17 @@ impl Session {
         let sections = vec![section(section::MARKS, marks), section(section::EDITS, edits), host];
         let mut coming = VecDeque::new();
         for part in parts {
-            if let Some(glimpse) = glimpse.take_if(|_| part.section == section::VALUES) {
-                coming.push_back((part, Coming::Glimpse(Box::new(glimpse))));
+            if let Some(read) = sibling.take_if(|_| part.section == section::VALUES) {
+                coming.push_back((part, Coming::Sibling(Box::new(read))));
                 continue;
             }
-            // Uploads come after what is taken over of a mirror.
-            let mut recording = Recording { commands: if is_mirrored { Vec::new() } else { of.take_uploads() } };
+            // Uploads come after what is taken over of a sibling.
+            let mut recording = Recording { commands: if has_sibling { Vec::new() } else { of.take_uploads() } };
             recording.push(Command::Read { slice: part.slice });
-            coming.push_back((part, Coming::of(&mut self.device, recording)?));
+            coming.push_back((part, Coming::of(device, recording)?));
         }
-        let task = Task::Save(Saving { problem, sections, coming });
-        if within { Ok(self.add_task(task)) } else { self.start_task(problem, task) }
-    }
-
-    pub(super) fn resume_saving(&mut self, saving: &mut Saving, deadline: f64) -> Result<Progress, Error> {
-        while let Some((part, coming)) = saving.coming.front_mut() {
-            let playing = match coming {
-                Coming::Here(values) => Playing::Finished(std::mem::take(values)),
-                Coming::Playing(play) => self.device.resume(play, deadline)?,
-                Coming::Glimpse(glimpse) => self.resume_glimpse(glimpse, deadline)?,
-            };
-            let values = match playing {
-                Playing::Finished(values) => values,
-                waiting => return Ok(of_waiting(waiting)),
-            };
-            saving.sections.push(part.section(self.device.precision(), &values));
-            saving.coming.pop_front();
-        }
-        saving.sections.sort_unstable_by_key(|section| section.kind);
-        Ok(Progress::Answer(Answer::Bytes(container::write(&FORMAT, &saving.sections))))
+        let job = SaveJob { problem, sections, coming };
+        if within { Ok(self.add_task(job)) } else { self.start_task(problem, job) }
     }
 
     /// Brings a problem and one of its solvers back to where they were saved, be it in another process. A file that is
@@ -136,10 +135,8 @@ impl Session {
             found.map(|section| &*section.bytes).ok_or_else(|| malformed(format!("section {kind} of it is missing")))
         };
         let [mut marks, mut edits] = [Reader::new(find(section::MARKS)?), Reader::new(find(section::EDITS)?)];
-        let Self { device, registry, solvers, problems, .. } = self;
-        let entry = solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
-        let owner = problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
-        let (of, method) = (&mut owner.problem, &mut entry.solver);
+        let Context { devices, problem: of, driven } = self.context(problem, solver)?;
+        let (device, registry, method) = (&mut devices.main, &mut devices.registry, &mut driven.solver);
 
         let (known, own) = (marks.text()?, device.precision_name());
         if known != own {

@@ -1,19 +1,20 @@
-//! Clusterings as tasks.
+//! Clusterings as jobs.
 
 use super::Session;
-use super::task::{Progress, Task};
-use leastwise_anneal::cluster::{Clustering, Next, Options};
-use leastwise_device::{Device, Play, Playing, Precision, Reals, cpu::CpuDevice};
+use super::job::{Job, Progress, Step};
+use leastwise_anneal::cluster::{Clustering, Next, Options, Outcome};
+use leastwise_device::Play;
 use leastwise_error::Error;
+use leastwise_outer::{Devices, Turn};
 
-/// A clustering, and what of it is being played.
-pub(super) struct ClusterTask {
-    pub clustering: Clustering,
+/// A clustering, and the recording of it that is being played.
+pub(super) struct ClusterRun {
+    clustering: Clustering,
     play: Option<Play>,
     readback: Vec<f64>,
-    /// The progress that was told last.
+    /// Progress that was reported last.
     told: f64,
-    /// Whether what is being played was told to end.
+    /// True once the recording that is being played was told to end.
     hurried: bool,
 }
 
@@ -23,71 +24,74 @@ const HELD: usize = 1 << 28;
 /// Progress is told in steps of this.
 const TOLD: f64 = 0.01;
 
-impl Session {
-    /// A task: finds clusters of points. Points are f32, whatever the engine's precision is: an engine in f64 has a second device
-    /// for them, beside its own.
-    pub fn cluster(&mut self, points: Vec<f32>, options: &Options) -> Result<u32, Error> {
-        let device = self.single()?;
+impl ClusterRun {
+    /// Finds clusters of points. Points are f32, whatever the engine's precision is: an engine in f64 has a second device for them,
+    /// beside its own.
+    pub fn new(devices: &mut Devices, points: Vec<f32>, options: &Options) -> Result<Self, Error> {
+        let device = devices.single()?;
         let mut options = options.clone();
         // On the CPU what is on the device is there twice.
         if !device.is_queue() && size_of_val(&points[..]) > HELD {
             options.device_bytes.get_or_insert(HELD as f64);
         }
         let clustering = Clustering::new(device, points, &options)?;
-        let task = ClusterTask { clustering, play: None, readback: Vec::new(), told: 0.0, hurried: false };
-        Ok(self.add_task(Task::Cluster(Box::new(task))))
+        Ok(Self { clustering, play: None, readback: Vec::new(), told: 0.0, hurried: false })
     }
 
-    /// The device in f32.
-    fn single(&mut self) -> Result<&mut Device, Error> {
-        Self::single_of(&mut self.device, &mut self.single)
-    }
-
-    /// The same, of a session's parts.
-    pub(super) fn single_of<'a>(own: &'a mut Device, single: &'a mut Option<Device>) -> Result<&'a mut Device, Error> {
-        if own.precision() == Precision::F32 {
-            return Ok(own);
-        }
-        let sibling = match (single.take(), own) {
-            (Some(sibling), _) => sibling,
-            #[cfg(feature = "cuda")]
-            (None, Device::Cuda(device)) => Device::Cuda(Box::new(device.sibling(Precision::F32)?)),
-            (None, Device::Wgpu(device)) => Device::Wgpu(Box::new(device.sibling(Reals::Single)?)),
-            (None, device) => Device::Cpu(CpuDevice::new(Precision::F32, device.limits())),
-        };
-        Ok(single.insert(sibling))
-    }
-
-    pub(super) fn resume_cluster(&mut self, task: &mut ClusterTask, deadline: f64) -> Result<Progress, Error> {
+    pub fn resume(&mut self, devices: &mut Devices, deadline: f64) -> Result<Turn<Box<Outcome>>, Error> {
+        let device = devices.single()?;
         loop {
-            let device = self.single()?;
-            task.clustering.check_stop()?;
-            if let Some(play) = &mut task.play {
-                if task.clustering.is_urged() && !std::mem::replace(&mut task.hurried, true) {
-                    task.clustering.hurry(device)?;
+            self.clustering.check_stop()?;
+            if let Some(play) = &mut self.play {
+                if self.clustering.is_urged() && !std::mem::replace(&mut self.hurried, true) {
+                    self.clustering.hurry(device)?;
                 }
-                match device.resume(play, deadline)? {
-                    Playing::Yielded => return Ok(Progress::Yielded),
-                    Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
-                    Playing::Finished(values) => task.readback = values,
+                match Turn::from(device.resume(play, deadline)?).outcome() {
+                    Ok(values) => self.readback = values,
+                    Err(turn) => return Ok(turn),
                 }
-                task.play = None;
+                self.play = None;
             }
-            match task.clustering.advance(device, &task.readback)? {
-                Next::Run(recording) => task.play = Some(device.start(recording)),
-                Next::Done(outcome) => return Ok(Progress::Clustering(outcome)),
+            match self.clustering.advance(device, &self.readback)? {
+                Next::Run(recording) => self.play = Some(device.start(recording)),
+                Next::Done(outcome) => return Ok(Turn::Over(outcome)),
             }
-            let progress = task.clustering.progress();
-            if progress >= task.told + TOLD {
-                task.told = progress;
-                return Ok(Progress::Partly { done: progress, total: 1.0 });
+            let progress = self.clustering.progress();
+            if progress >= self.told + TOLD {
+                self.told = progress;
+                return Ok(Turn::Partly { done: progress, total: 1.0 });
             }
         }
     }
 
-    pub(super) fn end_cluster(&mut self, mut task: ClusterTask) {
-        if let Ok(device) = self.single() {
-            task.clustering.dispose(device);
+    /// Frees what it has on the device.
+    pub fn free(mut self, devices: &mut Devices) {
+        if let Ok(device) = devices.single() {
+            self.clustering.dispose(device);
         }
+    }
+}
+
+struct ClusterJob(Box<ClusterRun>);
+
+impl Job for ClusterJob {
+    fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
+        Ok(Progress::of(self.0.resume(&mut session.devices, deadline)?, Progress::Clustering).into())
+    }
+
+    fn stop(&mut self, _: &mut Session, reason: &str) {
+        self.0.clustering.stop(reason);
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        self.0.free(&mut session.devices);
+    }
+}
+
+impl Session {
+    /// A task: finds clusters of points.
+    pub fn cluster(&mut self, points: Vec<f32>, options: &Options) -> Result<u32, Error> {
+        let run = ClusterRun::new(&mut self.devices, points, options)?;
+        Ok(self.add_task(ClusterJob(Box::new(run))))
     }
 }

@@ -1,20 +1,21 @@
-//! Compressing vectors: a clustering, which is a task of its own, and then an index of what it found.
+//! Compression of vectors: a clustering, and then an index of what it found.
 
 use super::Session;
+use super::clusters::ClusterRun;
 use super::indices::Answer;
-use super::task::{Progress, Task};
+use super::job::{Job, Progress, Step};
 use leastwise_anneal::cluster::{self, Method};
 use leastwise_anneal::code::Code;
 use leastwise_anneal::index::{Coarse, Index, Options, clusters_for, sample};
 use leastwise_anneal::rows;
-use leastwise_base::clock::now_ms;
 use leastwise_base::memory;
 use leastwise_base::work::Work;
 use leastwise_error::Error;
+use leastwise_outer::Turn;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// How to compress; what is not there is chosen.
+/// Options of a compression; those that are absent are chosen.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompressOptions {
@@ -22,7 +23,7 @@ pub struct CompressOptions {
     /// Inverted lists.
     #[serde(default)]
     pub clusters: Option<u32>,
-    /// How they are found; a few rounds of Lloyd's iteration unless told.
+    /// Method that finds them; default: a few rounds of Lloyd's iteration.
     #[serde(default)]
     pub method: Option<Method>,
     #[serde(default)]
@@ -43,7 +44,7 @@ pub struct CompressOptions {
 /// Rounds of Lloyd's iteration: recall gains nothing from more of them.
 const ROUNDS: u32 = 10;
 
-/// What an index says of the vectors that its clusters are made of: how many they were.
+/// Name under which an index tells the number of vectors that its clusters are made of.
 const TRAINED_ON: &str = "trainedOn";
 
 /// The share of the work that is clustering, as progress has it.
@@ -55,7 +56,7 @@ impl CompressOptions {
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
-    /// What was given of it and can't be seen from the index.
+    /// Options that were given and can't be seen from the index.
     fn asked(&self) -> Map<String, Value> {
         let rounds = self.method.is_none().then_some(ROUNDS);
         let given = [
@@ -69,7 +70,7 @@ impl CompressOptions {
         given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
     }
 
-    /// What was asked of an index that has been given no vectors yet, so that its model is to be made of the first.
+    /// Options of an index without vectors, whose model is to be made of the first.
     pub(super) fn of_blank(index: &Index) -> Option<Self> {
         let about = index.about();
         if index.next_id() > 0 || about.contains_key(TRAINED_ON) || !about.contains_key("seed") {
@@ -85,7 +86,7 @@ impl CompressOptions {
         serde_json::from_value(Value::Object(options)).ok()
     }
 
-    /// How many of so many vectors clusters are made of.
+    /// Size of the sample that clusters are made of, out of so many vectors.
     fn sample_of(&self, count: usize, clusters: u32) -> Result<usize, Error> {
         let invalid = |message: String| Err(Error::InvalidOption(message));
         let sample = self.sample.map_or(sample::enough(count, clusters as usize), |sample| count.min(sample as usize));
@@ -115,8 +116,8 @@ impl CompressOptions {
 
 /// A compression on its way.
 pub(super) enum Compress {
-    /// The task of the clustering, and what is made of it.
-    Clustering { task: u32, points: Vec<f32>, dim: usize, options: Options },
+    /// The clustering, and what is made of it.
+    Clustering { run: Box<ClusterRun>, points: Vec<f32>, dim: usize, options: Options },
     /// Of what it found, or of nothing where there was nothing to cluster: the index then waits for its first vectors. `from` is the share that
     /// was done before.
     Building { work: Work<'static, Result<Index, Error>>, from: f64 },
@@ -130,11 +131,57 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+impl Compress {
+    pub fn resume(&mut self, session: &mut Session, deadline: f64) -> Result<Progress, Error> {
+        match self {
+            Self::Clustering { run, points, dim, options } => {
+                let found = match run.resume(&mut session.devices, deadline)?.outcome() {
+                    Ok(found) => found,
+                    Err(Turn::Partly { done, total }) => return Ok(Progress::Partly { done: CLUSTERING * done / total, total: 1.0 }),
+                    Err(turn) => return Ok(Progress::of(turn, Progress::Values)),
+                };
+                let about = json!({ "energy": found.energy, "iterations": found.iterations.len(), "termination": found.termination, "reason": found.reason });
+                options.about.insert("clustering".into(), about);
+                // Of a sample, the labels of all are still to be found.
+                let is_sample = found.labels.len() * *dim < points.len();
+                let labels = if is_sample { Vec::new() } else { found.labels };
+                let coarse = Coarse { centroids: found.centroids, labels };
+                let next = building(std::mem::take(points), *dim, coarse, std::mem::take(options), CLUSTERING);
+                std::mem::replace(self, next).free(session);
+                Ok(Progress::Partly { done: CLUSTERING, total: 1.0 })
+            }
+            Self::Building { work, from } => Ok(match work.resume(deadline) {
+                Some(index) => Progress::Answer(Answer::Index(session.add_index(index?))),
+                None => Progress::Partly { done: *from + (1.0 - *from) * work.done(), total: 1.0 },
+            }),
+        }
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(self, session: &mut Session) {
+        if let Self::Clustering { run, .. } = self {
+            run.free(&mut session.devices);
+        }
+    }
+}
+
+struct CompressJob(Box<Compress>);
+
+impl Job for CompressJob {
+    fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
+        self.0.resume(session, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        self.0.free(session);
+    }
+}
+
 impl Session {
     /// A task: clusters points, then codes them.
     pub fn compress(&mut self, points: Vec<f32>, options: &CompressOptions) -> Result<u32, Error> {
         let compress = self.compressing(points, options)?;
-        Ok(self.add_task(Task::Compress(Box::new(compress))))
+        Ok(self.add_task(CompressJob(Box::new(compress))))
     }
 
     pub(super) fn compressing(&mut self, points: Vec<f32>, asked: &CompressOptions) -> Result<Compress, Error> {
@@ -166,35 +213,7 @@ impl Session {
         clusters.seed = Some(asked.seed);
         let seed = u64::from(asked.seed);
         let options = Options { code, bits: asked.bits, ratio: asked.ratio, seed, train_for: asked.train_for, about };
-        Ok(Compress::Clustering { task: self.cluster(of_sample, &clusters)?, points, dim, options })
-    }
-
-    pub(super) fn resume_compress(&mut self, compress: &mut Compress, budget_ms: f64) -> Result<Progress, Error> {
-        match compress {
-            Compress::Clustering { task, points, dim, options } => Ok(match self.resume(*task, budget_ms)? {
-                Progress::Clustering(found) => {
-                    let about = json!({ "energy": found.energy, "iterations": found.iterations.len(), "termination": found.termination, "reason": found.reason });
-                    options.about.insert("clustering".into(), about);
-                    // Of a sample, the labels of all are still to be found.
-                    let is_sample = found.labels.len() * *dim < points.len();
-                    let labels = if is_sample { Vec::new() } else { found.labels };
-                    let coarse = Coarse { centroids: found.centroids, labels };
-                    *compress = building(std::mem::take(points), *dim, coarse, std::mem::take(options), CLUSTERING);
-                    Progress::Partly { done: CLUSTERING, total: 1.0 }
-                }
-                Progress::Partly { done, total } => Progress::Partly { done: CLUSTERING * done / total, total: 1.0 },
-                other => other,
-            }),
-            Compress::Building { work, from } => Ok(match work.resume(now_ms() + budget_ms) {
-                Some(index) => Progress::Answer(Answer::Index(self.add_index(index?))),
-                None => Progress::Partly { done: *from + (1.0 - *from) * work.done(), total: 1.0 },
-            }),
-        }
-    }
-
-    pub(super) fn end_compress(&mut self, compress: &Compress) {
-        if let Compress::Clustering { task, .. } = compress {
-            self.cancel(*task);
-        }
+        let run = Box::new(ClusterRun::new(&mut self.devices, of_sample, &clusters)?);
+        Ok(Compress::Clustering { run, points, dim, options })
     }
 }

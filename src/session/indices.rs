@@ -2,8 +2,8 @@
 
 use super::Session;
 use super::compress::{Compress, CompressOptions};
+use super::job::{Job, Progress, Step};
 use super::searches::{Resident, Search};
-use super::task::{Progress, Task};
 use leastwise_anneal::file::published::Files;
 use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
 use leastwise_base::clock::now_ms;
@@ -12,12 +12,12 @@ use leastwise_error::Error;
 use leastwise_problem::Reals;
 use std::collections::{HashMap, VecDeque};
 
-/// What tasks of indices come to.
+/// Outcome of an index's task.
 pub enum Answer {
     /// A new index.
     Index(u32),
     Hits(Hits),
-    /// Of vectors that were added.
+    /// Ids of vectors that were added.
     Ids(Vec<u32>),
     /// A file.
     Bytes(Vec<u8>),
@@ -25,7 +25,7 @@ pub enum Answer {
 }
 
 /// Work on an index.
-pub(super) enum IndexTask {
+pub(super) enum IndexJob {
     Search(Box<Search>),
     /// The index has its vectors when all have their codes, and those that were to be added before are in it.
     Add {
@@ -49,7 +49,7 @@ pub(super) enum IndexTask {
     },
 }
 
-/// Where an index is searched.
+/// Place where an index is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Place {
     /// Batches on a GPU, all else on the CPU.
@@ -63,11 +63,11 @@ pub(super) enum Place {
 /// An index of a session.
 pub(super) struct Kept {
     pub index: Index,
-    /// Where it is searched.
+    /// Place where it is searched.
     pub place: Place,
-    /// If it lies on the device.
+    /// The index on the device, if it is there.
     pub resident: Option<Resident>,
-    /// How its model is to be made of the first vectors, where there were none; and those, while they are few.
+    /// Options for making its model of the first vectors, where there were none; and those, while they are few.
     blank: Option<CompressOptions>,
     first: Vec<f32>,
     /// The turns of those that add to it, in the order in which they were asked to.
@@ -125,17 +125,27 @@ pub fn singles(values: Reals) -> Result<Vec<f32>, OutOfMemory> {
     }
 }
 
+impl Job for IndexJob {
+    fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
+        session.resume_index(self, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        session.end_index(*self);
+    }
+}
+
 impl Session {
     /// Goes on with a task until it is done, must be waited for, or the time is up.
-    pub(super) fn resume_index(&mut self, task: &mut IndexTask, deadline: f64) -> Result<Progress, Error> {
+    fn resume_index(&mut self, task: &mut IndexJob, deadline: f64) -> Result<Progress, Error> {
         match task {
-            IndexTask::Search(search) => self.resume_search(search, deadline),
-            IndexTask::Add { index, turn, points, making, .. }
+            IndexJob::Search(search) => self.resume_search(search, deadline),
+            IndexJob::Add { index, turn, points, making, .. }
                 if making.is_some() || (self.indices.kept(*index)?.blank.is_some() && !points.is_empty()) =>
             {
                 self.resume_first(*index, *turn, points, making, deadline)
             }
-            IndexTask::Add { index, turn, points, coming, .. } => {
+            IndexJob::Add { index, turn, points, coming, .. } => {
                 let Kept { index, adding, .. } = self.indices.kept(*index)?;
                 let count = points.len() / index.dim();
                 while coming.count() < count {
@@ -150,7 +160,7 @@ impl Session {
                 }
                 Ok(Progress::Answer(Answer::Ids(index.take_in(std::mem::take(coming))?)))
             }
-            IndexTask::Evaluate { index, k, search, evaluating } => {
+            IndexJob::Evaluate { index, k, search, evaluating } => {
                 if let Some(running) = search {
                     match self.resume_search(running, deadline)? {
                         Progress::Answer(Answer::Hits(hits)) => evaluating.searched(hits, running.elapsed_ms()),
@@ -167,7 +177,7 @@ impl Session {
                     None => Progress::Partly { done: evaluating.done(), total: 1.0 },
                 })
             }
-            IndexTask::Save { index } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
+            IndexJob::Save { index } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
         }
     }
 
@@ -197,8 +207,10 @@ impl Session {
                 making.insert(Box::new(self.compressing(all, &options)?))
             }
         };
-        let made = match self.resume_compress(making, deadline - now_ms())? {
-            Progress::Answer(Answer::Index(made)) => self.indices.kept.remove(&made).ok_or(Error::Disposed("index"))?.index,
+        let made = match making.resume(self, deadline)? {
+            Progress::Answer(Answer::Index(made)) => {
+                self.indices.kept.remove(&made).ok_or(Error::Internal("an index that was made is gone"))?.index
+            }
             other => return Ok(other),
         };
         let kept = self.indices.kept(index)?;
@@ -212,17 +224,17 @@ impl Session {
     }
 
     /// Frees what a task that is over, was dropped or failed has on the device, and lets those go on that wait for it.
-    pub(super) fn end_index(&mut self, task: IndexTask) {
+    fn end_index(&mut self, task: IndexJob) {
         match task {
-            IndexTask::Search(search) => self.end_search(*search),
-            IndexTask::Evaluate { search: Some(search), .. } => self.end_search(*search),
-            IndexTask::Add { index, turn, making, .. } => {
-                making.iter().for_each(|making| self.end_compress(making));
+            IndexJob::Search(search) => self.end_search(*search),
+            IndexJob::Evaluate { search: Some(search), .. } => self.end_search(*search),
+            IndexJob::Add { index, turn, making, .. } => {
+                making.into_iter().for_each(|making| making.free(self));
                 if let Ok(kept) = self.indices.kept(index) {
                     kept.adding.retain(|other| *other != turn);
                 }
             }
-            IndexTask::Evaluate { .. } | IndexTask::Save { .. } => {}
+            IndexJob::Evaluate { .. } | IndexJob::Save { .. } => {}
         }
     }
 
@@ -268,7 +280,7 @@ impl Session {
         self.indices.readers.remove(&reader);
     }
 
-    /// What an index says of itself, as JSON.
+    /// Description of an index, as JSON.
     pub fn index_info(&self, index: u32) -> Result<String, Error> {
         Ok(self.indices.get(index)?.info_now())
     }
@@ -284,13 +296,13 @@ impl Session {
         Ok(self.indices.get(index)?.bytes())
     }
 
-    /// Whether searches may keep sketches, which take a byte a number.
+    /// Sets if searches may keep sketches, which take a byte a number.
     pub fn set_index_sketching(&mut self, index: u32, sketching: bool) -> Result<(), Error> {
         self.indices.get_mut(index)?.set_sketching(sketching);
         Ok(())
     }
 
-    /// Where an index is searched: "auto", "cpu" or "device".
+    /// Sets the place where an index is searched: "auto", "cpu" or "device".
     pub fn set_index_searching(&mut self, index: u32, place: &str) -> Result<(), Error> {
         self.indices.kept(index)?.place = match place {
             "auto" => Place::Auto,
@@ -311,7 +323,7 @@ impl Session {
         filter: Option<Vec<u8>>,
     ) -> Result<u32, Error> {
         let search = self.begin_search(index, queries, k as usize, probes, filter)?;
-        Ok(self.add_task(Task::Index(IndexTask::Search(Box::new(search)))))
+        Ok(self.add_task(IndexJob::Search(Box::new(search))))
     }
 
     /// A task: adds vectors, all of them at its end, or none. Of several that add to an index none ends before those that were there first, so
@@ -321,10 +333,10 @@ impl Session {
         let Kept { index: of, adding, .. } = self.indices.kept(index)?;
         of.check_added(&points)?;
         adding.push_back(turn);
-        Ok(self.add_task(Task::Index(IndexTask::Add { index, turn, points, coming: Coming::default(), making: None })))
+        Ok(self.add_task(IndexJob::Add { index, turn, points, coming: Coming::default(), making: None }))
     }
 
-    /// How many of them were in it.
+    /// Removes vectors; gives how many were in it.
     pub fn remove_from_index(&mut self, index: u32, ids: &[u32]) -> Result<usize, Error> {
         let kept = self.indices.kept(index)?;
         let removed = kept.index.remove(ids);
@@ -351,19 +363,19 @@ impl Session {
             }
             None => Some(Box::new(search)),
         };
-        Ok(self.add_task(Task::Index(IndexTask::Evaluate { index, k, search, evaluating })))
+        Ok(self.add_task(IndexJob::Evaluate { index, k, search, evaluating }))
     }
 
     /// A task: the file's bytes.
     pub fn save_index(&mut self, index: u32) -> Result<u32, Error> {
         self.indices.get(index)?;
-        Ok(self.add_task(Task::Index(IndexTask::Save { index })))
+        Ok(self.add_task(IndexJob::Save { index }))
     }
 
     /// Frees an index, here and on the device.
     pub fn free_index(&mut self, index: u32) {
         let resident = self.indices.kept.remove(&index).and_then(|kept| kept.resident);
-        if let (Some(resident), Ok(device)) = (resident, Self::single_of(&mut self.device, &mut self.single)) {
+        if let (Some(resident), Ok(device)) = (resident, self.devices.single()) {
             resident.dispose(device);
         }
     }

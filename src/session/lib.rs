@@ -18,65 +18,49 @@
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
-mod backward;
 mod calibration;
 mod checkpoints;
 mod clusters;
 mod compress;
-mod constrained;
-mod costs;
 mod covariances;
-mod differences;
-mod entries;
-mod graduated;
-mod hessians;
+mod differentiation;
+mod evaluations;
 mod indices;
-mod inspect;
-mod live;
-mod measure;
-mod mirrors;
-mod refined;
+mod job;
+mod reads;
 mod searches;
 mod solvers;
+mod solving;
 pub mod surface;
-mod task;
 mod tensors;
 #[cfg(not(target_arch = "wasm32"))]
 mod threaded;
-mod tune;
-mod windows;
 pub mod wire;
 
-pub use backward::{BackwardOptions, Gradients, OfTable, OfTerm};
 pub use compress::CompressOptions;
 pub use covariances::Covaried;
-pub use graduated::{Graduated, Suspect};
-pub use hessians::HessianForm;
 pub use indices::{Answer, singles};
-pub use live::Advanced;
-pub use measure::{Measured, Traffic};
-pub use task::{Progress, SolveMode};
+pub use job::Progress;
+pub use leastwise_outer::{
+    Advanced, BackwardOptions, Gradients, Graduated, HessianForm, Measured, OfTable, OfTerm, SolveMode, Suspect, Traffic,
+};
 pub use tensors::{TensorSettings, TensorStatistics};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};
 
-use costs::Costs;
 use indices::Indices;
-use inspect::{Inspection, Wanted};
+use job::Job;
 use leastwise_base::slab::Slab;
-use leastwise_device::{Counters, Device, KernelSource, Kind, Playing, Slice};
+use leastwise_device::{Counters, Device, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
-use leastwise_problem::{Loss, Problem, RaggedSpec, Reals, Registry, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
-use leastwise_solve::{Options, Settings, Solver, Summing, state};
-use live::LiveSteps;
+use leastwise_outer::{Devices, Driven};
+use leastwise_problem::{Loss, Problem, RaggedSpec, Reals, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
 use std::collections::HashMap;
-use task::Task;
 
-/// A problem, and who is working on it.
+/// A problem, and the tasks that work on it.
 struct Entry {
     problem: Problem,
-    /// What nothing else may run beside.
+    /// The task that nothing else may run beside.
     running: Option<u32>,
     /// Reads in turn; others may come while they wait.
     reads: Vec<u32>,
@@ -88,50 +72,23 @@ impl Entry {
     }
 }
 
-/// A solver, and the step it was left in by `advance` on the CPU.
+/// A solver and its problem.
 struct SolverEntry {
     problem: u32,
-    solver: Solver,
-    /// A live step that the CPU is in the midst of.
-    live: Option<leastwise_device::Play>,
-    /// Structure and selection of terms that the kernels of live steps are compiled for, on a GPU.
-    compiled: Option<(u64, u64)>,
-    /// Structure that the kernels of edits were compiled for.
-    edits_of: Option<u64>,
-    live_steps: LiveSteps,
-    /// True from a report on until the kernels of live steps are compiled: whoever waits for a report before a frame loop loses no frame.
-    awaits_live: bool,
+    driven: Driven,
 }
-
-/// A device beside the session's own, and what is compiled for it.
-struct SideDevice {
-    device: Device,
-    registry: Registry,
-}
-
-/// What most calls work on.
-type Parts<'a> = (&'a mut Entry, &'a mut Device, &'a mut Registry);
 
 pub struct Session {
-    device: Device,
-    /// In f32, beside one that is not.
-    single: Option<Device>,
-    /// In f64 on the CPU, beside one that is not.
-    double: Option<SideDevice>,
-    /// On WebGPU in f32, its sibling in mixed precision.
-    mixed: Option<SideDevice>,
-    /// Whether solves that f32 stops go on there.
-    refines: bool,
-    registry: Registry,
+    devices: Devices,
     problems: Slab<Box<Entry>>,
     solvers: Slab<Box<SolverEntry>>,
-    tasks: HashMap<u32, Task>,
+    tasks: HashMap<u32, Box<dyn Job>>,
     next_task: u32,
     indices: Indices,
     covariances: HashMap<u32, covariances::Entry>,
     next_covariance: u32,
     /// Tensors of f32, and of f64.
-    worlds: [Option<Box<tensors::World>>; 2],
+    tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
 }
 
 /// Statistics of a term's kernels.
@@ -156,12 +113,7 @@ pub struct TermDescription {
 impl Session {
     pub fn new(device: Device) -> Self {
         Self {
-            device,
-            single: None,
-            double: None,
-            mixed: None,
-            refines: true,
-            registry: Registry::default(),
+            devices: Devices::new(device),
             problems: Slab::default(),
             solvers: Slab::default(),
             tasks: HashMap::new(),
@@ -169,41 +121,44 @@ impl Session {
             indices: Indices::default(),
             covariances: HashMap::new(),
             next_covariance: 0,
-            worlds: [None, None],
+            tensor_contexts: [None, None],
         }
     }
 
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.devices.main
     }
 
-    /// What its devices have done.
+    /// Counters of all its devices.
     pub fn counters(&self) -> Counters {
-        let beside = [&self.double, &self.mixed].into_iter().flatten().map(|side| &side.device);
-        let others = self.single.iter().chain(beside);
-        others.fold(self.device.counters(), |own, other| own.with(&other.counters()))
+        self.devices.counters()
     }
 
     pub fn device_mut(&mut self) -> &mut Device {
-        &mut self.device
+        &mut self.devices.main
+    }
+
+    /// Sets if a solve may go on in mixed precision where f32 stops it; by default it does on WebGPU.
+    pub fn set_refines(&mut self, refines: bool) {
+        self.devices.refines = refines;
     }
 
     pub fn problem(&mut self) -> u32 {
         self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new() }))
     }
 
-    /// What was compiled and what was found to be known.
+    /// Counts of structures that were compiled, and of those that were known.
     pub fn stats(&self) -> Stats {
-        self.registry.stats()
+        self.devices.registry.stats()
     }
 
-    fn entry(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
+    fn entry(&mut self, problem: u32) -> Result<(&mut Entry, &mut Devices), Error> {
         let entry = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
-        Ok((entry, &mut self.device, &mut self.registry))
+        Ok((entry, &mut self.devices))
     }
 
     /// The problem, if nothing is running on it.
-    fn idle(&mut self, problem: u32) -> Result<Parts<'_>, Error> {
+    fn idle(&mut self, problem: u32) -> Result<(&mut Entry, &mut Devices), Error> {
         self.finish_live(problem)?;
         let parts = self.entry(problem)?;
         if parts.0.is_busy() {
@@ -223,7 +178,7 @@ impl Session {
         let solvers: Vec<u32> = self.solvers.iter().filter(|(_, entry)| entry.problem == problem).map(|(solver, _)| solver).collect();
         solvers.into_iter().for_each(|solver| self.free_solver(solver));
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
-        entry.problem.dispose(&mut self.device);
+        entry.problem.dispose(&mut self.devices.main);
         self.covariances.retain(|_, entry| entry.problem != problem);
     }
 
@@ -234,7 +189,7 @@ impl Session {
 
     /// A table of instances that are made of these shapes, one after the other.
     pub fn table_of(&mut self, problem: u32, name: &str, shapes: Vec<Shape>, values: Reals, moving: bool) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_table(device, registry, name, shapes, values, moving)
     }
 
@@ -255,7 +210,7 @@ impl Session {
 
     /// Bounds a table's components; what is not given stays as it was.
     pub fn bound_table(&mut self, problem: u32, table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
-        let precision = self.device.precision();
+        let precision = self.devices.main.precision();
         self.constrained(problem, true)?.bound(table, precision, lower, upper)
     }
 
@@ -266,9 +221,9 @@ impl Session {
         Ok(&mut entry.problem)
     }
 
-    /// Where a table lies in the arena's buffer (elements).
+    /// Slice of a table in the arena's buffer (elements).
     pub fn view_table(&mut self, problem: u32, table: u32) -> Result<Slice, Error> {
-        let (entry, device, _) = self.entry(problem)?;
+        let (entry, Devices { main: device, .. }) = self.entry(problem)?;
         let buffer = entry.problem.share(device)?;
         let slice = |entry: &Entry| {
             let table = entry.problem.table(table)?;
@@ -284,23 +239,23 @@ impl Session {
     }
 
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_term(device, registry, spec)
     }
 
     /// A term that is a constraint: its tape is c, which is compared with 0.
     pub fn constraint(&mut self, problem: u32, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_constraint(device, registry, spec, relation)
     }
 
     pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_ragged(device, registry, spec)
     }
 
     pub fn summed_term(&mut self, problem: u32, spec: SummedSpec) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_summed(device, registry, spec)
     }
 
@@ -321,12 +276,12 @@ impl Session {
     }
 
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
-        let (entry, device, _) = self.idle(problem)?;
-        entry.problem.remove_term(device, term)
+        let (entry, devices) = self.idle(problem)?;
+        entry.problem.remove_term(&mut devices.main, term)
     }
 
     pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.lay_out(device, registry)?;
         let parts = &entry.problem.term(term)?.parts;
         let batches = parts.iter().filter_map(|part| entry.problem.batches().get(part.place?.batch as usize));
@@ -349,144 +304,13 @@ impl Session {
         Ok(description)
     }
 
-    /// The last values of a table that the host knows, also when the device is gone.
-    pub fn known_table(&mut self, problem: u32, table: u32) -> Result<Vec<f64>, Error> {
-        Ok(self.entry(problem)?.0.problem.known(table)?.to_vec())
-    }
-
-    /// A task that reads a table's accepted values. Several may be under way: they are played in turn.
-    pub fn read_table(&mut self, problem: u32, number: u32) -> Result<u32, Error> {
-        let part = self.entry(problem)?.0.problem.table(number)?;
-        let part = part.arena..part.arena + part.elements();
-        if let Some(glimpse) = self.glimpse(problem, part)? {
-            return Ok(self.add_task(Task::Glimpse(Box::new(glimpse))));
-        }
-        let running = self.entry(problem)?.0.running;
-        let aside = running.and_then(|task| self.tasks.get(&task)).is_some_and(Task::is_between_steps);
-        if running.is_some() && !aside {
-            return Err(Error::Busy);
-        }
-        if !aside {
-            self.finish_live(problem)?;
-        }
-        let (entry, device, _) = self.entry(problem)?;
-        // Values are there before terms are.
-        entry.problem.lay_out_values(device)?;
-        let (point, _) = entry.problem.arenas()?;
-        let table = entry.problem.table(number)?;
-        let slice = Slice { buffer: point.buffer, offset: table.arena, len: table.elements() };
-        let revision = entry.problem.revision;
-        let mut recording = leastwise_device::Recording { commands: entry.problem.take_uploads() };
-        recording.push(leastwise_device::Command::Read { slice });
-        let mut play = device.start(recording);
-        if !aside {
-            let task = self.add_task(Task::Read { problem, table: number, revision, play });
-            self.entry(problem)?.0.reads.push(task);
-            return Ok(task);
-        }
-        // Before the solve goes on: here it is played, or enqueued ahead of the next step.
-        match device.resume(&mut play, f64::INFINITY)? {
-            Playing::Finished(values) => Ok(self.add_task(Task::Values(values))),
-            Playing::Yielded | Playing::Waiting(_) => Ok(self.add_task(Task::Read { problem, table: number, revision, play })),
-        }
-    }
-
-    /// A task that evaluates ½ w ‖r‖² of every instance of a term at the accepted values.
-    pub fn term_costs(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
-        self.idle(problem)?.0.problem.term(term)?;
-        self.once_laid_out(problem, move |session| {
-            let (entry, device, _) = session.entry(problem)?;
-            Ok(Task::Costs(Costs::of_term(device, &entry.problem, problem, term)?))
-        })
-    }
-
-    /// A task: r and J of every instance of a term at the accepted values, as the device has them. First all residuals,
-    /// then all Jacobians, instance by instance and row by row; columns are the scalars of the term's variables, slot by
-    /// slot. Last the Hessians of ½ w ‖r‖², whole, if they are wanted.
-    pub fn evaluate_term(&mut self, problem: u32, term: u32, hessian: Option<HessianForm>) -> Result<u32, Error> {
-        self.inspect(problem, term, Wanted::Values(hessian))
-    }
-
-    /// A task: the entry of J that is furthest from differences of r, as error, instance, row, slot, component,
-    /// derivative, difference.
-    pub fn check_term(&mut self, problem: u32, term: u32) -> Result<u32, Error> {
-        self.inspect(problem, term, Wanted::Check)
-    }
-
-    fn inspect(&mut self, problem: u32, term: u32, wanted: Wanted) -> Result<u32, Error> {
-        self.idle(problem)?.0.problem.term(term)?;
-        self.once_laid_out(problem, move |session| {
-            let (entry, device, registry) = session.entry(problem)?;
-            let inspection = Inspection::new(device, registry, &entry.problem, problem, term, wanted)?;
-            // It linearises at the accepted point whatever the solvers know of it.
-            entry.problem.linearized_by = None;
-            Ok(Task::Inspect(Box::new(inspection)))
-        })
-    }
-
-    fn start_task(&mut self, problem: u32, task: Task) -> Result<u32, Error> {
-        self.entry(problem)?.0.running = Some(self.next_task);
-        Ok(self.add_task(task))
-    }
-
-    fn add_task(&mut self, task: Task) -> u32 {
-        self.tasks.insert(self.next_task, task);
-        self.next_task += 1;
-        self.next_task - 1
-    }
-
-    pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
-        let settings = options.settings()?;
-        self.add_solver(problem, settings)
-    }
-
-    fn add_solver(&mut self, problem: u32, settings: Settings) -> Result<u32, Error> {
-        let (entry, device, registry) = self.idle(problem)?;
-        // A large problem's is set up by its first task.
-        let solver = if entry.problem.instances() < solvers::LONG {
-            Solver::new(device, registry, &mut entry.problem, settings)?
-        } else {
-            Solver::unprepared(device, &mut entry.problem, settings)?
-        };
-        Ok(self.solvers.insert(Box::new(SolverEntry {
-            problem,
-            solver,
-            live: None,
-            compiled: None,
-            edits_of: None,
-            live_steps: LiveSteps::default(),
-            awaits_live: false,
-        })))
-    }
-
     /// Destroys everything, the device last.
     pub fn dispose(&mut self) {
         self.problems.handles().into_iter().for_each(|problem| self.free_problem(problem));
         self.tasks.clear();
         self.covariances.clear();
         self.indices = Indices::default();
-        self.worlds = [None, None];
-        // Siblings of the adapter first.
-        (self.single, self.mixed, self.double) = (None, None, None);
-        match &mut self.device {
-            Device::Wgpu(device) => device.dispose(),
-            Device::Cpu(device) => device.dispose(),
-            #[cfg(feature = "cuda")]
-            Device::Cuda(_) => {}
-        }
-    }
-
-    /// A buffer of one kind for a task of its own, all 0.
-    fn scratch(device: &mut Device, len: u32, label: &str) -> Result<Slice, Error> {
-        let buffer = device.allocate(Kind::Real, len, label)?;
-        Ok(Slice { buffer, offset: 0, len })
-    }
-
-    /// What evaluates terms outside of a solver: so many elements of scratch columns, and a state of its own.
-    fn summing(device: &mut Device, scratch: u32) -> Result<Summing, Error> {
-        let [gather] = device.kernels(&[KernelSource::of_fixed(Fixed::Gather)])?[..] else { return Err(Error::Disposed("kernel")) };
-        let scratch = Self::scratch(device, scratch, "scratch columns")?;
-        let state = Self::scratch(device, state::STATE_LEN, "state").inspect_err(|_| device.free(scratch.buffer))?;
-        Ok(Summing { gather, scratch, state })
+        self.tensor_contexts = [None, None];
+        self.devices.dispose();
     }
 }

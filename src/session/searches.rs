@@ -5,7 +5,7 @@
 
 use super::Session;
 use super::indices::{Answer, Kept, Place};
-use super::task::Progress;
+use super::job::Progress;
 use leastwise_anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
 use leastwise_anneal::index::{Hits, Index, SearchedBy};
 use leastwise_base::clock::now_ms;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 /// An index on the device.
 pub(super) struct Resident {
     image: Arc<Image>,
-    /// Of the index, when the image was made.
+    /// Revision of the index when the image was made.
     revision: u64,
     upload: Option<Upload>,
-    /// What the last search worked in.
+    /// Buffers of the last search.
     scratch: Option<Scratch>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Search {
     index: u32,
     wanted: Wanted,
     stage: Stage,
-    /// When it had begun, once the index was there.
+    /// Time at which it began, once the index was there.
     since: f64,
 }
 
@@ -52,7 +52,7 @@ impl Search {
         Self { index, stage: Stage::host(wanted.k, reason), wanted, since: now_ms() }
     }
 
-    /// Why it is the CPU's, if it is so from the first.
+    /// The CPU and the reason for it, if it searches there from the first.
     pub fn on_cpu(&self) -> Option<SearchedBy> {
         if let Stage::Host { hits, .. } = &self.stage { Some(hits.by.clone()) } else { None }
     }
@@ -85,11 +85,11 @@ impl Session {
         let Kept { index: of, place, .. } = self.indices.kept(index)?;
         let (count, probes) = of.check_search(&queries, k, probes, filter.as_deref())?;
         let place = *place;
-        let reason = if !self.device.is_queue() || place == Place::Cpu {
+        let reason = if !self.devices.main.is_queue() || place == Place::Cpu {
             None
         } else if place == Place::Auto && count < FEWEST_QUERIES {
             Some(format!("fewer than {FEWEST_QUERIES} queries"))
-        } else if place == Place::Auto && self.device.profile() == Profile::Software {
+        } else if place == Place::Auto && self.devices.main.profile() == Profile::Software {
             Some("the adapter is software, which takes longer".into())
         } else if let Some(reason) = only_here(of, k) {
             Some(reason)
@@ -140,7 +140,7 @@ impl Session {
                     Err(error) => return Err(error),
                 },
                 Stage::Device { searching, play, readback } => {
-                    let device = Self::single_of(&mut self.device, &mut self.single)?;
+                    let device = self.devices.single()?;
                     if let Some(current) = play {
                         match device.resume(current, deadline)? {
                             Playing::Yielded => return Ok(Progress::Yielded),
@@ -160,7 +160,7 @@ impl Session {
 
     /// Sees to it that the index lies on the device as it is now, and that a search can begin there. False when the time was up before.
     fn settle(&mut self, search: &mut Search, deadline: f64) -> Result<bool, Error> {
-        let device = Self::single_of(&mut self.device, &mut self.single)?;
+        let device = self.devices.single()?;
         let Kept { index, resident, .. } = self.indices.kept(search.index)?;
         // It may have changed since the search was asked for.
         if let Some(reason) = only_here(index, search.wanted.k) {
@@ -198,9 +198,9 @@ impl Session {
         Ok(true)
     }
 
-    /// What a search that ends leaves behind is for the next one of the same index, as long as that is as it was.
+    /// Keeps the buffers of a search that ends for the next one of the same index, as long as that is unchanged.
     pub(super) fn end_search(&mut self, search: Search) {
-        let (Stage::Device { searching, .. }, Ok(device)) = (search.stage, Self::single_of(&mut self.device, &mut self.single)) else {
+        let (Stage::Device { searching, .. }, Ok(device)) = (search.stage, self.devices.single()) else {
             return;
         };
         let (image, scratch) = searching.end();
@@ -214,7 +214,7 @@ impl Session {
     }
 }
 
-/// Why so many neighbours can't be found in an index on a device, whatever it has room for.
+/// Reason that so many neighbours can't be found in an index on a device, whatever it has room for.
 fn only_here(index: &Index, k: usize) -> Option<String> {
     if k.min(index.count()) > MOST_K {
         Some(format!("more than {MOST_K} neighbours"))

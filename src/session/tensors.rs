@@ -1,15 +1,16 @@
-//! Tensors as tasks.
+//! Evaluations of tensors as jobs.
 //!
-//! There are two worlds of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
-//! it. Evaluations of a world follow one another: what one gives back, the next may take.
+//! There are two contexts of them, of f32 and of f64, each with a graph, a device, and, where that is a queue, the CPU beside
+//! it. Evaluations of a context follow one another: what one gives back, the next may take.
 
 use super::Session;
-use super::task::{Progress, Task};
+use super::job::{Job, Progress, Step};
 use leastwise_base::memory;
 use leastwise_cpu::CpuDevice;
 use leastwise_cpu::half;
-use leastwise_device::{Device, Play, Playing, Precision, Slice};
+use leastwise_device::{Device, Play, Precision, Slice};
 use leastwise_error::Error;
+use leastwise_outer::Turn;
 use leastwise_problem::Reals;
 use leastwise_tensor::graph::{Data, Node, elements};
 use leastwise_tensor::pool::PoolStatistics;
@@ -24,17 +25,26 @@ const DOUBLE: u32 = 1 << 31;
 const MOST_READ: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 32 };
 
 /// Tensors of one precision.
-pub(super) struct World {
+pub(super) struct TensorContext {
     tensors: Tensors,
     /// The device, where it is not the session's own or the one beside it.
     own: Option<Device>,
     cpu: Option<Device>,
-    /// The evaluation that is on its way.
-    active: Option<u32>,
+    /// The task of the evaluation that is on its way.
+    active: Option<Active>,
 }
 
-pub(super) struct TensorTask {
+/// The task that evaluates.
+#[derive(Clone, Copy)]
+pub(super) struct Active {
+    task: u32,
+    /// True for a measurement, which must not wait for others: they wait for it.
+    is_measured: bool,
+}
+
+pub(super) struct TensorRun {
     double: bool,
+    is_measured: bool,
     evaluation: Option<Evaluation>,
     outputs: Vec<Node>,
     read: Vec<Node>,
@@ -42,14 +52,31 @@ pub(super) struct TensorTask {
     readback: Vec<f64>,
 }
 
-impl TensorTask {
+impl TensorRun {
     /// The tensors are held already.
     pub(super) fn new(double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
-        Self { double, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+        Self { double, is_measured: false, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+    }
+
+    /// An evaluation that is part of a measurement.
+    pub(super) fn measured(outputs: Vec<Node>, read: Vec<Node>) -> Self {
+        Self { is_measured: true, ..Self::new(false, outputs, read) }
     }
 }
 
-/// How tensors are evaluated; what is not there stays as it is.
+struct TensorJob(Box<TensorRun>);
+
+impl Job for TensorJob {
+    fn resume(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Step, Error> {
+        session.resume_tensors(task, &mut self.0, deadline).map(Step::from)
+    }
+
+    fn free(self: Box<Self>, session: &mut Session, task: u32) {
+        session.end_tensors(task, *self.0);
+    }
+}
+
+/// Settings of evaluations; those that are absent stay as they are.
 #[derive(Default, serde::Deserialize, Debug)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TensorSettings {
@@ -61,7 +88,7 @@ pub struct TensorSettings {
     pub products: Option<String>,
 }
 
-/// What evaluations came to, and what buffers there are.
+/// Statistics of evaluations and of buffers.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct TensorStatistics {
     #[serde(flatten)]
@@ -80,11 +107,11 @@ fn id(double: bool, node: Node) -> u32 {
 
 impl Session {
     /// The tensors of a precision, and their devices.
-    fn world(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<u32>), Error> {
-        let own = self.device.precision() == Precision::F64;
-        if self.worlds[usize::from(double)].is_none() {
+    fn tensor_context(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>, &mut Option<Active>), Error> {
+        let own = self.devices.main.precision() == Precision::F64;
+        if self.tensor_contexts[usize::from(double)].is_none() {
             let beside = |precision| Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
-            let device = match (&mut self.device, double, own) {
+            let device = match (&mut self.devices.main, double, own) {
                 (_, true, true) | (_, false, _) => None,
                 (Device::Wgpu(_), true, false) => {
                     return Err(Error::InvalidOption("dtype \"f64\": WebGPU has no f64; use backend \"cpu\" or \"cuda\"".into()));
@@ -94,32 +121,32 @@ impl Session {
                 (Device::Cpu(_), true, false) => Some(beside(Precision::F64)),
             };
             let precision = if double { Precision::F64 } else { Precision::F32 };
-            let cpu = self.device.is_queue().then(|| beside(precision));
+            let cpu = self.devices.main.is_queue().then(|| beside(precision));
             let mut tensors = Tensors::new(precision.bytes());
             // Settings hold for tensors of both precisions, whenever the first of them is made.
-            if let Some(other) = &self.worlds[usize::from(!double)] {
+            if let Some(other) = &self.tensor_contexts[usize::from(!double)] {
                 tensors.set_like(&other.tensors);
             }
-            self.worlds[usize::from(double)] = Some(Box::new(World { tensors, own: device, cpu, active: None }));
+            self.tensor_contexts[usize::from(double)] = Some(Box::new(TensorContext { tensors, own: device, cpu, active: None }));
         }
-        let Some(World { tensors, own: device, cpu, active }) = self.worlds[usize::from(double)].as_deref_mut() else {
-            return Err(Error::Disposed("tensor"));
+        let Some(TensorContext { tensors, own: device, cpu, active }) = self.tensor_contexts[usize::from(double)].as_deref_mut() else {
+            return Err(Error::Internal("a tensor context was not made"));
         };
         let main = match device {
             Some(device) => device,
-            None if double => &mut self.device,
-            None => Self::single_of(&mut self.device, &mut self.single)?,
+            None if double => &mut self.devices.main,
+            None => self.devices.single()?,
         };
         Ok((tensors, Devices { main, cpu: cpu.as_mut() }, active))
     }
 
-    /// The same without what is on its way.
-    pub(super) fn devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
-        self.world(double).map(|(tensors, devices, _)| (tensors, devices))
+    /// The tensors of a precision and their devices.
+    pub(super) fn tensor_devices(&mut self, double: bool) -> Result<(&mut Tensors, Devices<'_>), Error> {
+        self.tensor_context(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
     fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
-        self.world(double).map(|(tensors, ..)| tensors)
+        self.tensor_context(double).map(|(tensors, ..)| tensors)
     }
 
     /// The precision that all of some tensors have.
@@ -234,8 +261,8 @@ impl Session {
     pub fn release_tensors(&mut self, ids: &[u32]) {
         for &id in ids {
             let (double, node) = parts(id);
-            if let Some(world) = &mut self.worlds[usize::from(double)] {
-                world.tensors.graph.release(node);
+            if let Some(context) = &mut self.tensor_contexts[usize::from(double)] {
+                context.tensors.graph.release(node);
             }
         }
         self.collect_tensors();
@@ -244,8 +271,8 @@ impl Session {
     /// Gives back what nobody has any more, and destroys what is beyond the pools' caps.
     fn collect_tensors(&mut self) {
         for double in [false, true] {
-            if self.worlds[usize::from(double)].is_some()
-                && let Ok((tensors, mut devices, active)) = self.world(double)
+            if self.tensor_contexts[usize::from(double)].is_some()
+                && let Ok((tensors, mut devices, active)) = self.tensor_context(double)
                 && active.is_none()
             {
                 tensors.collect();
@@ -274,10 +301,10 @@ impl Session {
         });
         let (outputs, read) = nodes.split_at(outputs.len());
         let (outputs, read) = (outputs.to_vec(), read.to_vec());
-        Ok(self.add_task(Task::Tensors(Box::new(TensorTask::new(double, outputs, read)))))
+        Ok(self.add_task(TensorJob(Box::new(TensorRun::new(double, outputs, read)))))
     }
 
-    /// Where a tensor's elements are on the session's device, once it was evaluated, and whether they are halves.
+    /// Slice of a tensor's elements on the session's device, once it was evaluated, and whether they are halves.
     pub fn tensor_view(&mut self, tensor: u32) -> Result<Option<(Slice, bool)>, Error> {
         let (double, node) = parts(tensor);
         Ok(self.tensors(double)?.view(node))
@@ -319,7 +346,7 @@ impl Session {
             return Err(Error::InvalidOption(format!("advantage must be a positive number, not {times}")));
         }
         for double in [false, true] {
-            if double && self.worlds[1].is_none() {
+            if double && self.tensor_contexts[1].is_none() {
                 continue;
             }
             let tensors = self.tensors(double)?;
@@ -340,16 +367,16 @@ impl Session {
 
     /// The steps of the last evaluation in f32, or in f64 where there was none.
     pub fn tensor_trace(&self) -> &[Traced] {
-        let traces = self.worlds.iter().flatten().map(|world| &world.tensors.trace[..]);
+        let traces = self.tensor_contexts.iter().flatten().map(|context| &context.tensors.trace[..]);
         traces.max_by_key(|trace| usize::from(!trace.is_empty())).unwrap_or(&[])
     }
 
     pub fn tensor_statistics(&self) -> TensorStatistics {
         let mut all = TensorStatistics::default();
-        for world in self.worlds.iter().flatten() {
-            all.runs = all.runs.with(&world.tensors.statistics);
+        for context in self.tensor_contexts.iter().flatten() {
+            all.runs = all.runs.with(&context.tensors.statistics);
             for place in Place::ALL {
-                all.pool = all.pool.with(&world.tensors.pool(place));
+                all.pool = all.pool.with(&context.tensors.pool(place));
             }
         }
         all
@@ -358,10 +385,10 @@ impl Session {
     /// Destroys buffers that are kept for later, and forgets plans.
     pub fn trim_tensors(&mut self) -> Result<(), Error> {
         for double in [false, true] {
-            if self.worlds[usize::from(double)].is_none() {
+            if self.tensor_contexts[usize::from(double)].is_none() {
                 continue;
             }
-            let (tensors, mut devices, active) = self.world(double)?;
+            let (tensors, mut devices, active) = self.tensor_context(double)?;
             if active.is_some() {
                 return Err(Error::Busy);
             }
@@ -371,29 +398,28 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn resume_tensors(&mut self, number: u32, task: &mut TensorTask, deadline: f64) -> Result<Progress, Error> {
-        if let Some(progress) = self.evaluate_before(number, task.double, deadline)? {
+    pub(super) fn resume_tensors(&mut self, number: u32, run: &mut TensorRun, deadline: f64) -> Result<Progress, Error> {
+        if let Some(progress) = self.evaluate_before(number, run.double, deadline)? {
             return Ok(progress);
         }
-        let (tensors, mut devices, active) = self.world(task.double)?;
-        *active = Some(number);
+        let (tensors, mut devices, active) = self.tensor_context(run.double)?;
+        *active = Some(Active { task: number, is_measured: run.is_measured });
         loop {
-            if let Some((place, play)) = &mut task.play {
-                match devices.at(*place).resume(play, deadline)? {
-                    Playing::Yielded => return Ok(Progress::Yielded),
-                    Playing::Waiting(signal) => return Ok(Progress::Waiting(signal)),
-                    Playing::Finished(values) => task.readback = values,
+            if let Some((place, play)) = &mut run.play {
+                match Turn::from(devices.at(*place).resume(play, deadline)?).outcome() {
+                    Ok(values) => run.readback = values,
+                    Err(turn) => return Ok(Progress::of(turn, Progress::Values)),
                 }
-                task.play = None;
+                run.play = None;
             }
-            let Some(evaluation) = &mut task.evaluation else {
-                task.evaluation = Some(tensors.evaluate(&mut devices, &task.outputs, &task.read)?);
+            let Some(evaluation) = &mut run.evaluation else {
+                run.evaluation = Some(tensors.evaluate(&mut devices, &run.outputs, &run.read)?);
                 continue;
             };
-            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut task.readback))? {
-                Next::Run(place, recording) => task.play = Some((place, devices.at(place).start(recording))),
+            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut run.readback))? {
+                Next::Run(place, recording) => run.play = Some((place, devices.at(place).start(recording))),
                 Next::Done(values) => {
-                    task.evaluation = None;
+                    run.evaluation = None;
                     return Ok(Progress::Values(values));
                 }
             }
@@ -402,37 +428,16 @@ impl Session {
 
     /// Goes on with the evaluation that is on its way, if it is another.
     fn evaluate_before(&mut self, number: u32, double: bool, deadline: f64) -> Result<Option<Progress>, Error> {
-        let active = self.world(double)?.2.filter(|active| *active != number);
-        let Some(active) = active else { return Ok(None) };
-        if matches!(self.tasks.get(&active), Some(Task::Calibration(_))) {
-            // What is measured must not wait for others: they wait for it.
-            return Ok(Some(Progress::Yielded));
-        }
-        let Some(Task::Tensors(mut first)) = self.tasks.remove(&active) else { return Ok(None) };
-        match self.resume_tensors(active, &mut first, deadline) {
-            Ok(Progress::Values(values)) => {
-                self.end_tensors(active, *first);
-                self.tasks.insert(active, Task::Values(values));
-                Ok(None)
-            }
-            Ok(progress) => {
-                self.tasks.insert(active, Task::Tensors(first));
-                Ok(Some(progress))
-            }
-            Err(error) => {
-                // Whoever waits for it is told.
-                self.end_tensors(active, *first);
-                self.tasks.insert(active, Task::Failed(error));
-                Ok(None)
-            }
-        }
+        Ok(match self.tensor_context(double)?.2.filter(|active| active.task != number) {
+            Some(Active { is_measured: true, .. }) => Some(Progress::Yielded),
+            Some(Active { task, .. }) => self.resume_before(task, deadline),
+            None => None,
+        })
     }
 
-    pub(super) fn end_tensors(&mut self, number: u32, task: TensorTask) {
-        let Ok((tensors, mut devices, active)) = self.world(task.double) else { return };
-        if *active == Some(number) {
-            *active = None;
-        }
+    pub(super) fn end_tensors(&mut self, number: u32, task: TensorRun) {
+        let Ok((tensors, mut devices, active)) = self.tensor_context(task.double) else { return };
+        *active = active.filter(|active| active.task != number);
         if let Some(evaluation) = task.evaluation {
             tensors.abandon(&mut devices, evaluation);
         }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::thread::JoinHandle;
 
-/// Why something was not done.
+/// Reason that a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     Refused(Error),
@@ -26,14 +26,14 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What a panic said.
+    /// Message of a panic.
     pub fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
         Self::Dead(text.unwrap_or_else(|| "a panic that says nothing".into()))
     }
 }
 
-/// What became of a task.
+/// Outcome of a task.
 pub type Outcome = Result<Progress, Failure>;
 
 type Posted = Box<dyn FnOnce(&mut Session) + Send>;
@@ -67,7 +67,7 @@ struct Work {
     waiting: Vec<(u32, f64)>,
     /// Whom to tell when a task has come to something.
     wakes: Vec<(u32, Wake)>,
-    /// What tasks came to and nobody has taken yet.
+    /// Outcomes of tasks that nobody has taken yet.
     outcomes: HashMap<u32, Outcome>,
     posted: Vec<Posted>,
     over: bool,
@@ -98,7 +98,7 @@ impl Threaded {
         self.shared.changed.notify_one();
     }
 
-    /// What a task has come to since it was resumed, once: [`Progress::Yielded`] and [`Progress::Waiting`] are not among it.
+    /// Outcome of a task since it was resumed, given once: [`Progress::Yielded`] and [`Progress::Waiting`] are not among it.
     pub fn outcome(&self, task: u32) -> Option<Outcome> {
         let mut work = locked(&self.shared.work);
         if work.over {

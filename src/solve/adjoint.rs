@@ -10,8 +10,8 @@
 
 use super::assembly::Structure;
 use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
+use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
-use super::covariance::unseen::{self, Points};
 use super::covariance::{Unseen, Values};
 use super::linear::matrix::{BlockMatrix, packed};
 use leastwise_base::work::{Pace, Stopped};
@@ -165,7 +165,7 @@ pub async fn solve(
         let apart: Vec<usize> = (0..free.len()).filter(|&k| untouched[k]).collect();
         (null, apart, z, step, "sparse")
     };
-    let unseen = unseen::describe(pattern, &null, &untouched, points(values), pace).await?;
+    let unseen = null_space::describe(pattern, &null, &untouched, points(values), pace).await?;
     let along = null.iter().map(|direction| dot(direction, &v)).chain(apart.iter().map(|&k| v[k]));
     let along = along.map(|part| part * part).sum::<f64>().sqrt();
     let deficiency = null.len() + apart.len();

@@ -1,6 +1,6 @@
 //! The rules of the augmented Lagrangian: when constraints are met, what becomes of multipliers and the penalty.
 //!
-//! After the residuals and energies were minimised with the constraints as they stand (`problem/multipliers.rs`), λ ← μw r, and
+//! After the residuals and energies were minimised with the constraints as they stand (`problem/constraint.rs`), λ ← μw r, and
 //! where that has not brought the constraints much nearer, μ grows (Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006,
 //! framework 17.3; Birgin & Martínez, *Practical Augmented Lagrangian Methods*, 2014, algorithm 4.1). What is left of a row is
 //! |r − s|: of an equality |c|, of an inequality min(−c, s) in magnitude, which is 0 where it is met and λ or c vanish.

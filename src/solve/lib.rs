@@ -11,28 +11,29 @@
 //! assert!(options.linear.is_none());
 //! ```
 
+mod active_set;
 pub mod adjoint;
 pub mod assembly;
-mod constrained;
+mod buffers;
 pub mod covariance;
 pub mod descent;
 pub mod graduated;
 mod lagrangian;
 pub mod linear;
 mod method;
-mod mirroring;
-pub mod offender;
+pub mod nonfinite;
 mod options;
 mod product;
 mod reduction;
+mod repeat_stats;
 mod report;
+mod segment_sums;
+mod snapshot_layout;
 mod solver;
 mod step;
-mod sums;
 mod term_costs;
 mod termination;
 mod trial;
-mod waste;
 mod workspace;
 
 pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings};
@@ -40,10 +41,10 @@ pub use leastwise_kernel::state::solver as state;
 pub use linear::Inner;
 pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};
-pub use mirroring::Mirroring;
-pub use offender::Offender;
+pub use nonfinite::NonFiniteResidual;
 pub use options::{Options, Settings};
 pub use report::{EvaluatorReport, Iteration, ProductReport, Refinement, RefinementState, Report, Termination};
+pub use segment_sums::Summing;
+pub use snapshot_layout::SnapshotLayout;
 pub use solver::{Next, Part, Saved, Solver, Spent};
-pub use sums::Summing;
 pub use workspace::{Needs, Workspace, dispatch, evaluate};

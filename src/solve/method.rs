@@ -157,7 +157,7 @@ impl Method {
         let (sums, partials) = work.partial(Fixed::DoglegSums, vector, &[work.partial_distance, vector], &bindings);
         commands.push(sums);
         commands.push(work.reduce(Fixed::DoglegPlane, &[partials, work.partial_distance]));
-        if let Some([d, q]) = work.steepest {
+        if let Some([d, q]) = work.steepest() {
             commands.push(Command::Copy { from: Slice { len: vector, ..work.p }, to: d });
             commands.push(Command::Copy { from: Slice { len: vector, ..work.q }, to: q });
         }
@@ -173,7 +173,7 @@ impl Method {
             Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
         }
         let [newton, residual] = work.newton()?;
-        let [d, q] = work.steepest.unwrap_or([work.p, work.q]);
+        let [d, q] = work.steepest().unwrap_or([work.p, work.q]);
         let bindings = [
             (ARENA, work.gradient),
             (DATA, d),

@@ -1,6 +1,6 @@
 //! What a solve says of itself.
 
-use super::{Feasibility, Offender};
+use super::{Feasibility, NonFiniteResidual};
 use leastwise_cpu::{Evaluation, Evaluator, Linking};
 use leastwise_device::{Counters, Device, KernelId};
 use leastwise_problem::{Batch, Freedom, Schedule, TermKernels};
@@ -204,7 +204,7 @@ pub struct Report {
     /// Steps that were rejected because the residual was not finite where they led, and where it was the first time.
     pub non_finite: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_non_finite: Option<Offender>,
+    pub first_non_finite: Option<NonFiniteResidual>,
     pub compile_ms: f64,
     pub solve_ms: f64,
     pub backend: &'static str,

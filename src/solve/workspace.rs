@@ -1,61 +1,29 @@
 //! The buffers of a solver, and the dispatches that are the same for all solvers.
 
+use super::buffers::{Buffers, Lengths, NOWHERE};
 use super::reduction::Reduction;
-use super::state;
-use super::sums::Along;
-use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, PARAM_WORDS, Profile, Reals, Slice, binding::*};
+use super::segment_sums::Along;
+use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, PARAM_WORDS, Slice, binding::*};
 use leastwise_error::Error;
 use leastwise_kernel::Fixed;
-use leastwise_problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk, Trials};
+use leastwise_problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk};
+use std::ops::Deref;
 
-/// Kinds of partial sums that one kernel writes at most.
-const PARTIAL_KINDS: u32 = 6;
-
-/// Vectors over all unknowns, packed diagonal blocks, scratch columns, partial sums and the state.
+/// A solver's buffers, and its static kernels.
 pub struct Workspace {
+    buffers: Buffers,
     /// The accepted point.
     pub point: Slice,
-    pub gradient: Slice,
-    /// s, the step.
-    pub step: Slice,
-    /// r = −g − (JᵀWJ + λD)s.
-    pub residual: Slice,
-    pub z: Slice,
-    pub p: Slice,
-    pub q: Slice,
-    /// D, and the largest that the diagonal of JᵀWJ has been.
-    pub scale: Slice,
-    pub peak: Slice,
-    /// The diagonal blocks of JᵀWJ, and of the preconditioner.
-    pub blocks: Slice,
-    pub inverse: Slice,
-    pub scratch: Slice,
-    pub partials: Slice,
-    /// The same for inner iterations: others in mixed precision alone.
+    /// Scratch columns and partial sums of inner iterations: buffers of their own in mixed precision alone.
     pub inner_scratch: Slice,
     pub inner_partials: Slice,
-    pub state: Slice,
-    /// For reports, where terms share a batch: a copy of the partial sums, and the costs of the shared batches' instances.
-    pub instance_costs: Option<Slice>,
-    /// What may move, where something may not; and what may in a step, which is a buffer of the solver's where there are bounds.
+    /// Unknowns that may move, where some may not; and those that may in a step.
     pub(super) constraints: Option<Constraints>,
     pub(super) free: Option<Slice>,
-    /// For methods that keep it: the solution of the linear system, and what it left of it.
-    newton: Option<[Slice; 2]>,
-    /// d = −D⁻¹g and its product, where clipping the step takes what they were made in.
-    pub(super) steepest: Option<[Slice; 2]>,
-    /// For steps that may go uphill: an arena with the best point, while the accepted one is another.
-    pub best: Option<Slice>,
-    /// For energies: eigenvectors of their Hessians.
-    eigenvectors: Option<Slice>,
-    /// An arena with the point before the last step that was accepted.
-    pub previous: Slice,
-    /// An arena with the point that a solve began at.
-    pub start: Slice,
     alignment: u32,
     /// Elements between the kinds of partials.
     pub partial_distance: u32,
-    /// Whether there are systems to be solved, and what they need.
+    /// True if there are systems to be solved, and what they need.
     pub(super) solves_systems: bool,
     reduction: Reduction,
     fixed: Vec<KernelId>,
@@ -63,51 +31,34 @@ pub struct Workspace {
     inner_gather: KernelId,
 }
 
-/// What inner iterations write.
-const INNER: [&str; 8] =
-    ["step", "residual", "z", "p", "q", "preconditioner", "scratch columns of inner iterations", "partial sums of inner iterations"];
+/// The buffers are fields of the workspace.
+impl Deref for Workspace {
+    type Target = Buffers;
 
-/// What a method needs besides.
+    fn deref(&self) -> &Buffers {
+        &self.buffers
+    }
+}
+
+/// Needs of a method besides those of all.
 #[derive(Clone, Copy, Default)]
 pub struct Needs {
     pub keeps_solution: bool,
     pub keeps_best: bool,
-    /// Whether it solves no linear system: then what only those need is not there, and z, p and q are its own.
+    /// True if it solves no linear system: then what only those need is not there, and z, p and q are its own.
     pub descends: bool,
 }
-
-/// Where nothing is.
-const NOWHERE: Slice = Slice { buffer: BufferId(u32::MAX), offset: 0, len: 0 };
 
 impl Workspace {
     /// A workspace without buffers or kernels, of a solver that is not set up yet.
     pub fn empty(device: &Device) -> Self {
         Self {
+            buffers: Buffers::NONE,
             point: NOWHERE,
-            gradient: NOWHERE,
-            step: NOWHERE,
-            residual: NOWHERE,
-            z: NOWHERE,
-            p: NOWHERE,
-            q: NOWHERE,
-            scale: NOWHERE,
-            peak: NOWHERE,
-            blocks: NOWHERE,
-            inverse: NOWHERE,
-            scratch: NOWHERE,
-            partials: NOWHERE,
             inner_scratch: NOWHERE,
             inner_partials: NOWHERE,
-            state: NOWHERE,
-            instance_costs: None,
             constraints: None,
             free: None,
-            newton: None,
-            steepest: None,
-            best: None,
-            eigenvectors: None,
-            previous: NOWHERE,
-            start: NOWHERE,
             alignment: device.limits().offset_alignment,
             partial_distance: 0,
             solves_systems: false,
@@ -129,112 +80,24 @@ impl Workspace {
         let sources: Vec<_> = kernels.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
         let fixed = device.kernels(&sources)?;
         let inner_gather = device.kernels(&[KernelSource::of_fixed(Fixed::Gather).of_inner()])?[0];
-        let limits = device.limits();
         let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;
-        let vector = problem.vector_len();
-        let (with_sums, blocks) = (problem.total_vector_len(), problem.total_blocks_len());
-        let of_trials = problem.moving().filter_map(|table| table.trials.as_ref()).map(Trials::longest_scratch);
-        let scratch = problem.batches().iter().map(Batch::longest_scratch).chain(of_trials).max();
-        let over_terms: u32 = problem.batches().iter().flat_map(|batch| &batch.chunks).map(|chunk| reduction.groups(chunk.count)).sum();
-        let over_table = |table: &Table| match &table.trials {
-            None => reduction.groups(table.elements()),
-            Some(trials) => trials.chunks.iter().map(|chunk| reduction.groups(chunk.count * table.width)).sum(),
-        };
-        let over_tables: u32 = problem.moving().map(over_table).sum();
-        // A preconditioner of two levels has partial sums over all unknowns behind those over tables.
-        let partial_distance = over_terms.max(over_tables + reduction.groups(vector));
-        let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
-        let shared: u32 = shared.map(|chunk| limits.align(chunk.count)).sum();
         let constraints = problem.constraints();
-        let bounded = constraints.is_some_and(|known| known.bounds.is_some());
-        let of_systems = |len: u32| if needs.descends { 1 } else { len };
-        let mut sizes = vec![
-            ("gradient", with_sums),
-            ("step", vector),
-            ("residual", of_systems(vector)),
-            ("z", vector),
-            ("p", with_sums),
-            ("q", with_sums),
-            ("scale", of_systems(vector)),
-            ("diagonal blocks", of_systems(blocks)),
-            ("preconditioner", of_systems(problem.blocks_len())),
-            ("scratch columns", scratch.unwrap_or(1)),
-            ("partial sums", partial_distance * PARTIAL_KINDS),
-            ("state", state::STATE_LEN),
-            ("largest diagonal", of_systems(vector)),
-            ("previous point", problem.arenas()?.0.len),
-            ("starting point", problem.arenas()?.0.len),
-        ];
-        let mut optional = |wanted: bool, label, len| {
-            wanted.then(|| {
-                sizes.push((label, len));
-                sizes.len() - 1
-            })
-        };
-        let instance_costs = optional(shared > 0, "instance costs", shared + limits.align(partial_distance * PARTIAL_KINDS));
-        let newton = optional(needs.keeps_solution, "Gauss–Newton step", vector);
-        let newton_residual = optional(needs.keeps_solution, "Gauss–Newton residual", vector);
-        // A step that is clipped needs p and q itself.
-        let steepest = optional(needs.keeps_solution && bounded, "steepest descent", vector);
-        let steepest_product = optional(needs.keeps_solution && bounded, "product of the steepest descent", vector);
-        let best = optional(needs.keeps_best, "best point", problem.arenas()?.0.len);
-        let active = optional(bounded, "active set", vector);
-        let of_energies = problem.batches().iter().filter_map(|batch| Some((batch.programs.curvature.as_ref()?.work(), batch)));
-        let projecting = of_energies
-            .filter(|_| !needs.descends)
-            .flat_map(|(columns, batch)| batch.chunks.iter().map(move |chunk| columns * chunk.count))
-            .max();
-        // The kernel's twin has working memory of its own.
-        let projecting = projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len });
-        let eigenvectors = optional(projecting.is_some(), "eigenvectors", projecting.unwrap_or(0));
-        let is_mixed = device.reals() == Reals::Mixed && !needs.descends;
-        let inner_scratch = optional(is_mixed, "scratch columns of inner iterations", scratch.unwrap_or(1));
-        let inner_partials = optional(is_mixed, "partial sums of inner iterations", partial_distance * PARTIAL_KINDS);
-        let mut slices: Vec<Slice> = Vec::new();
-        for (label, len) in sizes {
-            let kind = if !needs.descends && INNER.contains(&label) { Kind::Inner } else { Kind::Real };
-            match device.allocate(kind, len, label) {
-                Ok(buffer) => slices.push(Slice { buffer, offset: 0, len }),
-                Err(error) => {
-                    slices.iter().for_each(|slice| device.free(slice.buffer));
-                    return Err(error.into());
-                }
-            }
-        }
-        let slice = |place: usize| slices[place];
+        let lengths = Lengths::new(device, problem, needs, reduction)?;
+        let buffers = Buffers::allocate(device, &lengths)?;
         Ok(Self {
             point,
-            gradient: slice(0),
-            step: slice(1),
-            residual: slice(2),
-            z: slice(3),
-            p: slice(4),
-            q: slice(5),
-            scale: slice(6),
-            blocks: slice(7),
-            inverse: slice(8),
-            scratch: slice(9),
-            partials: slice(10),
-            inner_scratch: slice(inner_scratch.unwrap_or(9)),
-            inner_partials: slice(inner_partials.unwrap_or(10)),
-            state: slice(11),
-            peak: slice(12),
-            previous: slice(13),
-            start: slice(14),
+            inner_scratch: buffers.own_inner_scratch.unwrap_or(buffers.scratch),
+            inner_partials: buffers.own_inner_partials.unwrap_or(buffers.partials),
             constraints,
-            free: constraints.map(|known| active.map_or(known.pins, slice)),
-            instance_costs: instance_costs.map(slice),
-            newton: newton.zip(newton_residual).map(|(step, residual)| [slice(step), slice(residual)]),
-            steepest: steepest.zip(steepest_product).map(|(d, q)| [slice(d), slice(q)]),
-            best: best.map(slice),
-            eigenvectors: eigenvectors.map(slice),
-            alignment: limits.offset_alignment,
-            partial_distance,
+            free: constraints.map(|known| buffers.active.unwrap_or(known.pins)),
+            alignment: device.limits().offset_alignment,
+            partial_distance: lengths.partial_distance,
             solves_systems: !needs.descends,
             reduction,
             fixed,
             inner_gather,
+            buffers,
         })
     }
 
@@ -244,42 +107,17 @@ impl Workspace {
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
-        if self.is_empty() {
-            return Vec::new();
-        }
-        [
-            self.gradient,
-            self.step,
-            self.residual,
-            self.z,
-            self.p,
-            self.q,
-            self.scale,
-            self.peak,
-            self.previous,
-            self.start,
-            self.blocks,
-            self.inverse,
-            self.scratch,
-            self.partials,
-            self.state,
-        ]
-        .into_iter()
-        .chain([self.inner_scratch].into_iter().filter(|inner| *inner != self.scratch))
-        .chain([self.inner_partials].into_iter().filter(|inner| *inner != self.partials))
-        .chain(self.instance_costs)
-        .chain(self.newton.into_iter().flatten())
-        .chain(self.steepest.into_iter().flatten())
-        .chain(self.best)
-        .chain(self.eigenvectors)
-        .chain(self.free.filter(|_| self.bounds().is_some()))
-        .map(|slice| slice.buffer)
-        .collect()
+        self.buffers.ids().collect()
     }
 
     /// The solution that is kept, and what it left of the system.
     pub fn newton(&self) -> Result<[Slice; 2], Error> {
-        self.newton.ok_or(Error::Disposed("solver"))
+        self.newton_step.zip(self.newton_residual).map(|(step, residual)| [step, residual]).ok_or(Error::Internal("no solution is kept"))
+    }
+
+    /// d = −D⁻¹g and its product, where they have buffers of their own.
+    pub(super) fn steepest(&self) -> Option<[Slice; 2]> {
+        self.steepest_direction.zip(self.steepest_product).map(|(direction, product)| [direction, product])
     }
 
     pub fn kernel(&self, kernel: Fixed) -> KernelId {
@@ -297,12 +135,12 @@ impl Workspace {
         (self.fixed(kernel, groups * self.reduction.group_size, words, bindings), groups)
     }
 
-    /// How many partial sums a batch's instances leave.
+    /// Number of partial sums of a batch's instances.
     pub fn batch_partials(&self, batch: &Batch) -> u32 {
         batch.chunks.iter().map(|chunk| self.reduction.groups(chunk.count)).sum()
     }
 
-    /// How many runs the elements of a reduction are cut into.
+    /// Number of runs that the elements of a reduction are cut into.
     pub fn runs(&self, elements: u32) -> u32 {
         self.reduction.groups(elements)
     }

@@ -212,7 +212,7 @@ export async function cluster(tasks: Tasks, points: Points, options: ClusterOpti
   const floats = pointsOf("cluster(points): points", points, native.dim);
   const task = tasks.call((engine) => engine.cluster(floats, native));
   const { clustering } = await tasks.run(task, { signal, onProgress });
-  if (!clustering) throw new LeastwiseError("engine-dead", "the engine gave no clustering; this is a bug of Leastwise, please report it");
+  if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);
 }
 

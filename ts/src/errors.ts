@@ -33,6 +33,7 @@ const ERROR_CODES = [
   "file-truncated",
   "file-corrupt",
   "checkpoint-mismatch",
+  "internal",
   "engine-dead",
 ] as const;
 
@@ -41,7 +42,7 @@ const ERROR_CODES = [
  *
  * - `index-out-of-range`: an index names an instance that is not there: see `term`, `slot`, `instance`
  * - `data-length`: an array has the wrong number of values
- * - `non-finite`: NaN or an infinity among values, data, literals, or in a residual at the start
+ * - `non-finite`: NaN, an infinity, or a number beyond the precision's range among values, data, literals, points, or in a residual at the start
  * - `empty-term`: nothing to solve: a term without instances, a problem without terms
  * - `no-residual`: the residual function returned nothing usable
  * - `foreign-variable`: a slot of another problem
@@ -53,11 +54,11 @@ const ERROR_CODES = [
  * - `aliased`: a result that would be written over an operand that is still being read
  * - `bounds`: limits that are NaN or leave nothing between them: see `instance`
  * - `invalid-option`
- * - `tape`: the traced function could not be read or compiled
+ * - `tape`: the traced function could not be read
  * - `limits`: more than the device can bind
  * - `rank-deficient`: residuals leave something free, so that it has no covariance: the message names it
  * - `device-lost`
- * - `disposed`
+ * - `disposed`: a problem, term, solver, tensor, index, covariance or engine that was disposed
  * - `busy`: another call is running on the same problem
  * - `stopped`: a call was stopped before it had anything to show; one that its signal aborted rejects with the signal's reason
  * - `out-of-memory`
@@ -70,6 +71,7 @@ const ERROR_CODES = [
  * - `file-truncated`: a file that ends too early
  * - `file-corrupt`: a file whose parts contradict each other
  * - `checkpoint-mismatch`: a checkpoint of another problem, solver or precision: the message says what differs
+ * - `internal`: a state that the engine never reaches, unless it has a bug: please report it
  * - `engine-dead`: the engine panicked, which is a bug of ours, or something that it called threw; make a new one
  *
  * @example

@@ -286,7 +286,7 @@ export class ProblemOf implements Problem {
     const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
     const { graduated } = await this.tasks.run(task, { onIteration: each, signal, limitMs: given.timeLimitMs });
-    if (!graduated) throw new LeastwiseError("engine-dead", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
+    if (!graduated) throw new LeastwiseError("internal", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
 
@@ -320,7 +320,7 @@ export class ProblemOf implements Problem {
     const known = variance === "estimated" ? undefined : variance;
     const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
     const { covariance } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
-    if (!covariance) throw new LeastwiseError("engine-dead", "the engine gave no covariance; this is a bug of Leastwise, please report it");
+    if (!covariance) throw new LeastwiseError("internal", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
 
@@ -330,7 +330,7 @@ export class ProblemOf implements Problem {
     const { tables, values } = packCotangents(of, this.#own);
     const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
     const { gradients } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
-    if (!gradients) throw new LeastwiseError("engine-dead", "the engine gave no gradients; this is a bug of Leastwise, please report it");
+    if (!gradients) throw new LeastwiseError("internal", "the engine gave no gradients; this is a bug of Leastwise, please report it");
     return new GradientsOf(gradients, this, this.#own);
   }
 

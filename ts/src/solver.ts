@@ -298,7 +298,7 @@ export class SolverOf implements Solver {
   async save(): Promise<Uint8Array> {
     takesNoMore("solver.save()", 0, arguments);
     const { bytes } = await this.tasks.run(this.tasks.call((native) => native.saveSolver(this.#alive())));
-    if (!bytes) throw new LeastwiseError("engine-dead", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
+    if (!bytes) throw new LeastwiseError("internal", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
     return bytes;
   }
 
@@ -310,7 +310,7 @@ export class SolverOf implements Solver {
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {
-    if (!done.report) throw new LeastwiseError("engine-dead", "the engine gave no report; this is a bug of Leastwise, please report it");
+    if (!done.report) throw new LeastwiseError("internal", "the engine gave no report; this is a bug of Leastwise, please report it");
     return new SolveReport(done.report, this.traceMs());
   }
 

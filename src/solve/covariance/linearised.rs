@@ -1,10 +1,10 @@
-//! What covariances are made of: √W J or JᵀWJ at the values of a [mirror](Problem::mirrored), brought back from an f64 device.
+//! What covariances are made of: √W J or JᵀWJ at the values of a [snapshot](Problem::snapshot), brought back from an f64 device.
 
 use super::super::assembly::{Assembly, Structure};
 use super::super::linear::matrix::BlockMatrix;
 use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
-use super::super::{Mirroring, Needs, Workspace, state};
+use super::super::{Needs, SnapshotLayout, Workspace, state};
 use leastwise_base::work::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Recording, Slice};
 use leastwise_error::Error;
@@ -59,8 +59,8 @@ pub enum Derivatives {
 
 impl Linearising {
     /// A mirror on its way to a device that computes in f64.
-    pub fn mirroring(mirror: Problem) -> Mirroring {
-        Mirroring::new(mirror, |mirror| Form::of(mirror) == Form::Matrix)
+    pub fn layout(mirror: Problem) -> SnapshotLayout {
+        SnapshotLayout::new(mirror, |mirror| Form::of(mirror) == Form::Matrix)
     }
 
     /// Makes what differentiates a mirror that is laid out, whose JᵀWJ has this structure where it is assembled.
@@ -218,7 +218,7 @@ impl Source {
         if form == Form::Rows {
             return Ok(Self::Rows(Box::new(Rows::new(device, problem)?)));
         }
-        let found = found.ok_or(Error::Disposed("term"))?;
+        let found = found.ok_or(Error::Internal("the structure of a matrix was not found"))?;
         Ok(Self::Matrix(Box::new(Assembly::new(device, registry, problem, found)?)))
     }
 }

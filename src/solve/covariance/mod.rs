@@ -1,32 +1,32 @@
 //! Covariances of what was solved for: σ²(JᵀWJ)⁻¹ at the accepted values, in f64 whatever the device computes in.
 //!
-//! J and W are those of the Gauss–Newton model at a [mirror](leastwise_problem::Problem::mirrored) of the problem, on the CPU
+//! J and W are those of the Gauss–Newton model at a [snapshot](leastwise_problem::Problem::snapshot) of the problem, on the CPU
 //! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
 //! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
 //! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
-//! Where residuals leave something free, it is named ([`unseen`]).
+//! Where residuals leave something free, it is named ([`null_space`]).
 
 mod blocks;
 mod dense;
 pub(super) mod jacobi;
 mod linearised;
+pub(super) mod null_space;
 pub(super) mod sparse;
 mod subset;
-pub(super) mod unseen;
 
 pub use blocks::{Blocks, Form, Pair};
 pub use linearised::{Derivatives, Linearised, Linearising};
-pub use unseen::Unseen;
+pub use null_space::Unseen;
 
 use dense::Dense;
 use leastwise_base::work::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_expr::Manifold;
 use leastwise_problem::{Pattern, Problem};
+use null_space::Points;
 use serde::Serialize;
 use sparse::{Refused, Sparse};
 use std::sync::Arc;
-use unseen::Points;
 
 /// Singular values of √W J, its columns brought to length 1, that count as 0 next to the largest.
 const RANK_TOLERANCE: f64 = 1e-10;
@@ -147,7 +147,7 @@ impl Covariance {
             Inverse::Dense(_) => null.len() as u32,
             Inverse::Sparse(_) => null.len() as u32 + of_nothing,
         };
-        let unseen = unseen::describe(&pattern, &null, &untouched, &values.points, pace).await?;
+        let unseen = null_space::describe(&pattern, &null, &untouched, &values.points, pace).await?;
         if deficiency > 0 && !options.pseudo_inverse {
             return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
         }

@@ -11,14 +11,14 @@
 //!   differs, which the host has from the state that every step reads back. A system that cannot be solved raises λ, or
 //!   ends the solve as `Termination::Singular`. Live steps, which read nothing back, are solved on the device.
 //!
-//! Which one a problem gets is decided in [`auto`]; docs/SOLVERS.md says what each is for.
+//! Which one a problem gets is decided in [`choose`]; docs/SOLVERS.md says what each is for.
 
-pub mod auto;
+pub mod choose;
 pub mod conjugate;
 pub mod dense;
+pub mod direct;
 pub mod elimination;
 pub mod frozen;
-pub mod host;
 pub mod left_looking;
 pub mod matrix;
 mod minimum_degree;

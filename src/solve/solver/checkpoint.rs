@@ -1,21 +1,18 @@
 //! A solver between two steps, as sections of a checkpoint, and back.
 //!
-//! What a step leaves for the next one is the state, the largest diagonal, the points before and the best. After a rejected
-//! step of a solve that goes on, J and g still hold, and the solution that methods keep: then the next step begins with
-//! differentiating, at the same point and to the same bits, and with uploading the rest ([`Kept`]).
-
-mod known;
+//! A step leaves for the next one the state, the largest diagonal, the points before and the best. After a rejected step of a
+//! solve that goes on, J and g still hold, and so does the solution that methods keep: then the next step begins with
+//! differentiating, at the same point and to the same bits, and with uploading the rest ([`CheckpointedSystem`]).
 
 use super::super::descent::{Rates, Rule};
-use super::super::termination::Tests;
 use super::super::{Dogleg, Method, state};
+use super::iterate::{CheckpointedSystem, Iterate};
+use super::saved::{Extent, Known, Running};
 use super::start::Start;
+use super::stopping::Stopping;
 use super::{Phase, Solver};
 use crate::linear::Preconditioner;
-use crate::linear::host::Knobs;
-use known::{Extent, Known, write_iteration};
 use leastwise_base::FileError;
-use leastwise_base::clock::now_ms;
 use leastwise_base::container::Section;
 use leastwise_device::{Command, Precision, Slice};
 use leastwise_error::Error;
@@ -24,7 +21,7 @@ use leastwise_problem::file::{malformed, section};
 use leastwise_problem::{Problem, Table};
 use std::borrow::Cow;
 
-/// Of which part of each table a section has values.
+/// Part of each table that a section has values of.
 #[derive(Clone, Copy)]
 enum Over {
     /// The scalars of all tables, or of those that move.
@@ -41,7 +38,7 @@ enum Over {
 pub struct Part {
     pub section: u32,
     pub slice: Slice,
-    /// Where its values lie in the buffer: first elements and lengths.
+    /// Places of its values in the buffer: first elements and lengths.
     pieces: Vec<(u32, u32)>,
 }
 
@@ -76,7 +73,7 @@ impl Part {
         found.ok_or_else(|| malformed(format!("section {} of it has another length", self.section)))
     }
 
-    /// What writes values, table by table, where they belong.
+    /// Commands that write values, table by table, where they belong.
     fn uploads(&self, values: &[f64]) -> Vec<Command> {
         let mut rest = values;
         let upload = |&(offset, len): &(u32, u32)| {
@@ -93,24 +90,16 @@ fn find<'a>(sections: &'a [Section], kind: u32) -> Result<&'a [u8], FileError> {
     found.map(|section| &*section.bytes).ok_or_else(|| malformed(format!("section {kind} of it is missing")))
 }
 
-/// What still holds after a rejected step, to be put back when J and g have been computed again.
-pub(super) struct Kept {
-    pub uploads: Vec<Command>,
-    /// D as a linear solver on the host has it.
-    pub scale: Option<Vec<f64>>,
-    pub knobs: Knobs,
-}
-
 /// A solver as a file has it, checked.
 pub struct Saved {
     known: Known,
     device: Vec<(u32, Vec<f64>)>,
 }
 
-/// What makes steps what they are: asked of whoever restores.
+/// Options that steps depend on: a solver that is restored must have the same.
 struct Ways {
     method: &'static str,
-    /// What else a method is told.
+    /// Options of the method's own.
     manner: String,
     nonmonotone: u32,
     max_inner_iterations: Option<u32>,
@@ -137,10 +126,10 @@ impl Solver {
         }
     }
 
-    /// What solves its linear systems, in the words of options.
+    /// Its linear solver, in the words of options.
     fn linear_solver(&self) -> String {
-        let linear = format!("linear: \"{}\"", self.choice.linear.name());
-        match &self.choice.preconditioner {
+        let linear = format!("linear: \"{}\"", self.resources.choice.linear.name());
+        match &self.resources.choice.preconditioner {
             Some((preconditioner, _)) => format!("{linear}, preconditioner: \"{}\"", preconditioner.name()),
             None => linear,
         }
@@ -148,7 +137,7 @@ impl Solver {
 
     /// Refuses to save what a file does not have: a factor of an earlier step, with which the next one is solved.
     pub fn may_save(&self) -> Result<(), Error> {
-        if !matches!(self.choice.preconditioner, Some((Preconditioner::FrozenFactor, _))) {
+        if !matches!(self.resources.choice.preconditioner, Some((Preconditioner::FrozenFactor, _))) {
             return Ok(());
         }
         let message = "preconditioner \"frozen-factor\" keeps a factor of an earlier step, which a checkpoint does not have: save a solver with another one";
@@ -221,17 +210,17 @@ impl Solver {
     }
 
     /// The parts of buffers that the next step reads: after a rejected one of a solve that goes on, the kept solution, too.
-    fn parts(&self, problem: &Problem, Extent { fresh, again, begun, bounded }: Extent) -> Result<Vec<Part>, Error> {
-        let work = &self.work;
+    fn parts(&self, problem: &Problem, Extent { begun_state, reused, begun_solve, bounded }: Extent) -> Result<Vec<Part>, Error> {
+        let work = &self.resources.work;
         let part = |section: u32, slice: Slice, over: Over| Part::new(problem, section, slice, over);
         let mut parts = vec![part(section::VALUES, work.point, Over::Scalars { moving: false })];
-        if !fresh {
+        if !begun_state {
             return Ok(parts);
         }
-        parts.extend(begun.then(|| part(section::START, work.start, Over::Scalars { moving: false })));
+        parts.extend(begun_solve.then(|| part(section::START, work.start, Over::Scalars { moving: false })));
         parts.push(part(section::STATE, work.state, Over::State));
         parts.push(part(section::PREVIOUS, work.previous, Over::Scalars { moving: true }));
-        if let Some(descent) = &self.descent {
+        if let Some(descent) = &self.resources.descent {
             let [history, gram] = descent.memory();
             parts.push(part(section::DIRECTION, work.z, Over::Unknowns));
             parts.push(part(section::GRADIENT, work.gradient, Over::Unknowns));
@@ -243,9 +232,9 @@ impl Solver {
         }
         parts.push(part(section::PEAK, work.peak, Over::Unknowns));
         parts.extend(work.best.map(|best| part(section::BEST, best, Over::Scalars { moving: true })));
-        if again && self.settings.method.keeps_solution() {
+        if reused && self.settings.method.keeps_solution() {
             let [newton, residual] = work.newton()?;
-            let [d, q] = work.steepest.unwrap_or([work.p, work.q]);
+            let [d, q] = work.steepest().unwrap_or([work.p, work.q]);
             let kept = [
                 (section::SCALE, work.scale),
                 (section::NEWTON, newton),
@@ -258,54 +247,30 @@ impl Solver {
         Ok(parts)
     }
 
-    /// Whether the active set of a search is kept.
+    /// True if the active set of a line search is kept.
     fn has_limits(&self) -> bool {
-        self.work.bounds().is_some()
+        self.resources.work.bounds().is_some()
     }
 
-    /// What the host knows, as a section, and what is to be read of the device. `running`: in the midst of a solve.
+    /// The host's part as a section, and the parts of buffers that are to be read. `running`: in the midst of a solve.
     pub fn save(&self, problem: &Problem, running: bool) -> Result<(Section<'static>, Vec<Part>), Error> {
         let mut to = Writer::default();
-        let Knobs { damping, floor, forcing } = self.knobs;
-        [damping, floor, forcing].into_iter().for_each(|knob| to.f64(knob));
-        to.flag(self.has_moved);
-        to.flag(self.fresh_state);
-        to.flag(self.sets_out);
-        to.flag(self.revision != problem.revision || problem.linearized_by != Some(self.id));
-        // What was told of is over: the next call begins anew.
-        let told = self.concluded;
-        let iterations = if told { &[] } else { &self.iterations[..] };
-        to.u32(iterations.len() as u32);
-        iterations.iter().for_each(|iteration| write_iteration(&mut to, iteration));
-        to.u32(if told { 0 } else { self.first_iteration });
-        to.option(self.initial_cost.filter(|_| !told), Writer::f64);
-        self.moved.into_iter().for_each(|moved| to.u32(moved));
-        to.option(self.arrival.as_ref(), write_iteration);
-        to.option(self.retreat.as_ref(), write_iteration);
-        to.u32(self.retreats);
-        to.u32(if told { 0 } else { self.offenders.count });
-        to.option(self.offenders.first.as_ref().filter(|_| !told), |to, offender| {
-            to.u32(offender.iteration);
-            to.text(&offender.term);
-            to.u32(offender.instance);
-        });
-        let again = running && self.again;
+        self.iterate.write(&mut to, self.iterate.is_stale(problem, self.id));
+        self.history.write(&mut to);
+        self.rollback.write(&mut to);
+        self.history.write_non_finite(&mut to);
+        let reused = running && self.iterate.step_reused;
         to.option(running.then_some(()), |to, ()| {
-            self.tests.write(to);
-            to.u32(self.tried);
-            to.f64(self.started_ms.map_or(0.0, |started| now_ms() - started));
-            to.flag(again);
-            let scale = self.host.as_ref().filter(|_| again && !self.settings.method.keeps_solution()).and_then(|host| host.scale());
+            self.stopping.write(to);
+            to.flag(reused);
+            let scale =
+                self.resources.host.as_ref().filter(|_| reused && !self.settings.method.keeps_solution()).and_then(|host| host.scale());
             to.option(scale, Writer::numbers);
-            to.option(self.ending.as_ref(), |to, (termination, reason)| {
-                to.u32(*termination as u32);
-                to.text(reason);
-            });
+            self.stopping.write_verdict(to);
         });
-        Ok((
-            Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) },
-            self.parts(problem, Extent { fresh: self.fresh_state, again, begun: self.has_start(problem), bounded: self.has_limits() })?,
-        ))
+        let begun_solve = self.has_start(problem);
+        let extent = Extent { begun_state: self.iterate.state_uploaded, reused, begun_solve, bounded: self.has_limits() };
+        Ok((Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) }, self.parts(problem, extent)?))
     }
 
     /// Reads sections, and the values of all tables, which are the problem's to check.
@@ -313,7 +278,7 @@ impl Solver {
         let mut from = Reader::new(find(sections, section::HOST)?);
         let known = Known::read(&mut from)?;
         from.end()?;
-        if known.retreats > self.settings.method.max_rejections() {
+        if known.rollback.count() > self.settings.method.max_rejections() {
             return Err(malformed("it went back more often than its method does").into());
         }
         let unknowns: u32 = problem.moving().map(Table::unknowns).sum();
@@ -325,7 +290,7 @@ impl Solver {
         let device = parts.into_iter().map(|part| Ok((part.section, part.values(self.precision, sections)?)));
         let device: Vec<(u32, Vec<f64>)> = device.collect::<Result<_, FileError>>()?;
         // Where no step was accepted yet, there is nothing before it.
-        let may_retreat = known.arrival.is_some() || known.retreat.is_some();
+        let may_retreat = known.rollback.may_undo();
         for (_, values) in device.iter().filter(|(section, _)| may_retreat && *section == section::PREVIOUS) {
             problem.check_restored(values, true)?;
         }
@@ -338,12 +303,11 @@ impl Solver {
     /// Becomes what was saved; gives what is to be uploaded. The problem is what it was already.
     pub fn restore(&mut self, problem: &mut Problem, saved: Saved) -> Result<Vec<Command>, Error> {
         let Saved { known, device } = saved;
-        let again = known.running.as_ref().is_some_and(|running| running.again);
         // Buffers may have been made anew since the file was read.
         let extent = known.extent(|kind| device.iter().any(|(section, _)| *section == kind));
         let parts = self.parts(problem, Extent { bounded: extent.bounded && self.has_limits(), ..extent })?;
         let values = |section: u32| device.iter().find(|(known, _)| *known == section).map(|(_, values)| &values[..]);
-        let (mut uploads, mut kept) = (Vec::new(), Vec::new());
+        let (mut uploads, mut kept, mut restored) = (Vec::new(), Vec::new(), None);
         for part in &parts[1..] {
             let Some(values) = values(part.section) else { continue };
             match part.section {
@@ -351,11 +315,11 @@ impl Solver {
                     // J is not there yet.
                     let mut first = values.to_vec();
                     let linearized = std::mem::take(&mut first[state::LINEARIZED as usize]);
-                    self.stale = self.descent.is_some().then_some(linearized);
+                    restored = self.resources.descent.is_some().then_some(linearized);
                     uploads.extend(part.uploads(&first));
                     kept.extend(part.uploads(values));
                 }
-                section::PREVIOUS if self.descent.is_some() => {
+                section::PREVIOUS if self.resources.descent.is_some() => {
                     // There r and J are to be made again.
                     let trial = Part::new(problem, part.section, problem.arenas()?.1, Over::Scalars { moving: true });
                     uploads.extend([part, &trial].into_iter().flat_map(|part| part.uploads(values)));
@@ -364,29 +328,23 @@ impl Solver {
                 _ => kept.extend(part.uploads(values)),
             }
         }
-        let Known { knobs, has_moved, fresh_state, edited, running, .. } = known;
-        self.knobs = knobs;
-        (self.has_moved, self.fresh_state) = (has_moved, fresh_state);
-        self.revision = if edited { u64::MAX } else { problem.revision };
+        let Known { iterate, history, rollback, running } = known;
+        let revision = if iterate.revision == u64::MAX { u64::MAX } else { problem.revision };
+        let restored_linearization = restored;
+        self.iterate = Iterate { revision, restored_linearization, ..iterate };
         problem.linearized_by = Some(self.id);
-        self.start = Start { revision: extent.begun.then_some(problem.revision), ..Start::default() };
-        (self.iterations, self.first_iteration, self.initial_cost) = (known.iterations, known.first_iteration, known.initial_cost);
-        self.moved = known.moved;
-        (self.fresh, self.concluded) = (false, false);
-        (self.arrival, self.retreat, self.retreats) = (known.arrival, known.retreat, known.retreats);
-        (self.offenders.count, self.offenders.first) = (known.non_finite, known.offender);
-        self.recordings = [None, None, None];
-        self.sets_out = known.sets_out || edited || !fresh_state;
+        self.start = Start { revision: extent.begun_solve.then_some(problem.revision), ..Start::default() };
+        self.history.restore(history);
+        self.rollback = rollback;
+        self.cache.clear();
         self.phase = Phase::Ready;
-        (self.stop, self.hurried, self.again, self.kept, self.resuming) = (None, false, false, None, false);
-        (self.tests, self.tried, self.started_ms, self.ending) = (Tests::default(), 0, None, None);
-        if let Some(running) = running {
-            self.resuming = true;
-            (self.tests, self.tried, self.ending) = (running.tests, running.tried, running.ending);
-            self.started_ms = Some(now_ms() - running.elapsed_ms);
-            if again {
-                self.again = true;
-                self.kept = Some(Kept { uploads: kept, scale: running.scale, knobs });
+        self.stopping = Stopping::default();
+        if let Some(Running { stopping, reused, scale }) = running {
+            self.stopping = stopping;
+            if reused {
+                let damping = self.iterate.damping;
+                self.iterate.step_reused = true;
+                self.iterate.checkpointed_system = Some(CheckpointedSystem { uploads: kept, scale, damping });
             }
         }
         Ok(uploads)

@@ -2,7 +2,8 @@
 
 use super::super::linear::two_level::TwoLevel;
 use super::super::state;
-use super::{Kind, Solver};
+use super::Solver;
+use super::cache::Kind;
 use leastwise_device::{Recording, Slice};
 use leastwise_error::Error;
 use leastwise_kernel::Fixed;
@@ -11,26 +12,26 @@ use leastwise_problem::Problem;
 impl Solver {
     /// One live step, without reading back.
     pub fn live_step(&mut self, problem: &mut Problem) -> Result<Recording, Error> {
-        if self.descent.is_some() {
+        if self.resources.descent.is_some() {
             return Ok(Recording { commands: self.trial_commands(problem)? });
         }
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
-        commands.extend(self.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
-        // Where a live step comes from the host does not know, so there is no way back from where the next one leads.
-        (self.arrival, self.retreats) = (None, 0);
-        (self.kept, self.resuming) = (None, false);
+        commands.extend(self.resources.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
+        // The host does not know where a live step comes from, so the next one can't be undone.
+        self.rollback.forget();
+        (self.iterate.checkpointed_system, self.stopping.resumes) = (None, false);
         self.record(problem, Kind::Live, &mut commands)?;
         Ok(Recording { commands })
     }
 
     /// The kernels that a step names after an edit, besides its own, in a recording that is compiled and never played.
     pub fn edit_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
-        let mut commands = vec![self.work.scalars(Fixed::Wake)];
-        self.work.project_point(problem, &mut commands)?;
-        if self.descent.is_none() {
-            self.work.retreat(problem, &[], &mut commands)?;
+        let mut commands = vec![self.resources.work.scalars(Fixed::Wake)];
+        self.resources.work.clamp_to_bounds(problem, &mut commands)?;
+        if self.resources.descent.is_none() {
+            self.resources.work.retreat(problem, &[], &mut commands)?;
         }
         Ok(Recording { commands })
     }
@@ -38,10 +39,10 @@ impl Solver {
     /// All kernels that live steps name, in such a recording.
     pub fn live_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
         let Recording { mut commands } = self.edit_kernels(problem)?;
-        match &self.descent {
+        match &self.resources.descent {
             Some(descent) => {
-                descent.set_out(&self.work, problem, &mut commands)?;
-                descent.trial(&self.work, problem, &mut commands)?;
+                descent.set_out(&self.resources.work, problem, &mut commands)?;
+                descent.trial(&self.resources.work, problem, &mut commands)?;
             }
             None => commands.extend(self.step_commands(problem, Kind::Live)?),
         }
@@ -50,6 +51,6 @@ impl Solver {
 
     /// The device's counts of steps: the first element is those accepted, the last those tried.
     pub fn step_counts(&self) -> Slice {
-        Slice { offset: self.work.state.offset + state::TAKEN, len: state::STEPS - state::TAKEN + 1, ..self.work.state }
+        Slice { offset: self.resources.work.state.offset + state::TAKEN, len: state::STEPS - state::TAKEN + 1, ..self.resources.work.state }
     }
 }

@@ -1,26 +1,27 @@
-//! Where a solve began: it never ends above the cost there.
+//! Starting point of a solve: it never ends above the cost there.
 //!
 //! Steps are judged by differences of costs without cancellation, in which they go downhill. The cost itself is a sum of residuals that
 //! are rounded where they are evaluated, and where they are small differences of large numbers, what rounding adds to it may be more
 //! than what steps take away.
 
-use super::{Next, Phase, Solver};
+use super::Solver;
+use super::stepping::{Next, Phase};
 use crate::descent::Rule;
 use crate::{Method, Report};
 use leastwise_device::{Command, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
 
-/// What is known of the values that a solve began with.
+/// Values that a solve began with.
 #[derive(Default)]
 pub(super) struct Start {
     /// The problem's revision when they were kept; none where they were not.
     pub revision: Option<u64>,
-    /// Whether the next recording is the first of a step, which may be the solve's first.
+    /// True if the next recording is the first of a step, which may be the solve's first.
     pub is_due: bool,
-    /// Whether the solve is over and may end there.
+    /// True once the solve is over and may end there.
     pub may_return: bool,
-    /// Whether it does, for what the sum of the costs was instead.
+    /// True once it has returned there.
     pub returned: bool,
 }
 
@@ -30,16 +31,16 @@ const ROUNDINGS: f64 = 4.0;
 impl Solver {
     /// Keeps the values, before the first step of a solve.
     pub(super) fn keep_start(&mut self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        if self.initial_cost.is_none() {
-            commands.push(Command::Copy { from: problem.arenas()?.0, to: self.work.start });
+        if self.history.initial_cost.is_none() {
+            commands.push(Command::Copy { from: problem.arenas()?.0, to: self.resources.work.start });
             self.start = Start { revision: Some(problem.revision), ..Start::default() };
         }
         Ok(())
     }
 
-    /// Whether they are kept, and nothing was edited since.
+    /// True if they are kept, and nothing was edited since.
     pub(super) fn has_start(&self, problem: &Problem) -> bool {
-        self.initial_cost.is_some() && self.start.revision == Some(problem.revision)
+        self.history.initial_cost.is_some() && self.start.revision == Some(problem.revision)
     }
 
     /// The report of a solve that is over, or where it ended above the cost that it began with, what goes back there.
@@ -63,12 +64,12 @@ impl Solver {
         Ok(Next::Done(Box::new(report)))
     }
 
-    /// What goes back, and sums the costs there for another report.
+    /// Goes back, and sums the costs there for another report.
     fn return_to_start(&mut self, problem: &mut Problem, report: Report) -> Result<Next, Error> {
         self.withdraw(&report);
-        self.retreat = None;
+        self.rollback.cancel();
         self.phase = Phase::Reporting(report.termination, report.reason);
-        let mut commands = vec![Command::Copy { from: self.work.start, to: problem.arenas()?.0 }];
+        let mut commands = vec![Command::Copy { from: self.resources.work.start, to: problem.arenas()?.0 }];
         commands.extend(self.report_recording(problem)?.commands);
         Ok(Next::Run(Recording { commands }))
     }
@@ -110,10 +111,10 @@ mod tests {
                 match solver.advance(&mut problem, &device, &mut readback, f64::INFINITY).unwrap() {
                     Next::Run(recording) => readback = device.run(recording).unwrap(),
                     // As if rounding had made the first sum smaller than it is.
-                    Next::Iteration(_) => solver.initial_cost = Some(-1.0),
+                    Next::Iteration(_) => solver.history.initial_cost = Some(-1.0),
                     Next::Done(report) => break report,
                     Next::Yielded => {}
-                    Next::Blame => panic!("it is finite"),
+                    Next::NonFinite => panic!("it is finite"),
                 }
             };
             assert_eq!((report.initial_cost, report.cost), (4.5, 4.5), "{method}");

@@ -1,16 +1,16 @@
-//! Steps whose linear systems are solved on the host: what comes between their two recordings.
+//! Steps whose linear systems are solved on the host, between two recordings.
 
-use super::super::linear::host::{Host, Knobs, Step, Unfinished};
+use super::super::linear::direct::{DampingState, Direct, Step, Unfinished};
 use super::super::{Termination, state};
-use super::{Next, Phase, Solver};
-use leastwise_base::clock::now_ms;
+use super::Solver;
+use super::stepping::{Next, Phase};
 use leastwise_base::work::Work;
 use leastwise_device::{BufferId, Command, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
 
-/// What solves systems, given back, its knobs as they are now, and the step that it found, if there is one.
-type Solved = (Box<Host>, Knobs, Result<Option<Step>, Unfinished>);
+/// The linear solver, given back, the damping as it is now, and the step that was found, if there is one.
+type Solved = (Box<Direct>, DampingState, Result<Option<Step>, Unfinished>);
 
 /// A system that is being solved, and what the second recording begins with.
 pub(super) struct Solving {
@@ -19,10 +19,10 @@ pub(super) struct Solving {
     started_ms: f64,
 }
 
-/// What an assembly brought back, and the D of a checkpoint.
+/// Readback of an assembly, and the D of a checkpoint.
 pub(super) struct Arrived {
     pub readback: Vec<f64>,
-    /// Whether some unknowns may not move.
+    /// True if some unknowns may not move.
     pub is_masked: bool,
     pub scale: Option<Vec<f64>>,
 }
@@ -30,8 +30,8 @@ pub(super) struct Arrived {
 impl Solver {
     /// Has the host begin to solve a step's system, whose values have arrived, or are those of the step before.
     pub(super) fn solve_system(&mut self, arrived: Option<Arrived>, commands: Vec<Command>, started_ms: f64) -> Result<Solving, Error> {
-        let mut host = self.host.take().ok_or(Error::Disposed("solver"))?;
-        let (mut knobs, may_damp) = (self.knobs, self.settings.method.may_damp());
+        let mut host = self.resources.host.take().ok_or(Error::Internal("a solver was not set up"))?;
+        let (mut damping, may_damp) = (self.iterate.damping, self.settings.method.may_damp());
         let work = Work::new(move |pace| async move {
             let mut taken = Ok(());
             if let Some(Arrived { readback, is_masked, scale }) = arrived {
@@ -39,17 +39,17 @@ impl Solver {
                 scale.into_iter().for_each(|scale| host.recall(scale));
             }
             let step = match taken {
-                Ok(()) => host.solve(&mut knobs, may_damp, &pace).await,
+                Ok(()) => host.solve(&mut damping, may_damp, &pace).await,
                 Err(stopped) => Err(stopped.into()),
             };
-            (host, knobs, step)
+            (host, damping, step)
         });
         Ok(Solving { work, commands, started_ms })
     }
 
     /// Goes on with a system until the deadline, or until the solve is to end: then the step is given up.
     pub(super) fn go_on(&mut self, problem: &mut Problem, mut solving: Solving, deadline_ms: f64) -> Result<Next, Error> {
-        let (host, knobs, step) = if self.is_late() {
+        let (host, damping, step) = if self.is_late() {
             solving.work.stop()
         } else {
             match solving.work.resume(deadline_ms) {
@@ -60,22 +60,24 @@ impl Solver {
                 }
             }
         };
-        self.host = Some(host);
+        self.resources.host = Some(host);
         let Solving { commands, started_ms, .. } = solving;
         match step {
             Ok(step) => {
-                self.knobs = knobs;
+                self.iterate.damping = damping;
                 self.finish(problem, step, commands, started_ms)
             }
             Err(Unfinished::Refused(error)) => Err(error),
             Err(Unfinished::Stopped) => {
-                let ending = self.limit(self.started_ms.unwrap_or(started_ms), self.tried).ok_or(Error::Disposed("task"))?;
+                let ending = self
+                    .limit(self.stopping.started_ms.unwrap_or(started_ms), self.stopping.tried)
+                    .ok_or(Error::Internal("a task has nothing to go on with"))?;
                 self.end_after(problem, ending, commands)
             }
         }
     }
 
-    /// Whether a system is being solved.
+    /// True while a system is being solved.
     pub fn is_solving(&self) -> bool {
         matches!(self.phase, Phase::Solving(_))
     }
@@ -84,7 +86,7 @@ impl Solver {
     pub fn give_up(&mut self) -> Recording {
         match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Solving(Solving { work, commands, .. }) => {
-                self.host = Some(work.stop().0);
+                self.resources.host = Some(work.stop().0);
                 Recording { commands }
             }
             phase => {
@@ -96,7 +98,7 @@ impl Solver {
 
     /// The second half of a step, once its system is solved.
     fn finish(&mut self, problem: &mut Problem, step: Option<Step>, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
-        let (work, method) = (&self.work, self.settings.method);
+        let (work, method) = (&self.resources.work, self.settings.method);
         let Some(step) = step else {
             let reason = if method.may_damp() {
                 "the linear system has no solution: its matrix is not positive definite, whatever the damping"
@@ -111,35 +113,33 @@ impl Solver {
             Some(residual) => upload(work.residual.buffer, 0, residual),
             None => Command::Clear { slice: work.residual },
         });
-        let known =
-            [(state::DAMPING, self.knobs.damping), (state::GRADIENT_MAX, step.gradient_max), (state::INNER, step.iterations.into())];
+        let known = [
+            (state::DAMPING, self.iterate.damping.damping),
+            (state::GRADIENT_MAX, step.gradient_max),
+            (state::INNER, step.iterations.into()),
+        ];
         commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
-        if self.again && !method.keeps_solution() {
+        if self.iterate.step_reused && !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
         }
         method.keep(work, problem, &mut commands)?;
         method.combine(work, problem, &mut commands)?;
         work.attempt(problem, &mut commands)?;
-        if !self.has_moved {
+        if !self.iterate.has_moved {
             work.measure_reach(problem, &mut commands)?;
         }
         work.decide(method, problem, &mut commands)?;
         commands.push(Command::Read { slice: work.state });
-        self.again = false;
+        self.iterate.step_reused = false;
         self.phase = Phase::Stepping { started_ms };
         Ok(Next::Run(Recording { commands }))
     }
 
-    /// What the report is made of, after commands that are still to be played.
+    /// The recording of the report, after commands that are still to be played.
     fn end_after(&mut self, problem: &mut Problem, ending: (Termination, String), mut commands: Vec<Command>) -> Result<Next, Error> {
         commands.extend(self.report_recording(problem)?.commands);
         self.phase = Phase::Reporting(ending.0, ending.1);
         self.start.may_return = true;
         Ok(Next::Run(Recording { commands }))
-    }
-
-    /// Whether a solve is to end as soon as it can.
-    pub(super) fn is_late(&self) -> bool {
-        self.stop.is_some() || self.started_ms.is_some_and(|started| now_ms() - started >= self.settings.time_limit_ms)
     }
 }

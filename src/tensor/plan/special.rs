@@ -21,7 +21,7 @@ fn attention(graph: &Graph, inputs: &[Node], causal: bool) -> Attention {
 /// The step of a kernel whose operands are in `inputs` and whose results go to `results`.
 pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], results: &[Ref]) -> Result<Step, Error> {
     let entry = graph.entry(node);
-    let Op::Special(special) = entry.op else { return Err(Error::Disposed("tensor")) };
+    let Op::Special(special) = entry.op else { return Err(Error::Internal("an operation has no kernel of its own")) };
     let shape = |k: usize| graph.shape(entry.inputs[k]);
     let attention = |causal| attention(graph, &entry.inputs, causal);
     let launch = |limits: &Limits| match special {

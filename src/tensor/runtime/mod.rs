@@ -236,7 +236,7 @@ impl Tensors {
             self.graph.hold(node);
         });
         let clock = self.clock;
-        let Some(compiled) = self.plans.get_mut(&request.key) else { return Err(Error::Disposed("plan")) };
+        let Some(compiled) = self.plans.get_mut(&request.key) else { return Err(Error::Internal("an evaluation has no plan")) };
         compiled.used = clock;
         self.statistics.kernels = compiled.plan.steps.len() as u32;
         self.statistics.fused = compiled.plan.fused;

@@ -102,7 +102,7 @@ impl Tensors {
         }
         if !evaluation.stored {
             // The plan is taken out while it is worked with.
-            let Some(mut compiled) = self.plans.remove(&evaluation.key) else { return Err(Error::Disposed("plan")) };
+            let Some(mut compiled) = self.plans.remove(&evaluation.key) else { return Err(Error::Internal("an evaluation has no plan")) };
             let next = self.advance_plan(devices, evaluation, &mut compiled, readback);
             self.plans.insert(evaluation.key.clone(), compiled);
             if let Some(next) = next? {
@@ -384,7 +384,7 @@ impl Tensors {
         place: Place,
         recording: &mut Recording,
     ) -> Result<(Block, u32), Error> {
-        let Some(stored) = self.storages.get_mut(&storage) else { return Err(Error::Disposed("tensor")) };
+        let Some(stored) = self.storages.get_mut(&storage) else { return Err(Error::Internal("a tensor has no storage")) };
         let len = stored.len;
         if let Some(block) = stored.blocks[place as usize] {
             return Ok((block, len));

@@ -124,5 +124,5 @@ export class Evaluations {
 
 /** Whether an error may be about one of several wishes; a device that is lost is about all. */
 function isOfTensors(error: unknown): boolean {
-  return error instanceof LeastwiseError && !["device-lost", "disposed", "engine-dead"].includes(error.code);
+  return error instanceof LeastwiseError && !["device-lost", "disposed", "engine-dead", "internal"].includes(error.code);
 }

@@ -137,7 +137,7 @@ export class Routing {
         found = await search;
       } catch (error) {
         known.delete(machine);
-        if (!(error instanceof LeastwiseError) || ["device-lost", "disposed", "engine-dead"].includes(error.code)) throw error;
+        if (!(error instanceof LeastwiseError) || ["device-lost", "disposed", "engine-dead", "internal"].includes(error.code)) throw error;
         return this.#none(`measuring failed: ${error.message}`);
       }
     }

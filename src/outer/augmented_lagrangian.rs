@@ -1,0 +1,176 @@
+//! Augmented Lagrangian: minimisations with fixed multipliers, one after the other, and an evaluation of the constraints between
+//! two of them. [`Lagrangian`] has the rules.
+
+use crate::evaluation::{TermEvaluation, Wanted};
+use crate::mixed_precision::refusal;
+use crate::{Context, Solve, SolveMode, Turn};
+use leastwise_device::{Device, Play, Precision};
+use leastwise_error::Error;
+use leastwise_solve::{Iteration, Lagrangian, Report, Termination};
+
+/// A constrained solve on its way.
+pub struct AugmentedLagrangian {
+    lagrangian: Lagrangian,
+    stage: Stage,
+    /// Report of the last minimisation, while constraints are evaluated, and the residuals of those that were.
+    minimised: Option<Box<Report>>,
+    residuals: Vec<(u32, Vec<f64>)>,
+    /// Account of all minimisations.
+    iterations: Vec<Iteration>,
+    initial_cost: Option<f64>,
+    solve_ms: f64,
+}
+
+enum Stage {
+    Minimising(Solve),
+    /// Evaluation of the constraint that is the term with this number.
+    Evaluating(u32, Box<TermEvaluation>),
+}
+
+impl AugmentedLagrangian {
+    /// Multipliers of the last solve are kept: they are the best guess. Penalties begin anew.
+    pub fn new(context: &mut Context) -> Result<Self, Error> {
+        let Context { devices, problem, driven } = context;
+        let is_single = devices.main.precision() == Precision::F32;
+        let lagrangian = Lagrangian::new(driven.solver.outer_settings(), is_single);
+        driven.solver.loosen(lagrangian.slack());
+        let all: Vec<(u32, Vec<f64>)> = problem
+            .enabled_constraints()
+            .map(|(number, _, constraint)| {
+                let part = constraint.penalty / lagrangian.penalty;
+                (number, constraint.shifts.iter().map(|shift| part * shift).collect())
+            })
+            .collect();
+        for (number, shifts) in all {
+            problem.set_multipliers(&devices.main, number, lagrangian.penalty, shifts)?;
+        }
+        Ok(Self {
+            lagrangian,
+            stage: Stage::Minimising(Solve::new(SolveMode::Solve)),
+            minimised: None,
+            residuals: Vec::new(),
+            iterations: Vec::new(),
+            initial_cost: None,
+            solve_ms: 0.0,
+        })
+    }
+
+    /// True while no step is on its way.
+    pub fn is_between_steps(&self) -> bool {
+        matches!(&self.stage, Stage::Minimising(solve) if solve.is_between_steps())
+    }
+
+    /// The recording that is being played, which brings the problem's uploads along.
+    pub fn playing(&mut self) -> Option<&mut Play> {
+        if let Stage::Minimising(solve) = &mut self.stage { solve.playing() } else { None }
+    }
+
+    pub fn resume(&mut self, context: &mut Context, deadline: f64) -> Result<Turn<Box<Report>>, Error> {
+        loop {
+            match &mut self.stage {
+                Stage::Minimising(solve) => {
+                    let report = match solve.resume(context, deadline)?.outcome() {
+                        Ok(Some(report)) => report,
+                        Ok(None) => return Err(Error::Internal("a minimisation has no report")),
+                        Err(turn) => return Ok(turn),
+                    };
+                    self.iterations.extend(report.iterations.iter().copied());
+                    self.initial_cost.get_or_insert(report.initial_cost);
+                    self.solve_ms += report.solve_ms;
+                    self.minimised = Some(report);
+                    self.evaluate_from(context, 0)?;
+                }
+                Stage::Evaluating(number, evaluation) => {
+                    let residuals = match evaluation.resume(&mut context.devices.main, context.problem, deadline)?.outcome() {
+                        Ok(residuals) => residuals,
+                        Err(turn) => return Ok(turn),
+                    };
+                    let number = *number;
+                    self.end_stage(context);
+                    let term = context.problem.term(number)?;
+                    if let Some(constraint) = &term.constraint {
+                        self.lagrangian.look(&term.name, constraint, &residuals);
+                    }
+                    self.residuals.push((number, residuals));
+                    if !self.evaluate_from(context, number + 1)?
+                        && let Some(report) = self.update(context)?
+                    {
+                        return Ok(Turn::Over(report));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins to evaluate the first constraint from a term on; false if there is none.
+    fn evaluate_from(&mut self, context: &mut Context, from: u32) -> Result<bool, Error> {
+        let Context { devices, problem, .. } = context;
+        let next = problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
+        let Some(number) = next else { return Ok(false) };
+        let evaluation = TermEvaluation::new(&mut devices.main, &mut devices.registry, problem, number, Wanted::Residuals)?;
+        // It linearises at the accepted point whatever the solver knows of it.
+        problem.linearized_by = None;
+        self.stage = Stage::Evaluating(number, Box::new(evaluation));
+        Ok(true)
+    }
+
+    /// Multipliers and penalty after all constraints were evaluated; the report, or nothing before the next minimisation.
+    fn update(&mut self, context: &mut Context) -> Result<Option<Box<Report>>, Error> {
+        let Context { devices, problem, driven } = context;
+        let Some(mut report) = self.minimised.take() else { return Err(Error::Internal("a minimisation has no report")) };
+        let is_exact = !driven.solver.is_loosened();
+        let mut ending = self.lagrangian.judge(&report, is_exact);
+        let falls = report.termination == Termination::Unbounded;
+        if falls || self.residuals.iter().any(|(_, residuals)| self.lagrangian.is_unbounded(residuals)) {
+            let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
+            ending = Some((Termination::Unbounded, reason.into()));
+        }
+        for (number, residuals) in self.residuals.drain(..) {
+            let term = problem.term(number)?;
+            let Some(constraint) = &term.constraint else { continue };
+            let shifts = match ending.as_ref().map(|ending| ending.0) {
+                // A minimisation that was cut short says nothing of λ.
+                Some(Termination::Stopped | Termination::TimeLimit | Termination::Singular) => continue,
+                // λ grew with what can't be met: the next solve is not to begin with it.
+                Some(Termination::Infeasible | Termination::NoProgress | Termination::Unbounded) => vec![0.0; residuals.len()],
+                _ => self.lagrangian.shifts(constraint, &residuals),
+            };
+            problem.set_multipliers(&devices.main, number, self.lagrangian.penalty, shifts)?;
+        }
+        let Some((termination, reason)) = ending else {
+            driven.solver.continue_with(self.lagrangian.slack());
+            self.stage = Stage::Minimising(Solve::new(SolveMode::Solve));
+            return Ok(None);
+        };
+        report.converged = termination == Termination::Converged;
+        (report.termination, report.reason) = (termination, reason);
+        report.iterations = std::mem::take(&mut self.iterations);
+        report.initial_cost = self.initial_cost.unwrap_or(report.initial_cost);
+        report.solve_ms = self.solve_ms;
+        let empty = Lagrangian::new(Default::default(), false);
+        std::mem::replace(&mut self.lagrangian, empty).conclude(&mut report);
+        if let Some(refusal) = refusal(devices, problem, &driven.solver, &report)? {
+            report.refinement = refusal;
+        }
+        Ok(Some(report))
+    }
+
+    fn end_stage(&mut self, context: &mut Context) {
+        let ended = std::mem::replace(&mut self.stage, Stage::Minimising(Solve::new(SolveMode::Solve)));
+        ended.free(&mut context.devices.main);
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(self, device: &mut Device) {
+        self.stage.free(device);
+    }
+}
+
+impl Stage {
+    fn free(self, device: &mut Device) {
+        match self {
+            Self::Minimising(mut solve) => solve.free(device),
+            Self::Evaluating(_, evaluation) => evaluation.free(device),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Constraints c(x) = 0, c(x) ≤ 0 or c(x) ≥ 0, as terms of an augmented Lagrangian.
+//!
+//! With the penalty μ and multipliers λ, a constraint of weight w adds ½ μw ‖r‖² with r = c + s, s = λ/(μw), and of an
+//! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(c + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
+//! Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, section 17.4. So a constraint is a residual like any other, and
+//! s is a data column of it that no caller sees.
+
+use super::term::Values;
+use super::{Column, Problem, Reals, Registry, Term, TermSpec, Weight};
+use leastwise_device::Device;
+use leastwise_error::Error;
+use leastwise_expr::tape::{self, Source};
+use leastwise_expr::{Graph, Leaf, Opcode};
+
+/// What c is compared with 0 by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relation {
+    Zero,
+    AtMostZero,
+    AtLeastZero,
+}
+
+impl Relation {
+    /// The name that options and reports have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "=0",
+            Self::AtMostZero => "<=0",
+            Self::AtLeastZero => ">=0",
+        }
+    }
+}
+
+/// What a term has besides that is a constraint.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    pub relation: Relation,
+    /// Rows of c.
+    pub rows: u32,
+    /// w, instance by instance, and μ.
+    pub weight: Values,
+    pub penalty: f64,
+    /// s, instance by instance and row by row.
+    pub shifts: Vec<f64>,
+    /// Its column.
+    column: u32,
+}
+
+impl Constraint {
+    /// λ of all rows; of inequalities none is negative.
+    pub fn multipliers(&self) -> Vec<f64> {
+        let weight = |place: usize| self.weight.at(place / self.rows as usize);
+        self.shifts.iter().enumerate().map(|(place, shift)| self.penalty * weight(place) * shift).collect()
+    }
+}
+
+/// The name of the column of shifts. Names of callers are not empty.
+const SHIFTS: &str = "";
+
+/// A tape that goes on where another ends.
+struct Continued {
+    words: Vec<u32>,
+    values: u32,
+}
+
+impl Continued {
+    fn of(words: &[u32]) -> Self {
+        let (mut at, mut values) = (0, 0);
+        while let Some(word) = words.get(at) {
+            at += 1 + (word >> 16) as usize;
+            values += 1;
+        }
+        Self { words: words.to_vec(), values }
+    }
+
+    fn push(&mut self, opcode: Opcode, operands: &[u32]) -> u32 {
+        self.words.push(opcode as u32 | (operands.len() as u32) << 16);
+        self.words.extend(operands);
+        self.values += 1;
+        self.values - 1
+    }
+}
+
+/// The tape of r, and its outputs: c is in the outputs of the term's.
+fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut tape = Continued::of(spec.tape);
+    let shifts = tape.push(Opcode::Input, &[(spec.slots.len() + spec.columns.len()) as u32]);
+    let rows: u32 = widths.iter().sum();
+    let zero = tape.push(Opcode::Literal, &[0, 0]);
+    let (mut outputs, mut row) = (Vec::new(), 0);
+    for (&output, &width) in spec.outputs.iter().zip(widths) {
+        for component in 0..width {
+            let mut c = if width == 1 { output } else { tape.push(Opcode::Component, &[output, component]) };
+            if relation == Relation::AtLeastZero {
+                c = tape.push(Opcode::Neg, &[c]);
+            }
+            let shift = if rows == 1 { shifts } else { tape.push(Opcode::Component, &[shifts, row]) };
+            let sum = tape.push(Opcode::Add, &[c, shift]);
+            outputs.push(if relation == Relation::Zero { sum } else { tape.push(Opcode::Max, &[sum, zero]) });
+            row += 1;
+        }
+    }
+    (tape.words, outputs)
+}
+
+impl Problem {
+    /// A term that is a constraint: its tape is c.
+    pub fn add_constraint(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        if spec.loss.is_some() {
+            let message = "a constraint has no loss: it is met, or it is not".into();
+            return Err(Error::Shape { name: spec.name, message });
+        }
+        let widths = self.widths(&spec)?;
+        let rows: u32 = widths.iter().sum();
+        let (tape, outputs) = shifted(&spec, relation, &widths);
+        let shifts = vec![0.0; spec.count as usize * rows as usize];
+        let column = spec.columns.len() as u32;
+        let mut columns = spec.columns;
+        columns.push(Column { name: SHIFTS.into(), width: rows, shared: false, values: Reals::F64(&shifts) });
+        let spec = TermSpec { columns, tape: &tape, outputs: &outputs, ..spec };
+        let weight = spec.weight;
+        let number = self.add_term(device, registry, spec)?;
+        let term = self.term_mut(number)?;
+        let weight = term.weight_values(weight)?;
+        term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, shifts: shifts.clone(), column });
+        Ok(number)
+    }
+
+    /// The scalars of every output of a tape.
+    fn widths(&self, spec: &TermSpec) -> Result<Vec<u32>, Error> {
+        let slots = spec.slots.iter().map(|slot| self.tables.get(slot.table as usize).map_or(0, |table| table.width));
+        let columns = spec.columns.iter().map(|column| column.width);
+        let sources: Vec<Source> =
+            slots.chain(columns).zip(0..).map(|(width, slot)| Source { leaf: Leaf::Slot { slot, component: 0 }, width }).collect();
+        let width = |output: &u32| {
+            let read = tape::read(&mut Graph::new(), spec.tape, &[*output], &sources);
+            read.map(|scalars| scalars.len() as u32).map_err(|error| Error::Tape { term: spec.name.clone(), error })
+        };
+        spec.outputs.iter().map(width).collect()
+    }
+
+    /// The constraints that take part, with their terms' numbers.
+    pub fn enabled_constraints(&self) -> impl Iterator<Item = (u32, &Term, &Constraint)> {
+        let terms = (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?)));
+        terms.filter(|(_, term)| term.enabled).filter_map(|(number, term)| Some((number, term, term.constraint.as_ref()?)))
+    }
+
+    /// Refuses constraints where what is asked for has no word for them.
+    pub fn without_constraints(&self, what: &str, why: &str) -> Result<(), Error> {
+        match self.enabled_constraints().next() {
+            None => Ok(()),
+            Some((_, term, _)) => Err(Error::InvalidOption(format!("{what}: \"{}\" is a constraint, {why}: disable it", term.name))),
+        }
+    }
+
+    /// Sets a constraint's μ and s; s is what the device will have of it.
+    pub fn set_multipliers(&mut self, device: &Device, term: u32, penalty: f64, mut shifts: Vec<f64>) -> Result<(), Error> {
+        if device.precision() == leastwise_device::Precision::F32 {
+            shifts.iter_mut().for_each(|shift| *shift = f64::from(*shift as f32));
+        }
+        let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
+        (constraint.penalty, constraint.shifts) = (penalty, shifts.clone());
+        let column = constraint.column;
+        self.set_column(term, column, Reals::F64(&shifts))?;
+        self.weigh_constraint(term)
+    }
+
+    /// The weight μw of a constraint.
+    pub(super) fn weigh_constraint(&mut self, term: u32) -> Result<(), Error> {
+        let constraint = self.term(term)?.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+        let (penalty, weight) = (constraint.penalty, constraint.weight.clone());
+        match weight {
+            Values::Shared(weight) => self.replace_weight(term, Weight::Shared(penalty * weight)),
+            Values::Each(mut weights) => {
+                weights.iter_mut().for_each(|weight| *weight *= penalty);
+                self.replace_weight(term, Weight::Each(Reals::F64(&weights)))
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Which linear solver a problem gets: a pure function of its structure, its sizes and a table of thresholds.
+
+use super::super::assembly::{Structure, structure};
+use super::direct::{self, Direct};
+use super::sparse::{Ordering, Unfactorised};
+use super::two_level::space::Space;
+use super::two_level::{self, Plan, TwoLevel};
+use super::{Choice, Linear, Preconditioner, Wanted, elimination, sizes};
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Device, Profile};
+use leastwise_error::Error;
+use leastwise_problem::{Batch, LinkedBatch, Links, Pattern, Problem, Registry, runs};
+
+/// Thresholds between linear solvers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Thresholds {
+    /// Unknowns of a whole matrix.
+    pub dense: u32,
+    /// Unknowns and rows of a QR factorisation of J.
+    pub qr: u32,
+    pub qr_rows: u32,
+    /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
+    pub host: u32,
+    pub host_of_gpu: u32,
+    /// Entries of a sparse factor, and multiplications that it takes.
+    pub fill: f64,
+    pub work: f64,
+    /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
+    pub reduced: u32,
+    pub eliminated: f64,
+    pub products: f64,
+    /// Unknowns of which conjugate gradients are worth a coarse space, where an iteration costs what it computes and where it costs its
+    /// launches.
+    pub two_level: u32,
+    pub two_level_of_gpu: u32,
+    /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
+    pub redundancy: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            dense: 200,
+            qr: 64,
+            qr_rows: 100_000,
+            host: 2_000_000,
+            host_of_gpu: 20_000,
+            // A page has one thread, which a factorisation keeps from all else, and little memory (docs/SOLVERS.md).
+            fill: if cfg!(target_arch = "wasm32") { 2e6 } else { 1e8 },
+            work: if cfg!(target_arch = "wasm32") { 1e9 } else { 3e10 },
+            reduced: 3000,
+            eliminated: 0.6,
+            products: 2e7,
+            two_level: 20_000,
+            two_level_of_gpu: 200_000,
+            redundancy: 10.0,
+        }
+    }
+}
+
+impl Thresholds {
+    /// Unknowns from which on a step with two levels costs less on such a device, and why there.
+    ///
+    /// On a CPU, and on an adapter that is a program on one, a step costs what it computes: an iteration with two levels twice that of
+    /// block Jacobi, of which there are several times as many. On a GPU the cost up to some 10⁵ unknowns is that of launches and of
+    /// chains of loads, of which two levels have more, both in the set-up and in every iteration: on an H200 a step takes 9 to 16 ms
+    /// whatever the size, 300 to 500 iterations with block Jacobi, and steps of such problems take no more of them.
+    fn two_level_on(&self, profile: Profile) -> (u32, &'static str) {
+        match profile {
+            Profile::Cpu | Profile::Software => (self.two_level, "from which on fewer iterations are worth two levels"),
+            Profile::Gpu => (self.two_level_of_gpu, "from which on fewer iterations are worth the launches of two levels on a GPU"),
+        }
+    }
+}
+
+/// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, no loss bends W, and
+/// nothing is an energy.
+pub fn has_rows(problem: &Problem) -> bool {
+    let rows: u64 = problem.enabled_batches().map(|batch| u64::from(batch.count()) * u64::from(batch.programs.rows)).sum();
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    let thresholds = Thresholds::default();
+    unknowns <= thresholds.qr && rows <= thresholds.qr_rows.into() && problem.enabled_batches().all(Batch::is_plain)
+}
+
+/// The tables to eliminate, by their numbers in the pattern: those that were given, else those that are found.
+pub fn eliminated(pattern: &Pattern, wanted: &Wanted) -> Result<Vec<u32>, Error> {
+    let Some(given) = &wanted.eliminate else {
+        let found = elimination::detect(pattern);
+        if found.is_empty() {
+            let message = "linear \"schur\": nothing can be eliminated: residuals touch two instances of every variable. Use \"sparse-cholesky\" or \"pcg\"";
+            return Err(Error::InvalidOption(message.into()));
+        }
+        return Ok(found);
+    };
+    let mut tables = Vec::new();
+    for &number in given {
+        let place = pattern.tables.iter().position(|rows| rows.table == number);
+        let message = "eliminate: only variables of this problem can be eliminated, not constants";
+        tables.push(place.ok_or_else(|| Error::InvalidOption(message.into()))? as u32);
+    }
+    tables.sort_unstable();
+    tables.dedup();
+    if tables.is_empty() || tables.len() == pattern.tables.len() {
+        return Err(Error::InvalidOption("eliminate: name some of the problem's variables, but not all".into()));
+    }
+    Ok(tables)
+}
+
+/// Refuses what was asked for where tables and terms alone tell that it is impossible.
+pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
+    if wanted.linear == Some(Linear::Dense) {
+        sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
+    }
+    if wanted.linear == Some(Linear::Schur) && wanted.eliminate.is_some() {
+        eliminated(&Pattern::of_tables(problem.tables()), wanted)?;
+    }
+    let has_sums = problem.terms().any(|term| term.enabled && term.entries.is_some());
+    match wanted.linear.filter(|linear| has_sums && linear.is_on_host()) {
+        Some(linear) => Err(direct::not_assembled(linear)),
+        None if has_sums && wanted.preconditioner == Some(Preconditioner::TwoLevel) => Err(two_level::refused(OF_SUMS)),
+        None => Ok(()),
+    }
+}
+
+/// Why sums have no two levels.
+const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of variables are never stored";
+
+/// A problem's linear solver.
+pub struct Made {
+    pub choice: Choice,
+    /// Where the system is solved on the host.
+    pub host: Option<Box<Direct>>,
+    /// Where conjugate gradients have two levels.
+    pub two_level: Option<TwoLevel>,
+}
+
+impl Made {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        let of_host = self.host.iter().flat_map(|host| host.buffers());
+        of_host.chain(self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec()))
+    }
+}
+
+/// Facts that decide besides the problem's links.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    profile: Profile,
+    /// Elements of a buffer binding.
+    elements: u64,
+    /// Whether √W J of few unknowns can be brought back row by row.
+    has_rows: bool,
+}
+
+impl Facts {
+    pub fn new(device: &Device, problem: &Problem) -> Self {
+        let elements = device.limits().binding_bytes / device.precision().bytes();
+        Self { profile: device.profile(), elements, has_rows: has_rows(problem) }
+    }
+}
+
+/// The linear solver on the host that was chosen. Where it does not fit the device and nothing was asked for, instead of it the choice
+/// of the one that always does.
+pub fn on_host(
+    wanted: &Wanted,
+    (mut choice, found): (Choice, Option<Structure>),
+    device: &mut Device,
+    registry: &mut Registry,
+    problem: &Problem,
+) -> Result<Result<Made, Choice>, Error> {
+    match Direct::new(device, registry, problem, choice.linear, wanted, found) {
+        Ok(host) => {
+            let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
+            let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
+            choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
+            Ok(Ok(Made { choice, host: Some(Box::new(host)), two_level: None }))
+        }
+        Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
+            Ok(Err(Choice { linear: Linear::Pcg, why, preconditioner: None }))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Conjugate gradients on the device, with two levels where there is a plan of them.
+pub fn on_device(
+    wanted: &Wanted,
+    mut choice: Choice,
+    (preconditioner, why): (Preconditioner, String),
+    plan: Option<Result<Plan, Error>>,
+    (device, registry, problem): (&mut Device, &mut Registry, &Problem),
+) -> Result<Made, Error> {
+    let made = plan.map(|plan| TwoLevel::new(device, registry, problem, plan?)).transpose();
+    let (preconditioner, why, two_level) = match made {
+        Ok(two_level) => (preconditioner, why, two_level),
+        Err(Error::Limits(why) | Error::InvalidOption(why)) if wanted.preconditioner.is_none() => (Preconditioner::BlockJacobi, why, None),
+        Err(error) => return Err(error),
+    };
+    choice.preconditioner = Some((preconditioner, why));
+    Ok(Made { choice, host: None, two_level })
+}
+
+/// What conjugate gradients of this problem are preconditioned by, and why; with the space of two levels.
+pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Result<((Preconditioner, String), Option<Space>), Error> {
+    let has_sums = problem.enabled_batches().any(|batch| batch.sums.is_some());
+    if let Some(preconditioner) = wanted.preconditioner {
+        let space = match preconditioner {
+            Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => None,
+            Preconditioner::TwoLevel if has_sums => {
+                return Err(two_level::refused(OF_SUMS));
+            }
+            Preconditioner::TwoLevel => Some(Space::new(problem).map_err(|why| two_level::refused(&why))?),
+        };
+        return Ok(((preconditioner, "it was asked for".into()), space));
+    }
+    let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+    let (least, why) = Thresholds::default().two_level_on(profile);
+    let by_blocks = |why: String| Ok(((Preconditioner::BlockJacobi, why), None));
+    if unknowns < least {
+        return by_blocks(format!("{unknowns} unknowns, fewer than {least}, {why}"));
+    }
+    if has_sums {
+        return by_blocks("a term sums over entries, so there are no pairs of variables".into());
+    }
+    match Space::new(problem) {
+        Ok(space) if space.coordinates > 0 && !space.holds_shape => {
+            by_blocks("residuals that link points know lengths alone, which hold no shape".into())
+        }
+        Ok(space) if space.coordinates > 0 => {
+            let coordinates = space.coordinates;
+            let why =
+                format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {coordinates} dimensions");
+            Ok(((Preconditioner::TwoLevel, why), Some(space)))
+        }
+        Ok(_) => by_blocks("no variables are points, of which residuals see differences".into()),
+        Err(why) => by_blocks(why),
+    }
+}
+
+/// Values of J.
+fn of_jacobian(links: &Links) -> f64 {
+    let values = |batch: &LinkedBatch| f64::from(batch.count) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
+    links.batches.iter().map(values).sum()
+}
+
+/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where one is
+/// assembled.
+pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
+    let of = |linear: Linear, why: String| Choice { linear, why, preconditioner: None };
+    let chosen = |linear: Linear, why: String| Ok((of(linear, why), None));
+    let asked = wanted.linear.map(|linear| of(linear, "it was asked for".into()));
+    let implied = wanted
+        .preconditioner
+        .map(|preconditioner| of(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name())));
+    let limits = Thresholds::default();
+    let unknowns = links.unknowns();
+    let small = || (!links.has_sums() && unknowns <= limits.dense).then(|| of(Linear::Dense, format!("{unknowns} unknowns")));
+    if let Some(choice) = asked.or(implied).or_else(small) {
+        // Rows need none, and what is refused for its size has none.
+        let is_assembled = match choice.linear {
+            Linear::Dense => !facts.has_rows && sizes::dense(unknowns.into()).is_ok(),
+            linear => linear.is_on_host(),
+        };
+        return Ok((choice, if is_assembled { structure(links, pace).await? } else { None }));
+    }
+    if links.has_sums() {
+        return chosen(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into());
+    }
+    let on_gpu = facts.profile != Profile::Cpu;
+    let most = if on_gpu { limits.host_of_gpu } else { limits.host };
+    if unknowns > most {
+        return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
+    }
+    if let Some(why) = too_full(links, on_gpu, pace).await? {
+        return chosen(Linear::Pcg, why);
+    }
+    let Some(found) = structure(links, pace).await? else {
+        return chosen(Linear::Pcg, "JᵀWJ can't be assembled".into());
+    };
+    let (linear, why) = choose_for(&found.0, links, facts, pace).await?;
+    Ok((of(linear, why), linear.is_on_host().then_some(found)))
+}
+
+/// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are
+/// at least, one in the row of every variable that meets one before it.
+async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option<String>, Stopped> {
+    let limits = Thresholds::default();
+    let tables = &links.tables;
+    let mut first = vec![0u32; tables.len() + 1];
+    for (number, table) in tables.iter().enumerate() {
+        first[number + 1] = first[number] + if table.moving { table.site.count } else { 0 };
+    }
+    // Of every variable the smallest block; of every table, whether its variables meet.
+    let mut least = vec![0u32; first[tables.len()] as usize];
+    let mut is_linked = vec![false; tables.len()];
+    for batch in &links.batches {
+        let slots = batch.moving_slots();
+        let Some(((_, table, own), others)) = slots.split_first() else { continue };
+        for (_, other, variables) in others {
+            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].site.tangent));
+            let size = a.1 * b.1;
+            for run in runs(own.len().min(variables.len())) {
+                pace.spend(8 * run.len()).await?;
+                for (&i, &j) in own[run.clone()].iter().zip(&variables[run]) {
+                    let (i, j) = (a.0 + i, b.0 + j);
+                    if i != j {
+                        is_linked[*table as usize] |= table == other;
+                        let row = &mut least[i.max(j) as usize];
+                        *row = if *row == 0 { size } else { size.min(*row) };
+                    }
+                }
+            }
+        }
+    }
+    let values: u64 = least.iter().map(|&size| u64::from(size)).sum();
+    let unknowns = links.unknowns();
+    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.site.unknowns()).sum();
+    let entries = values as f64 + f64::from(unknowns);
+    let may_be_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (values + u64::from(links.blocks_len)) as f64;
+    Ok((entries > limits.fill && linked > limits.reduced && !may_be_redundant)
+        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
+}
+
+/// The best solver for a structure.
+async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace) -> Result<(Linear, String), Stopped> {
+    let chosen = |linear: Linear, why: String| Ok((linear, why));
+    let limits = Thresholds::default();
+    let on_gpu = facts.profile != Profile::Cpu;
+    let unknowns = links.unknowns();
+    if pattern.values > facts.elements / 2 {
+        return chosen(Linear::Pcg, format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64));
+    }
+    let groups = elimination::detect(pattern);
+    let of_groups: u32 = groups.iter().map(|&table| pattern.tables[table as usize].count * pattern.tables[table as usize].width).sum();
+    let left = unknowns - of_groups;
+    let worth = f64::from(of_groups) >= limits.eliminated * f64::from(unknowns) && left <= limits.reduced;
+    if worth && elimination::work(pattern, &groups) <= limits.products {
+        let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
+        return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
+    }
+    let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
+    // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.
+    let least = pattern.values as f64 + f64::from(pattern.scalars);
+    if least > limits.fill && !is_redundant {
+        return chosen(Linear::Pcg, format!("at least {least:.1e} entries in a factor, more than {:.0e}", limits.fill));
+    }
+    let ordering = if least > limits.fill { Err(Unfactorised::TooLarge) } else { Ordering::new(pattern, pace).await };
+    match ordering {
+        Err(Unfactorised::Stopped) => Err(Stopped),
+        Ok(ordering) if ordering.fill <= limits.fill && ordering.work <= limits.work => {
+            chosen(Linear::SparseCholesky, format!("about {:.1e} entries in the factor", ordering.fill))
+        }
+        _ if is_redundant => chosen(Linear::AssembledPcg, "a factor would be too large, and J has many more values than JᵀWJ".into()),
+        Ok(ordering) if ordering.fill > limits.fill => {
+            chosen(Linear::Pcg, format!("about {:.1e} entries in a factor, more than {:.0e}", ordering.fill, limits.fill))
+        }
+        Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} multiplications a factor, more than {:.0e}", ordering.work, limits.work)),
+        Err(_) => chosen(Linear::Pcg, "a factor would be too large".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_levels_are_taken_later_where_launches_are_what_a_step_costs() {
+        let thresholds = Thresholds::default();
+        let least = [Profile::Cpu, Profile::Software, Profile::Gpu].map(|profile| thresholds.two_level_on(profile).0);
+        assert_eq!(least, [20_000, 20_000, 200_000]);
+        assert!(thresholds.two_level_on(Profile::Gpu).1.ends_with("on a GPU"));
+    }
+}

@@ -1,0 +1,392 @@
+//! Linear solvers on the host: what the device assembled comes back once a linearisation, and steps for any λ are made of
+//! it in f64.
+
+use super::super::assembly::{Assembled, Assembly, Structure};
+use super::super::{Workspace, state};
+use super::conjugate::{self, Blocks, Inexact};
+use super::dense::DenseCholesky;
+use super::elimination::{self, Linked};
+use super::frozen::Frozen;
+use super::matrix::{BlockMatrix, System, Unsolved};
+use super::qr::Triangle;
+use super::rows::Rows;
+use super::schur::{Refused, Schur};
+use super::sparse::{SparseCholesky, Unfactorised};
+use super::{Linear, Preconditioner, Wanted, pcg, sizes};
+use leastwise_base::FileError;
+use leastwise_base::work::{Pace, Stopped};
+use leastwise_device::{BufferId, Command, Device};
+use leastwise_error::Error;
+use leastwise_problem::file::bytes::{Reader, Writer};
+use leastwise_problem::{Pattern, Problem, Registry};
+
+/// A linear solver on the host, and what it knows of the current point.
+pub struct Direct {
+    source: Source,
+    known: Option<Known>,
+    /// What it brought back so far, and how often.
+    pub readbacks: u64,
+    pub elements: u64,
+}
+
+enum Source {
+    Rows(Box<Rows>),
+    Matrix(Box<Assembly>, Factor),
+}
+
+/// What solves with an assembled matrix.
+enum Factor {
+    /// Made by the first step, in time slices.
+    Planned(Plan),
+    Dense,
+    Sparse(Box<SparseCholesky>),
+    Schur(Box<Schur>),
+    /// Conjugate gradients, preconditioned by an older factor or by diagonal blocks.
+    Iterative {
+        max_iterations: u32,
+        frozen: Option<Box<Frozen>>,
+    },
+}
+
+/// Factors whose structure is yet to be found.
+#[derive(Clone)]
+enum Plan {
+    Sparse,
+    Schur(Vec<u32>),
+    Frozen { max_iterations: u32 },
+}
+
+/// Why there is no step.
+pub enum Unfinished {
+    Stopped,
+    Refused(Error),
+}
+
+impl From<Unsolved> for Unfinished {
+    fn from(unsolved: Unsolved) -> Self {
+        match unsolved {
+            Unsolved::Stopped => Self::Stopped,
+            Unsolved::OutOfMemory(lack) => Self::Refused(lack.into()),
+            Unsolved::Singular => Self::Refused(Error::Internal("a singular system was not damped")),
+        }
+    }
+}
+
+impl From<Stopped> for Unfinished {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// The linearisation at the current point: over all unknowns, without gaps.
+struct Known {
+    /// −g, D, and the largest that the diagonal has been.
+    right: Vec<f64>,
+    scale: Vec<f64>,
+    peak: Vec<f64>,
+    /// max |gᵢ|
+    gradient_max: f64,
+    system: Linearised,
+}
+
+enum Linearised {
+    Triangle(Triangle),
+    Matrix(BlockMatrix),
+}
+
+/// λ, φ and η of a step, which the device's state has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DampingState {
+    pub damping: f64,
+    pub floor: f64,
+    pub forcing: f64,
+}
+
+impl DampingState {
+    pub fn write(&self, to: &mut Writer) {
+        [self.damping, self.floor, self.forcing].into_iter().for_each(|value| to.f64(value));
+    }
+
+    pub fn read(from: &mut Reader) -> Result<Self, FileError> {
+        Ok(Self { damping: from.f64()?, floor: from.f64()?, forcing: from.f64()? })
+    }
+
+    /// Those of a state that was read back.
+    pub fn of(state: &[f64]) -> Self {
+        let [damping, floor, forcing] = [state::DAMPING, state::FLOOR, state::FORCING].map(|element| state[element as usize]);
+        Self { damping, floor, forcing }
+    }
+}
+
+/// A step, as a vector of the device.
+pub struct Step {
+    pub vector: Vec<f64>,
+    /// What it leaves of the system, if it does.
+    pub residual: Option<Vec<f64>>,
+    pub iterations: u32,
+    /// max |gᵢ|; NaN where one is not a number. Then the step is 0, as it is where all are 0.
+    pub gradient_max: f64,
+}
+
+/// D at most.
+const MOST_SCALE: f64 = 1e30;
+/// λ at most: beyond it a matrix that has no factor is not for want of damping.
+const MOST_DAMPING: f64 = 1e15;
+
+impl Direct {
+    /// The solver of this name for the problem as it is now; its matrix, if it has one, is of this structure.
+    pub fn new(
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &Problem,
+        linear: Linear,
+        wanted: &Wanted,
+        found: Option<Structure>,
+    ) -> Result<Self, Error> {
+        let source = if linear == Linear::Dense && super::choose::has_rows(problem) {
+            Source::Rows(Box::new(Rows::new(device, problem)?))
+        } else {
+            if linear == Linear::Dense {
+                sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
+            }
+            let (pattern, lists) = found.ok_or_else(|| not_assembled(linear))?;
+            let max_iterations = wanted.max_iterations.unwrap_or_else(|| pcg::max_iterations(problem));
+            let factor = match linear {
+                Linear::Schur => {
+                    let tables = super::choose::eliminated(&pattern, wanted)?;
+                    elimination::check(&pattern, &tables).map_err(|Linked(a, b)| linked(&pattern, a, b))?;
+                    sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
+                    Factor::Planned(Plan::Schur(tables))
+                }
+                Linear::SparseCholesky => Factor::Planned(Plan::Sparse),
+                Linear::AssembledPcg if wanted.preconditioner == Some(Preconditioner::FrozenFactor) => {
+                    Factor::Planned(Plan::Frozen { max_iterations })
+                }
+                Linear::AssembledPcg => Factor::Iterative { max_iterations, frozen: None },
+                Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
+            };
+            Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
+        };
+        Ok(Self { source, known: None, readbacks: 0, elements: 0 })
+    }
+
+    /// Finds the structure of the factor, if that is still to be done.
+    async fn plan(&mut self, pace: &Pace) -> Result<(), Unfinished> {
+        let Source::Matrix(assembly, factor) = &mut self.source else { return Ok(()) };
+        let Factor::Planned(plan) = factor else { return Ok(()) };
+        let pattern = assembly.pattern.clone();
+        let unfinished = |linear: Linear, unfactorised: Unfactorised| match unfactorised {
+            Unfactorised::Stopped => Unfinished::Stopped,
+            Unfactorised::TooLarge => Unfinished::Refused(too_large(linear)),
+        };
+        *factor = match plan {
+            Plan::Sparse => {
+                let sparse = SparseCholesky::new(&pattern, pace).await;
+                Factor::Sparse(Box::new(sparse.map_err(|why| unfinished(Linear::SparseCholesky, why))?))
+            }
+            Plan::Schur(tables) => {
+                let schur = Schur::new(&pattern, tables, pace).await.map_err(|refused| match refused {
+                    Refused::Stopped => Unfinished::Stopped,
+                    Refused::TooLarge => Unfinished::Refused(too_large(Linear::Schur)),
+                    Refused::Linked(Linked(a, b)) => Unfinished::Refused(linked(&pattern, a, b)),
+                });
+                Factor::Schur(Box::new(schur?))
+            }
+            Plan::Frozen { max_iterations } => {
+                let max_iterations = *max_iterations;
+                let frozen = Frozen::new(&pattern, pace).await.map_err(|why| unfinished(Linear::AssembledPcg, why))?;
+                Factor::Iterative { max_iterations, frozen: Some(Box::new(frozen)) }
+            }
+        };
+        Ok(())
+    }
+
+    pub fn buffers(&self) -> Vec<BufferId> {
+        match &self.source {
+            Source::Rows(rows) => vec![rows.buffer()],
+            Source::Matrix(assembly, _) => assembly.buffers().to_vec(),
+        }
+    }
+
+    fn pattern(&self) -> &Pattern {
+        match &self.source {
+            Source::Rows(rows) => &rows.pattern,
+            Source::Matrix(assembly, _) => &assembly.pattern,
+        }
+    }
+
+    /// The assembly alone, where there is one: what prepares it once, and itself.
+    pub fn assembly(&mut self, work: &Workspace, problem: &Problem) -> Result<[Vec<Command>; 2], Error> {
+        let (mut uploads, mut commands) = (Vec::new(), Vec::new());
+        if let Source::Matrix(assembly, _) = &mut self.source {
+            uploads = assembly.take_uploads();
+            assembly.assemble(work, problem, &mut commands)?;
+        }
+        Ok([uploads, commands])
+    }
+
+    /// Appends the assembly and its readback, after [`Workspace::differentiate`].
+    pub fn assemble(&mut self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        match &mut self.source {
+            Source::Rows(rows) => rows.read(work, problem, commands),
+            Source::Matrix(assembly, _) => {
+                commands.extend(assembly.take_uploads());
+                assembly.assemble(work, problem, commands)?;
+                assembly.read(work, problem, commands);
+            }
+        }
+        Ok(())
+    }
+
+    /// What [`assemble`](Self::assemble) brought of the point's cost, and the damping_state.
+    pub fn arrived(&mut self, readback: &[f64]) -> (f64, DampingState) {
+        self.readbacks += 1;
+        self.elements += readback.len() as u64;
+        (readback[state::COST as usize], DampingState::of(readback))
+    }
+
+    /// Takes the rest of it. `is_masked`: some unknowns may not move.
+    pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Unsolved> {
+        self.known = None;
+        let pattern = self.pattern();
+        let Assembled { gradient, scale, peak, free, diagonal, lower, .. } = match &self.source {
+            Source::Rows(rows) => rows.assembled(is_masked, readback),
+            Source::Matrix(assembly, _) => assembly.assembled(is_masked, readback),
+        };
+        let mut right = pattern.compact(gradient);
+        right.iter_mut().for_each(|value| *value = -*value);
+        let gradient_max = right.iter().fold(0.0, |top: f64, g| if g.is_finite() && top.is_finite() { top.max(g.abs()) } else { f64::NAN });
+        let free = free.map(|free| pattern.compact(free));
+        let (scale, peak) = (pattern.compact(scale), pattern.compact(peak));
+        let system = match &self.source {
+            Source::Rows(rows) => {
+                let empty = Triangle::new(pattern.scalars as usize)?;
+                Linearised::Triangle(rows.triangle(readback, free.as_deref(), empty, pace).await?)
+            }
+            Source::Matrix(assembly, _) => {
+                let mut matrix = BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
+                if let Some(free) = &free {
+                    matrix.mask(free, pace).await?;
+                }
+                Linearised::Matrix(matrix)
+            }
+        };
+        self.known = Some(Known { right, scale, peak, gradient_max, system });
+        Ok(())
+    }
+
+    /// D, which grows with φ as long as the point stays.
+    pub fn scale(&self) -> Option<&[f64]> {
+        self.known.as_ref().map(|known| &known.scale[..])
+    }
+
+    /// Puts back a D that was found before.
+    pub fn recall(&mut self, scale: Vec<f64>) {
+        if let Some(known) = self.known.as_mut().filter(|known| known.scale.len() == scale.len()) {
+            known.scale = scale;
+        }
+    }
+
+    /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
+    pub async fn solve(&mut self, damping_state: &mut DampingState, may_raise: bool, pace: &Pace) -> Result<Option<Step>, Unfinished> {
+        let Some(known) = self.known.as_mut() else { return Ok(None) };
+        // As `shaders/damping.wgsl` has it, limit and all: the device makes the model's promise with its own D.
+        known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(damping_state.floor * peak).min(MOST_SCALE));
+        let gradient_max = known.gradient_max;
+        // Without a gradient there is nowhere to go, whether or not there is a factor.
+        if !gradient_max.is_finite() || gradient_max == 0.0 {
+            let vector = vec![0.0; self.pattern().vector_len as usize];
+            return Ok(Some(Step { vector, residual: None, iterations: 0, gradient_max }));
+        }
+        self.plan(pace).await?;
+        loop {
+            match self.step(*damping_state, pace).await {
+                Ok(step) => return Ok(Some(step)),
+                Err(unsolved @ (Unsolved::Stopped | Unsolved::OutOfMemory(_))) => return Err(unsolved.into()),
+                Err(Unsolved::Singular) if may_raise && damping_state.damping < MOST_DAMPING => {
+                    damping_state.damping = (10.0 * damping_state.damping).max(1e-15);
+                }
+                Err(Unsolved::Singular) => return Ok(None),
+            }
+        }
+    }
+
+    /// The step for one λ.
+    async fn step(&mut self, damping_state: DampingState, pace: &Pace) -> Result<Step, Unsolved> {
+        let known = self.known.as_mut().ok_or(Unsolved::Singular)?;
+        let damping: Vec<f64> = known.scale.iter().map(|scale| damping_state.damping * scale).collect();
+        let (mut residual, mut iterations, gradient_max) = (None, 1, known.gradient_max);
+        let step = match (&mut known.system, &mut self.source) {
+            (Linearised::Triangle(triangle), _) => triangle.solve(&damping).ok_or(Unsolved::Singular)?,
+            (Linearised::Matrix(matrix), Source::Matrix(_, factor)) => {
+                let system = System { matrix, damping: &damping, right: &known.right };
+                let mut x = known.right.clone();
+                match factor {
+                    Factor::Dense => DenseCholesky::new(&system, pace).await?.solve(&mut x, pace).await?,
+                    Factor::Sparse(sparse) => {
+                        sparse.factorize(&system, pace).await?;
+                        sparse.solve(&mut x, pace).await?;
+                    }
+                    Factor::Planned(_) => return Err(Unsolved::Singular),
+                    Factor::Schur(schur) => schur.solve(&system, &mut x, pace).await?,
+                    Factor::Iterative { max_iterations, frozen } => {
+                        let inexact = Inexact { forcing: damping_state.forcing, max_iterations: *max_iterations };
+                        let solution = match frozen {
+                            Some(frozen) => frozen.solve(&system, inexact, pace).await?,
+                            None => {
+                                let mut blocks = Blocks::new(&system, pace).await?;
+                                conjugate::solve(&system, inexact, &mut blocks, pace).await?
+                            }
+                        };
+                        (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
+                    }
+                }
+                x
+            }
+            _ => return Err(Unsolved::Singular),
+        };
+        if step.iter().any(|value| !value.is_finite()) {
+            return Err(Unsolved::Singular);
+        }
+        let pattern = self.pattern();
+        let residual = residual.map(|residual| pattern.spread(&residual));
+        Ok(Step { vector: pattern.spread(&step), residual, iterations, gradient_max })
+    }
+
+    /// How often a frozen factor was made, where there is one.
+    pub fn factorizations(&self) -> Option<u64> {
+        match &self.source {
+            Source::Matrix(_, Factor::Planned(Plan::Frozen { .. })) => Some(0),
+            Source::Matrix(_, Factor::Iterative { frozen, .. }) => frozen.as_ref().map(|frozen| frozen.factorizations),
+            _ => None,
+        }
+    }
+
+    /// The matrix at the current point, where one was assembled.
+    pub fn matrix(&self) -> Option<&BlockMatrix> {
+        match &self.known.as_ref()?.system {
+            Linearised::Matrix(matrix) => Some(matrix),
+            Linearised::Triangle(_) => None,
+        }
+    }
+}
+
+pub(super) fn not_assembled(linear: Linear) -> Error {
+    Error::InvalidOption(format!(
+        "linear \"{}\": a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ can't be assembled: use \"pcg\"",
+        linear.name()
+    ))
+}
+
+fn too_large(linear: Linear) -> Error {
+    Error::Limits(format!("linear \"{}\": the factor of JᵀWJ is too large: use \"pcg\"", linear.name()))
+}
+
+fn linked(pattern: &Pattern, a: u32, b: u32) -> Error {
+    let name = |table: u32| &pattern.tables[table as usize].name;
+    Error::InvalidOption(if a == b {
+        format!("linear \"schur\": \"{}\" can't be eliminated: a residual touches two of its instances", name(a))
+    } else {
+        format!("linear \"schur\": \"{}\" and \"{}\" can't be eliminated together: a residual touches both", name(a), name(b))
+    })
+}

@@ -1,0 +1,151 @@
+//! Resources of a solver, and their set-up in time slices: the choice of a linear solver, and the structure of its matrices.
+//! Until its end a set-up is plain memory.
+
+use super::super::assembly::Structure;
+use super::super::descent::Descent;
+use super::super::linear::direct::Direct;
+use super::super::linear::two_level::{Plan, TwoLevel};
+use super::super::linear::{Choice, Linear, Preconditioner, choose};
+use super::super::{Needs, Workspace};
+use super::{Settings, needs};
+use leastwise_base::work::{Stopped, Work};
+use leastwise_device::{BufferId, Device};
+use leastwise_error::Error;
+use leastwise_problem::{Links, Problem, Registry};
+
+/// Buffers and the linear solver of a solver, made for one structure of its problem.
+pub(super) struct Resources {
+    pub work: Workspace,
+    pub choice: Choice,
+    /// The linear solver, if it is on the host.
+    pub host: Option<Box<Direct>>,
+    /// Preconditioner of conjugate gradients besides the diagonal blocks.
+    pub two_level: Option<TwoLevel>,
+    /// Memory of a method that solves no linear system.
+    pub descent: Option<Descent>,
+}
+
+impl Resources {
+    /// Resources of a solver that is not set up yet.
+    pub fn none(device: &Device) -> Self {
+        let choice = Choice { linear: Linear::None, why: String::new(), preconditioner: None };
+        Self { work: Workspace::empty(device), choice, host: None, two_level: None, descent: None }
+    }
+
+    pub fn buffers(&self) -> Vec<BufferId> {
+        let of_descent = self.descent.iter().flat_map(Descent::buffers);
+        let of_two_level = self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec());
+        let of_host = self.host.iter().flat_map(|host| host.buffers());
+        self.work.buffers().into_iter().chain(of_host).chain(of_two_level).chain(of_descent).collect()
+    }
+
+    /// True if something was made for the terms that are enabled.
+    pub fn has_lists(&self) -> bool {
+        self.host.is_some() || self.two_level.is_some()
+    }
+}
+
+/// The set-up for a problem that is laid out, while its structure and the selection of its terms stay.
+pub(super) struct SetUp {
+    structure: u64,
+    selection: u64,
+    /// None where nothing is to be found out, and after the end.
+    stage: Option<Stage>,
+}
+
+enum Stage {
+    Choosing(Work<'static, Result<(Choice, Option<Structure>), Stopped>>),
+    Patching(Choice, (Preconditioner, String), Work<'static, Result<Result<Plan, Error>, Stopped>>),
+}
+
+impl SetUp {
+    pub fn new(settings: &Settings, device: &Device, problem: &Problem) -> Self {
+        let stage = settings.method.descent().is_none().then(|| {
+            let (wanted, links, facts) = (settings.linear.clone(), Links::new(problem), choose::Facts::new(device, problem));
+            Stage::Choosing(Work::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await }))
+        });
+        Self { structure: problem.structure, selection: problem.selection, stage }
+    }
+
+    pub fn is_of(&self, problem: &Problem) -> bool {
+        (self.structure, self.selection) == (problem.structure, problem.selection)
+    }
+
+    /// Goes on until the deadline, and makes all at the end; nothing is left behind when that fails.
+    pub fn resume(
+        &mut self,
+        settings: &Settings,
+        (device, registry, problem): (&mut Device, &mut Registry, &Problem),
+        deadline_ms: f64,
+    ) -> Result<Option<Resources>, Error> {
+        if let Some(rule) = settings.method.descent() {
+            return with_workspace(device, problem, needs(settings), |device, work| {
+                let descent = Descent::new(device, problem, rule, work)?;
+                Ok((choose::Made { choice: descent.choice(), host: None, two_level: None }, Some(descent)))
+            })
+            .map(Some);
+        }
+        let (choice, preconditioner, plan) = match self.stage.take().ok_or(Error::Internal("a solver was not set up"))? {
+            Stage::Choosing(mut work) => {
+                let Some(found) = work.resume(deadline_ms) else {
+                    self.stage = Some(Stage::Choosing(work));
+                    return Ok(None);
+                };
+                let (mut choice, found) = found?;
+                if choice.linear.is_on_host() {
+                    let mut instead = None;
+                    let made = with_workspace(device, problem, needs(settings), |device, _| {
+                        match choose::on_host(&settings.linear, (choice, found), device, registry, problem)? {
+                            Ok(made) => Ok((made, None)),
+                            Err(choice) => {
+                                let why = choice.why.clone();
+                                instead = Some(choice);
+                                Err(Error::Limits(why))
+                            }
+                        }
+                    });
+                    match instead {
+                        None => return made.map(Some),
+                        Some(other) => choice = other,
+                    }
+                }
+                let (preconditioner, space) = choose::precondition(&settings.linear, problem, device.profile())?;
+                if let Some(space) = space {
+                    let links = Links::new(problem);
+                    let work = Work::new(move |pace| async move { Plan::new(&links, space, &pace).await });
+                    self.stage = Some(Stage::Patching(choice, preconditioner, work));
+                    return self.resume(settings, (device, registry, problem), deadline_ms);
+                }
+                (choice, preconditioner, None)
+            }
+            Stage::Patching(choice, preconditioner, mut work) => match work.resume(deadline_ms) {
+                Some(plan) => (choice, preconditioner, Some(plan?)),
+                None => {
+                    self.stage = Some(Stage::Patching(choice, preconditioner, work));
+                    return Ok(None);
+                }
+            },
+        };
+        with_workspace(device, problem, needs(settings), |device, _| {
+            choose::on_device(&settings.linear, choice, preconditioner, plan, (device, registry, problem)).map(|made| (made, None))
+        })
+        .map(Some)
+    }
+}
+
+/// Makes a workspace and what goes with it.
+fn with_workspace(
+    device: &mut Device,
+    problem: &Problem,
+    needs: Needs,
+    make: impl FnOnce(&mut Device, &Workspace) -> Result<(choose::Made, Option<Descent>), Error>,
+) -> Result<Resources, Error> {
+    let work = Workspace::new(device, problem, needs)?;
+    match make(device, &work) {
+        Ok((choose::Made { choice, host, two_level }, descent)) => Ok(Resources { work, choice, host, two_level, descent }),
+        Err(error) => {
+            work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+            Err(error)
+        }
+    }
+}
