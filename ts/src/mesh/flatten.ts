@@ -16,7 +16,7 @@ const TUTTE = { weights: oneOf("uniform", "cotangent") } as const;
 /**
  * Tutte's embedding: the longest boundary loop goes to the circle of the mesh' area around the origin, by its lengths, and every
  * other vertex to the weighted mean of its neighbours. With `"uniform"` weights no triangle of a disk turns over (Tutte 1963, Floater
- * 1997); so with `"cotangent"` ones that are not negative, of which negative ones count as 0. Gives u v of every vertex, flat.
+ * 1997); so with `"cotangent"` ones that are not negative, of which negative ones count as next to 0. Gives u v of every vertex, flat.
  *
  * `weights`: default `"uniform"`. Solved by the engine, to its precision.
  *
@@ -35,7 +35,9 @@ export async function tutte(lw: Engine, mesh: MeshLike, options: { weights?: "un
     gone += lengths[k]!;
   });
   return linearly(call, lw, start, (problem, uv) => {
-    const weight = kind === "uniform" ? 1 : weights.map((each) => Math.max(each, 0));
+    // Not 0: a vertex between obtuse angles alone would be held by nothing.
+    const least = 1e-6 * (weights.reduce((sum, each) => sum + Math.abs(each), 0) / weights.length);
+    const weight = kind === "uniform" ? 1 : weights.map((each) => Math.max(each, least));
     problem.residuals("neighbours", { over: edges, of: [uv, uv], weight }, ([a, b]) => a.sub(b));
     uv.fix(ring);
   });
@@ -91,7 +93,8 @@ async function linearly(call: string, lw: Engine, start: F64, add: (problem: Pro
     const uv = problem.variables("uv", { shape: 2, values: start });
     add(problem, uv);
     const report = await problem.solve({ method: "gauss-newton", linear: "sparse-cholesky", costTolerance: 1e-14, gradientTolerance: 1e-14, maxIterations: 20 });
-    if (!report.converged && report.termination !== "precision") throw new LeastwiseError("no-step", `${call}: the linear solve ended as "${report.termination}": ${report.reason}`);
+    // One step is the whole way; what follows is rounding.
+    if (!report.converged && !["precision", "no-progress"].includes(report.termination)) throw new LeastwiseError("no-step", `${call}: the linear solve ended as "${report.termination}": ${report.reason}`);
     return await uv.read({ as: "f64" });
   } finally {
     problem.dispose();
