@@ -4,6 +4,7 @@ declare const problem: import("leastwise").Problem;
 declare const report: import("leastwise").Report;
 declare const x: import("leastwise").Variables<import("leastwise").Vec3>;
 declare const scale: import("leastwise").Variables<import("leastwise").Scalar>;
+declare const uv: import("leastwise").Variables<import("leastwise").Vec2>;
 declare const pose: import("leastwise").Variables<{ readonly q: import("leastwise").Quat; readonly t: import("leastwise").Vec3 }>;
 declare const term: import("leastwise").Term<{ seen: Float64Array }>;
 
@@ -16,6 +17,7 @@ declare const q: import("leastwise").Quat;
 // Vectors, tensors and files.
 declare const points: Float32Array<ArrayBuffer>;
 declare const triangles: Uint32Array;
+declare const mesh: import("leastwise/mesh").Mesh;
 declare const bytes: Uint8Array<ArrayBuffer>;
 declare const index: import("leastwise").VectorIndex;
 declare const weights: import("leastwise").Tensor, logits: import("leastwise").Tensor, images: import("leastwise").Tensor, filters: import("leastwise").Tensor;

@@ -19,15 +19,22 @@ export function exportsOf(folder) {
       const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
       if (found.has(symbol)) continue;
       const source = symbol.declarations[0].getSourceFile(), { line } = source.getLineAndCharacterOfPosition(symbol.declarations[0].getStart());
-      const tags = symbol.getJsDocTags(checker);
-      found.set(symbol, {
-        name: exported.name, entry, place: `${relative(folder, source.fileName)}:${line + 1}`, declarations: symbol.declarations, tags: tags.map(({ name }) => name),
-        documented: ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim() !== "",
-        example: ts.displayPartsToString(tags.find(({ name }) => name === "example")?.text ?? []).trim(),
-      });
+      found.set(symbol, { name: exported.name, entry, place: `${relative(folder, source.fileName)}:${line + 1}`, declarations: symbol.declarations, ...documentationOf(symbol, exported, checker) });
     }
   }
   return [...found.values()];
+}
+
+/** Names of an export's tags, its example, and whether it is described. A namespace has its documentation where it is exported. */
+function documentationOf(symbol, exported, checker) {
+  const text = (parts) => ts.displayPartsToString(parts ?? []).trim();
+  if (symbol.flags & ts.SymbolFlags.ValueModule) {
+    const { parent } = exported.declarations[0], tags = ts.getJSDocTags(parent);
+    const of = (comment) => (ts.getTextOfJSDocComment(comment) ?? "").trim();
+    return { documented: ts.getJSDocCommentsAndTags(parent).some(({ comment }) => of(comment)), tags: tags.map(({ tagName }) => tagName.text), example: of(tags.find(({ tagName }) => tagName.text === "example")?.comment) };
+  }
+  const tags = symbol.getJsDocTags(checker);
+  return { documented: text(symbol.getDocumentationComment(checker)) !== "", tags: tags.map(({ name }) => name), example: text(tags.find(({ name }) => name === "example")?.text) };
 }
 
 /** What an export's documentation lacks, in words. */
@@ -48,9 +55,9 @@ export function lacks({ name, declarations, tags, documented, example }) {
 }
 
 /** The example of an export as a module: it may use every name of the package, and the names that `examples.d.ts` declares. */
-export function programOf({ example }, all) {
+export function programOf({ example, entry: own }, all) {
   const { declared, used } = namesIn(example);
-  const imported = [...used].filter((name) => !declared.has(name)).map((name) => all.find((exported) => exported.name === name)).filter(Boolean);
+  const imported = [...used].filter((name) => !declared.has(name)).map((name) => all.find((exported) => exported.name === name && exported.entry === own) ?? all.find((exported) => exported.name === name)).filter(Boolean);
   return `${imported.map(({ name, entry }) => `import { ${name} } from "${entry}";`).join("\n")}\n${example}\nexport {};\n`;
 }
 

@@ -12,6 +12,13 @@ export { closePairs, inertia, planeContact, sphereContact, vertexContact } from 
 export { arap, edgeLengths, equalAreas, type Arap } from "./energies/deformation.js";
 export { bimodalAlignment, bimodalVariance, developableCovariance, developablePartition, developableShare, hinge } from "./energies/developable.js";
 export { biLaplacian, dirichlet, willmore } from "./energies/fairing.js";
+/**
+ * Formulas of all energies, of one face, edge or fan: to trace in terms of your own.
+ *
+ * @example
+ * const { inverses, areas } = triangleFrames(mesh);
+ * problem.energy("mips", { over: mesh.triangles, of: [uv, uv, uv], data: { inverse: column(inverses, 4) }, weight: areas }, formulas.mips);
+ */
 export * as formulas from "./energies/formulas.js";
 export { bending, lscm, mips, neoHookean, shear, stretch, stVenantKirchhoff, symmetricDirichlet } from "./energies/membranes.js";
 export { planarPolygons, regularPolygons, type Polygons } from "./energies/polygons.js";

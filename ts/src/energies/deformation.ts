@@ -16,7 +16,13 @@ import { ENERGY, mustHave, restOf, scaled, variablesOf, weighted, type Energy, t
 
 const ARAP = { ...ENERGY, rotation: given(), weights: oneOf("cotangent", "uniform") } as const;
 
-/** ARAP's term, with the rotations that it is of. */
+/**
+ * ARAP's term, with the rotations that it is of.
+ *
+ * @example
+ * const deformation: Arap = arap(problem, mesh, { x });
+ * deformation.weigh(0.5);
+ */
 export interface Arap extends Energy<{ rest: Data<Vec3> }> {
   /** A unit quaternion for every vertex. */
   readonly rotation: Variables<Quat>;
@@ -37,6 +43,12 @@ export interface Arap extends Energy<{ rest: Data<Vec3> }> {
  * const x = problem.variables("x", { shape: 3, values: mesh.positions });
  * arap(problem, mesh, { x });
  * ```
+ *
+ * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `invalid-option` for other options; errors of meshes as `inspect` has them
+ * @example
+ * const { rotation } = arap(problem, mesh, { x });
+ * x.fix([0, 1, 2]);
+ * await problem.solve();
  */
 export function arap(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; rotation?: Variables<Quat>; weights?: "cotangent" | "uniform" }): Arap {
   const call = "arap(problem, mesh, options)";
@@ -70,6 +82,10 @@ const LENGTHS = { ...ENERGY, length: given() } as const;
  *
  * - `x`: variables of two or three components.
  * - `length`: ℓ, one for all, or one for each row of `edges(triangles)`. Default: the lengths of the mesh.
+ *
+ * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `invalid-option` for other options; errors of meshes as `inspect` has them
+ * @example
+ * edgeLengths(problem, mesh, { x, length: 1 });
  */
 export function edgeLengths(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; length?: number | Floats | readonly number[] }): Energy<{ length: Floats }> {
   const call = "edgeLengths(problem, mesh, options)";
@@ -86,6 +102,10 @@ const EQUAL = { ...ENERGY, area: given() } as const;
  * Equal areas: ½ Σ (A_f − A)² over all faces, in the fourth power of a length.
  *
  * `area`: A, one for all, or one for each face. Default: the mean area of the mesh's faces.
+ *
+ * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `invalid-option` for other options; errors of meshes as `inspect` has them
+ * @example
+ * equalAreas(problem, mesh, { x });
  */
 export function equalAreas(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; area?: number | Floats | readonly number[] }): Energy<{ area: Floats }> {
   const call = "equalAreas(problem, mesh, options)";

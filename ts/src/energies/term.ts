@@ -7,15 +7,27 @@ import { isA, LeastwiseError } from "../errors.js";
 import { TableOf, type Variables } from "../table.js";
 import type { Term } from "../term.js";
 
-/** Options of every energy. */
+/**
+ * Options of every energy.
+ *
+ * @example
+ * const options: EnergyOptions = { name: "fairing", weight: 0.1 };
+ * willmore(problem, mesh, { ...options, x });
+ */
 export interface EnergyOptions {
-  /** Name of the term. Default: that of the function. */
+  /** Name of the term. @defaultValue that of the function */
   readonly name?: string;
-  /** Factor of all weights, not negative. Default 1. */
+  /** Factor of all weights, not negative. @defaultValue 1 */
   readonly weight?: number;
 }
 
-/** A term whose instances have weights of their own, such as areas, with a common factor. */
+/**
+ * A term whose instances have weights of their own, such as areas, with a common factor.
+ *
+ * @example
+ * const smooth: Energy = willmore(problem, mesh, { x });
+ * smooth.weigh(0.1);  // live
+ */
 export interface Energy<D = {}> extends Term<D> {
   /** Sets the factor: a live edit, for which nothing is compiled. */
   weigh(factor: number): void;

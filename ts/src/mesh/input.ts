@@ -3,7 +3,13 @@ import { taken, type F64, type Rows } from "../arrays.js";
 import { LeastwiseError, reading } from "../errors.js";
 import { describe, shownValue } from "../instruction.js";
 
-/** Triangle mesh, as every function takes it. Rows (`[[x, y, z], …]`, `[[i, j, k], …]`) are taken as well as flat arrays. */
+/**
+ * Triangle mesh, as every function takes it. Rows (`[[x, y, z], …]`, `[[i, j, k], …]`) are taken as well as flat arrays.
+ *
+ * @example
+ * const tetrahedron: MeshLike = { positions: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], triangles: [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] };
+ * console.log(volume(tetrahedron));  // 1/6
+ */
 export interface MeshLike {
   /** x y z of every vertex. */
   readonly positions: ArrayLike<number> | Rows;
@@ -11,13 +17,25 @@ export interface MeshLike {
   readonly triangles: ArrayLike<number> | Rows;
 }
 
-/** Triangle mesh, as every function gives it: both arrays flat and of their own. */
+/**
+ * Triangle mesh, as every function gives it: both arrays flat and of their own.
+ *
+ * @example
+ * const ball: Mesh = icosphere({ subdivisions: 2 });
+ * const x = problem.variables("x", { shape: 3, values: ball.positions });
+ */
 export interface Mesh extends MeshLike {
   readonly positions: F64;
   readonly triangles: Uint32Array;
 }
 
-/** Rows of different length, for `x.rows(…)`: row i is `indices[offsets[i]] … indices[offsets[i + 1] − 1]`. */
+/**
+ * Rows of different length, for `x.rows(…)`: row i is `indices[offsets[i]] … indices[offsets[i + 1] − 1]`.
+ *
+ * @example
+ * const faces: RaggedTable = vertexFaces(triangles);
+ * const around = (vertex: number) => faces.indices.subarray(faces.offsets[vertex], faces.offsets[vertex + 1]);
+ */
 export interface RaggedTable {
   readonly offsets: Uint32Array;
   readonly indices: Uint32Array;

@@ -16,6 +16,10 @@ const SUBDIVIDE = { scheme: oneOf("midpoint", "loop"), times: whole(0, 12) } as 
  *   faces or more, are creases: they become cubic B-splines. A vertex of one such edge, or of more than two, stays.
  *
  * Defaults: `scheme` `"midpoint"`, `times` 1.
+ *
+ * @throws `shape`, `data-length`, `index-out-of-range` or `non-finite` for what is no mesh; `limits` for more than 2³² indices; `invalid-option` for other options
+ * @example
+ * const smooth = subdivide(mesh, { scheme: "loop", times: 2 });
  */
 export function subdivide(mesh: MeshLike, options: { scheme?: "midpoint" | "loop"; times?: number } = {}): Mesh {
   const call = "subdivide(mesh, options)";
