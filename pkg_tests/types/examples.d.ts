@@ -16,6 +16,7 @@ declare const q: import("leastwise").Quat;
 // Vectors, tensors and files.
 declare const points: Float32Array<ArrayBuffer>;
 declare const triangles: Uint32Array;
+declare const mesh: import("leastwise/mesh").Mesh;
 declare const bytes: Uint8Array<ArrayBuffer>;
 declare const index: import("leastwise").VectorIndex;
 declare const weights: import("leastwise").Tensor, logits: import("leastwise").Tensor, images: import("leastwise").Tensor, filters: import("leastwise").Tensor;

@@ -22,6 +22,11 @@ const INERTIA = { ...ENERGY, mass: given(), step: positive, predicted: given<Arr
  * - `predicted`: y, flat; set it every frame: `term.set({ predicted })`.
  * - `mass`: m, one for all or one a vertex. Default 1.
  * - `step`: h. Default 1/60.
+ *
+ * @throws `data-length` where `predicted` or `mass` does not fit `x`
+ * @example
+ * const moving = inertia(problem, { x, predicted: mesh.positions, mass: 0.01, step: 1 / 60 });
+ * moving.set({ predicted: points });                       // every frame
  */
 export function inertia(problem: Problem, options: EnergyOptions & { x: Variables<Vec3>; predicted: ArrayLike<number> | Rows; mass?: number | Floats | readonly number[]; step?: number }): Energy<{ predicted: Data<Vec3> }> {
   const call = "inertia(problem, options)";
@@ -65,6 +70,10 @@ function needed<T>(call: string, name: string, value: T | undefined): T {
  *
  * - `normal`: n, of any length but 0. Default: (0, 1, 0). `offset`: o, of the unit normal. Default 0.
  * - `range`: d̂. `which`: vertices; default all.
+ *
+ * @throws `invalid-option` without a range, or for a normal of 0
+ * @example
+ * planeContact(problem, { x, normal: [0, 1, 0], offset: -1, range: 0.01 });
  */
 export function planeContact(problem: Problem, options: Contact & { normal?: readonly number[]; offset?: number }): Energy<{ normal: readonly [number, number, number]; offset: number; range: number }> {
   const call = "planeContact(problem, options)";
@@ -81,6 +90,10 @@ export function planeContact(problem: Problem, options: Contact & { normal?: rea
  * it: limit steps by short frames.
  *
  * `center`: c. Default the origin. `radius`: r. `range`: d̂. `which`: vertices; default all. Live: `term.set({ center, radius })`.
+ *
+ * @throws `invalid-option` without a radius or a range
+ * @example
+ * sphereContact(problem, { x, center: [0, 1, 0], radius: 0.5, range: 0.01 });
  */
 export function sphereContact(problem: Problem, options: Contact & { center?: readonly number[]; radius: number }): Energy<{ center: readonly [number, number, number]; radius: number; range: number }> {
   const call = "sphereContact(problem, options)";
@@ -98,6 +111,10 @@ const VERTICES = { ...ENERGY, range: positive, thickness: real(0), pairs: given(
  *
  * - `pairs`: an index table of two columns. `with`: variables or constants of the second column. Default `x`.
  * - `thickness`: t. Default 0. `range`: d̂.
+ *
+ * @throws `index-out-of-range` for a pair of a vertex that is not there; `empty-term` without pairs
+ * @example
+ * vertexContact(problem, { x, pairs: closePairs(mesh.positions, 0.1), thickness: 0.02, range: 0.05 });
  */
 export function vertexContact(problem: Problem, options: EnergyOptions & { x: Variables<Vec3>; with?: Table<Vec3>; pairs: ArrayLike<number> | Rows; thickness?: number; range: number }): Energy<{ thickness: number; range: number }> {
   const call = "vertexContact(problem, options)";
@@ -112,6 +129,10 @@ export function vertexContact(problem: Problem, options: EnergyOptions & { x: Va
 /**
  * Pairs of points within a distance of each other: (i, j) with i < j of one list, or (i of the first, j of the second) of two; an index table of two columns, sorted. By
  * a grid of cells of that size: near-linear where points are spread.
+ *
+ * @throws `invalid-option` for a distance that is not above 0; `data-length` or `non-finite` for what are no points
+ * @example
+ * const pairs = closePairs(mesh.positions, 0.1);
  */
 export function closePairs(points: ArrayLike<number> | Rows, distance: number, others?: ArrayLike<number> | Rows): Uint32Array {
   const call = "closePairs(points, distance, others)";

@@ -16,7 +16,13 @@ import { ENERGY, mustHave, restOf, scaled, variablesOf, weighted, type Energy, t
 
 const ARAP = { ...ENERGY, rotation: given(), weights: oneOf("cotangent", "uniform") } as const;
 
-/** ARAP's term, with the rotations that it is of. */
+/**
+ * ARAP's term, with the rotations that it is of.
+ *
+ * @example
+ * const rigid: Arap = arap(problem, mesh, { x });
+ * console.log(await rigid.rotation.read());
+ */
 export interface Arap extends Energy<{ rest: Data<Vec3> }> {
   /** A unit quaternion for every vertex. */
   readonly rotation: Variables<Quat>;
@@ -37,6 +43,11 @@ export interface Arap extends Energy<{ rest: Data<Vec3> }> {
  * const x = problem.variables("x", { shape: 3, values: mesh.positions });
  * arap(problem, mesh, { x });
  * ```
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face
+ * @example
+ * arap(problem, mesh, { x });
+ * x.fix([0, 1, 2]);
  */
 export function arap(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; rotation?: Variables<Quat>; weights?: "cotangent" | "uniform" }): Arap {
   const call = "arap(problem, mesh, options)";
@@ -70,6 +81,10 @@ const LENGTHS = { ...ENERGY, length: given() } as const;
  *
  * - `x`: variables of two or three components.
  * - `length`: ℓ, one for all, or one for each row of `edges(triangles)`. Default: the lengths of the mesh.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face
+ * @example
+ * edgeLengths(problem, mesh, { x, weight: 100 });          // springs
  */
 export function edgeLengths(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; length?: number | Floats | readonly number[] }): Energy<{ length: Floats }> {
   const call = "edgeLengths(problem, mesh, options)";
@@ -86,6 +101,10 @@ const EQUAL = { ...ENERGY, area: given() } as const;
  * Equal areas: ½ Σ (A_f − A)² over all faces, in the fourth power of a length.
  *
  * `area`: A, one for all, or one for each face. Default: the mean area of the mesh's faces.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face
+ * @example
+ * equalAreas(problem, mesh, { x });
  */
 export function equalAreas(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; area?: number | Floats | readonly number[] }): Energy<{ area: Floats }> {
   const call = "equalAreas(problem, mesh, options)";

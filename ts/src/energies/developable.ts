@@ -35,6 +35,11 @@ function ofFans(name: string, title: string, problem: Problem, mesh: MeshLike, o
  * surface. 0 where all normals lie in a plane, as on a cylinder or a cone's side. Weighted by corner angles; without a unit.
  *
  * The tangent form: the pair along the vertex normal, whose eigenvalue is always 0, is left out. Not smooth at flat vertices: use a method of gradients, `method: "lbfgs"`.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * developableCovariance(problem, mesh, { x });
+ * await problem.solve({ method: "lbfgs" });
  */
 export function developableCovariance(problem: Problem, mesh: MeshLike, options: Options): Energy {
   takesNoMore("developableCovariance(problem, mesh, options)", 3, arguments);
@@ -44,19 +49,36 @@ export function developableCovariance(problem: Problem, mesh: MeshLike, options:
 /**
  * Partition energy E^P (Stein, Grinspun & Crane 2018): at every vertex inside the least variance of normals over all ways to part its faces into two arcs. 0 for a *hinge*, two
  * flat parts: unlike {@link developableCovariance} it wants rulings along edges. Costs n(n − 1)/2 partitions of n faces. Use `method: "lbfgs"`.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * developablePartition(problem, mesh, { x });
+ * await problem.solve({ method: "lbfgs" });
  */
 export function developablePartition(problem: Problem, mesh: MeshLike, options: Options): Energy {
   takesNoMore("developablePartition(problem, mesh, options)", 3, arguments);
   return ofFans("developablePartition", "developable (partition)", problem, mesh, options, formulas.developablePartition);
 }
 
-/** Bimodal variance: the variance of normals in two fixed halves of every vertex' faces. Smooth and cheap; seams follow the order of the {@link Fans}. */
+/**
+ * Bimodal variance: the variance of normals in two fixed halves of every vertex' faces. Smooth and cheap; seams follow the order of the {@link Fans}.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * bimodalVariance(problem, mesh, { x });
+ */
 export function bimodalVariance(problem: Problem, mesh: MeshLike, options: Options): Energy {
   takesNoMore("bimodalVariance(problem, mesh, options)", 3, arguments);
   return ofFans("bimodalVariance", "bimodal variance", problem, mesh, options, formulas.bimodalVariance);
 }
 
-/** Bimodal alignment: the mean of 1 − cos of the angles between normals and their mean direction, in two fixed halves of every vertex' faces. */
+/**
+ * Bimodal alignment: the mean of 1 − cos of the angles between normals and their mean direction, in two fixed halves of every vertex' faces.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * bimodalAlignment(problem, mesh, { x });
+ */
 export function bimodalAlignment(problem: Problem, mesh: MeshLike, options: Options): Energy {
   takesNoMore("bimodalAlignment(problem, mesh, options)", 3, arguments);
   return ofFans("bimodalAlignment", "bimodal alignment", problem, mesh, options, formulas.bimodalAlignment);
@@ -65,6 +87,10 @@ export function bimodalAlignment(problem: Problem, mesh: MeshLike, options: Opti
 /**
  * Hinge energy: at every vertex inside, the least over all directions of a hinge through two normals of the greatest (u·Nₖ)². The maximum form of {@link developableCovariance}: one
  * normal out of the plane counts as much as many.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * hinge(problem, mesh, { x, weight: 0.1 });
  */
 export function hinge(problem: Problem, mesh: MeshLike, options: Options): Energy {
   takesNoMore("hinge(problem, mesh, options)", 3, arguments);
@@ -76,6 +102,10 @@ const SHARE = { tolerance: real(0) } as const;
 /**
  * Share of developable vertices, from 0 to 1: those with an angle defect below `tolerance`, in radians, of all vertices. Default 0.1·4π/V, a tenth of what each has on a sphere of
  * V vertices.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face
+ * @example
+ * console.log(`${100 * developableShare(mesh)} % of the vertices`);
  */
 export function developableShare(mesh: MeshLike, options: { tolerance?: number } = {}): number {
   const call = "developableShare(mesh, options)";

@@ -26,6 +26,10 @@ function weightsOf(call: string, positions: F64, faces: Uint32Array, kind: "cota
  * mesh at rest. Of the mesh itself it is its area. A membrane between what is held.
  *
  * `weights`: `"cotangent"` (cot α + cot β)/2, negative ones counting as 0, or `"uniform"` 1. Default `"cotangent"`.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face
+ * @example
+ * dirichlet(problem, mesh, { x, weights: "uniform" });
  */
 export function dirichlet(problem: Problem, mesh: MeshLike, options: Fairing): Energy {
   const call = "dirichlet(problem, mesh, options)";
@@ -38,6 +42,11 @@ export function dirichlet(problem: Problem, mesh: MeshLike, options: Fairing): E
 /**
  * Bi-Laplacian fairing (Botsch & Kobbelt, *An Intuitive Framework for Real-Time Freeform Modeling*, 2004): ½ Σ ‖Σⱼ wᵢⱼ (xⱼ − xᵢ)‖²/Aᵢ over all vertices, with
  * weights and areas (a third of the faces) of the mesh at rest. A thin plate between what is held. `weights`: as for {@link dirichlet}; `"uniform"` has A = 1.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face
+ * @example
+ * biLaplacian(problem, mesh, { x });
+ * x.fix([0, 1, 2]);
  */
 export function biLaplacian(problem: Problem, mesh: MeshLike, options: Fairing): Energy<{ weights: PerEntry }> {
   const call = "biLaplacian(problem, mesh, options)";
@@ -63,6 +72,10 @@ export function biLaplacian(problem: Problem, mesh: MeshLike, options: Fairing):
 /**
  * Willmore energy ∫ H² dA over all vertices inside (Willmore 1965; discretised as by Meyer, Desbrun, Schröder & Barr 2003): Σ ‖Sᵢ‖²/(16Aᵢ), Sᵢ = Σ (cot α + cot β)(xᵢ − xⱼ) of the surface
  * as it is now. Without a unit: about 4π for a sphere of any size. The triangles' faces alone matter of the mesh, not its positions.
+ *
+ * @throws `shape` for an edge of three faces or more; `empty-term` for a mesh without vertices inside; `data-length` or `foreign-variable` where `x` does not fit it
+ * @example
+ * willmore(problem, mesh, { x });
  */
 export function willmore(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3> }): Energy {
   const call = "willmore(problem, mesh, options)";

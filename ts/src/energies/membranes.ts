@@ -35,6 +35,10 @@ function framed<V>(call: string, mesh: MeshLike, x: unknown, material?: ArrayLik
  * the start every face has to be the right way up, as {@link tutte} makes them. `x`: variables of two components, a vertex each. Use `method: "newton"`.
  *
  * @throws `shape` for a face without area; `non-finite`, when solved, for a face that is turned over at the start
+ * @example
+ * const uv = problem.variables("uv", { shape: 2, values: await tutte(lw, mesh) });
+ * symmetricDirichlet(problem, mesh, { x: uv });
+ * await problem.solve({ method: "newton" });
  */
 export function symmetricDirichlet(problem: Problem, mesh: MeshLike, options: InPlane): Energy<Inverse> {
   takesNoMore("symmetricDirichlet(problem, mesh, options)", 3, arguments);
@@ -44,6 +48,11 @@ export function symmetricDirichlet(problem: Problem, mesh: MeshLike, options: In
 /**
  * MIPS, most isometric parametrisation (Hormann & Greiner 2000): Σ A (σ₁/σ₂ + σ₂/σ₁) = Σ A ‖F‖²/det F. 2 ΣA for a conformal map, the
  * least; the scale of the map is free. Otherwise as {@link symmetricDirichlet}.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area
+ * @example
+ * const uv = problem.variables("uv", { shape: 2, values: await tutte(lw, mesh) });
+ * mips(problem, mesh, { x: uv });
  */
 export function mips(problem: Problem, mesh: MeshLike, options: InPlane): Energy<Inverse> {
   takesNoMore("mips(problem, mesh, options)", 3, arguments);
@@ -60,6 +69,13 @@ function inPlane(name: string, title: string, problem: Problem, mesh: MeshLike, 
 /**
  * LSCM, least squares conformal maps (Lévy, Petitjean, Ray & Maillot 2002): ½ Σ A ((u_x − v_y)² + (u_y + v_x)²). A sum of squares of linear
  * residuals, 0 for a similarity; hold two vertices, or everything shrinks to a point. `x`: variables of two components.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area
+ * @example
+ * import { lscm } from "leastwise/energies";
+ * const uv = problem.variables("uv", { shape: 2, values: await tutte(lw, mesh) });
+ * lscm(problem, mesh, { x: uv });
+ * uv.fix([0, 1]);
  */
 export function lscm(problem: Problem, mesh: MeshLike, options: InPlane): Energy<Inverse> {
   const call = "lscm(problem, mesh, options)";
@@ -81,6 +97,10 @@ const pair: Kind<readonly [number, number]> = (name, value, place) => {
  *
  * - `material`: two coordinates of every vertex, the pattern of the cloth. Default: every face's own plane, whose first direction is its first edge.
  * - `stretch`: b, one for both directions or one each. Default 1.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area, or turned over in the material
+ * @example
+ * stretch(problem, mesh, { x, stretch: [1, 0.95] });
  */
 export function stretch(problem: Problem, mesh: MeshLike, options: InSpace & { stretch?: number | readonly [number, number] }): Energy<Inverse & { wanted: readonly [number, number] }> {
   const call = "stretch(problem, mesh, options)";
@@ -90,7 +110,13 @@ export function stretch(problem: Problem, mesh: MeshLike, options: InSpace & { s
   return weighted(problem.residuals(name, { over: faces, of, data: { inverse, wanted }, weight: scaled(areas, weight) }, formulas.stretch), areas);
 }
 
-/** Shear of cloth (Baraff & Witkin 1998): ½ Σ A (w_u · w_v)². `material`: as for {@link stretch}. */
+/**
+ * Shear of cloth (Baraff & Witkin 1998): ½ Σ A (w_u · w_v)². `material`: as for {@link stretch}.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area, or turned over in the material
+ * @example
+ * shear(problem, mesh, { x, weight: 0.1 });
+ */
 export function shear(problem: Problem, mesh: MeshLike, options: InSpace): Energy<Inverse> {
   const call = "shear(problem, mesh, options)";
   takesNoMore(call, 3, arguments);
@@ -107,6 +133,10 @@ const ELASTIC = { ...SPACE, lambda: real(0), mu: real(0) } as const;
  * plane of a face does not matter. It resists stretching more and more, but hardly a face that is nearly crushed: for those take {@link neoHookean}.
  *
  * `lambda`, `mu`: Lamé parameters, energy over area. Default 1 and 1.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area
+ * @example
+ * stVenantKirchhoff(problem, mesh, { x, lambda: 10, mu: 5 });
  */
 export function stVenantKirchhoff(problem: Problem, mesh: MeshLike, options: Elastic): Energy<Inverse & { lambda: number; mu: number }> {
   takesNoMore("stVenantKirchhoff(problem, mesh, options)", 3, arguments);
@@ -116,6 +146,10 @@ export function stVenantKirchhoff(problem: Problem, mesh: MeshLike, options: Ela
 /**
  * Neo-Hookean membrane (Bonet & Wood 2008, chapter 6): Σ A (½μ(‖F‖² − 2 − 2 ln J) + ½λ(ln J)²), J being the area over that at rest. Infinite for a
  * face without area, so that none is crushed. `lambda`, `mu`: Lamé parameters, energy over area. Default 1 and 1.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; `shape` for a face without area
+ * @example
+ * neoHookean(problem, mesh, { x, lambda: 10, mu: 5 });
  */
 export function neoHookean(problem: Problem, mesh: MeshLike, options: Elastic): Energy<Inverse & { lambda: number; mu: number }> {
   takesNoMore("neoHookean(problem, mesh, options)", 3, arguments);
@@ -140,6 +174,11 @@ const BENDING = { ...ENERGY, angle: given() } as const;
  * squares; 0 at rest and after rigid motions.
  *
  * `angle`: θ₀ in radians, one for all hinges, such as 0 for a plate. Default: the angles of the mesh.
+ *
+ * @throws `data-length` or `foreign-variable` where `x` does not fit the mesh; `empty-term` for a mesh without faces; what is no mesh, by its vertex or face; `shape` for an edge of three faces or more
+ * @example
+ * bending(problem, mesh, { x, weight: 1e-3 });             // a shell
+ * bending(problem, mesh, { x, angle: 0, name: "plate" });
  */
 export function bending(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; angle?: number }): Energy<{ angle: Float64Array }> {
   const call = "bending(problem, mesh, options)";

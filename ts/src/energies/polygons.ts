@@ -9,7 +9,12 @@ import type { Vec3 } from "../vector.js";
 import * as formulas from "./formulas.js";
 import { ENERGY, mustHave, variablesOf, weighted, type Energy, type EnergyOptions } from "./term.js";
 
-/** Polygons: a list of corners each (`[[0, 1, 2, 3], …]`), or rows `{ offsets, indices }`. */
+/**
+ * Polygons: a list of corners each (`[[0, 1, 2, 3], …]`), or rows `{ offsets, indices }`.
+ *
+ * @example
+ * const quads: Polygons = [[0, 1, 5, 4], [1, 2, 6, 5]];
+ */
 export type Polygons = readonly ArrayLike<number>[] | Ragged;
 
 type Options = EnergyOptions & { x: Variables<Vec3> };
@@ -38,6 +43,10 @@ function cut(call: string, polygons: unknown): Float64Array[] {
 /**
  * Planar polygons: Σ over all polygons of the squared distances of their corners from their best plane, which is the least eigenvalue of
  * Σ (xₖ − x̄)(xₖ − x̄)ᵀ. For quad meshes and architectural facets (Liu, Pottmann, Wallner, Yang & Wang 2006). Polygons have 4 corners or more; triangles are planar.
+ *
+ * @throws `shape` for a polygon of too few corners; `index-out-of-range` for a corner that is not there; `empty-term` for none
+ * @example
+ * planarPolygons(problem, [[0, 1, 5, 4], [1, 2, 6, 5]], { x });
  */
 export function planarPolygons(problem: Problem, polygons: Polygons, options: Options): Energy {
   const call = "planarPolygons(problem, polygons, options)";
@@ -51,6 +60,10 @@ export function planarPolygons(problem: Problem, polygons: Polygons, options: Op
  * Regular polygons: ½ Σ of squares that vanish if a polygon is planar and regular, of any size and place. Polygons have 3 corners or more. Every row is a length:
  * xₖ₋₁ + xₖ₊₁ − 2x̄ − 2 cos(2π/n)(xₖ − x̄), which vanishes for affine images of the regular polygon (Berlekamp, Gilbert & Sinden 1965), and what edges and radii differ
  * from their means. Hold some vertices, or keep the size: a point is regular, too.
+ *
+ * @throws `shape` for a polygon of too few corners; `index-out-of-range` for a corner that is not there; `empty-term` for none
+ * @example
+ * regularPolygons(problem, [[0, 1, 2, 3, 4, 5]], { x });
  */
 export function regularPolygons(problem: Problem, polygons: Polygons, options: Options): Energy {
   const call = "regularPolygons(problem, polygons, options)";

@@ -7,15 +7,34 @@ import { isA, LeastwiseError } from "../errors.js";
 import { TableOf, type Variables } from "../table.js";
 import type { Term } from "../term.js";
 
-/** Options of every energy. */
+/**
+ * Options of every energy.
+ *
+ * @example
+ * shear(problem, mesh, { x, name: "soft", weight: 0.01 });
+ */
 export interface EnergyOptions {
-  /** Name of the term. Default: that of the function. */
+  /**
+   * Name of the term.
+   *
+   * @defaultValue the words of the function's name, such as "edge lengths"
+   */
   readonly name?: string;
-  /** Factor of all weights, not negative. Default 1. */
+  /**
+   * Factor of all weights, not negative.
+   *
+   * @defaultValue 1
+   */
   readonly weight?: number;
 }
 
-/** A term whose instances have weights of their own, such as areas, with a common factor. */
+/**
+ * A term whose instances have weights of their own, such as areas, with a common factor.
+ *
+ * @example
+ * const soft: Energy = willmore(problem, mesh, { x });
+ * soft.weigh(0.5);
+ */
 export interface Energy<D = {}> extends Term<D> {
   /** Sets the factor: a live edit, for which nothing is compiled. */
   weigh(factor: number): void;

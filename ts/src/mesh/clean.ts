@@ -6,7 +6,12 @@ import { meshOf, mustHaveCorners, type Mesh, type MeshLike } from "./input.js";
 import { crossOf, norm3, pairsOf } from "./measures.js";
 import { LeastwiseError } from "../errors.js";
 
-/** A mesh without its faults, and where its vertices came from. */
+/**
+ * A mesh without its faults, and where its vertices came from.
+ *
+ * @example
+ * const { positions, triangles, toCleaned }: Cleaned = clean(mesh);
+ */
 export interface Cleaned extends Mesh {
   /** New vertex of every old one; 0xffffffff for one that no face names. */
   readonly toCleaned: Uint32Array;
@@ -21,6 +26,10 @@ const NONE = 0xffffffff;
  *
  * `tolerance`: a distance; default 0, exactly the same place. Vertices are merged with the first within reach, so a chain of close
  * ones does not collapse.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `invalid-option` for a tolerance below 0
+ * @example
+ * const whole = clean(mesh, { tolerance: 1e-6 });
  */
 export function clean(mesh: MeshLike, options: { tolerance?: number } = {}): Cleaned {
   const call = "clean(mesh, options)";
@@ -110,7 +119,13 @@ function mergedWithin(positions: F64, tolerance: number): Uint32Array {
   return merged;
 }
 
-/** A mesh that was cut. */
+/**
+ * A mesh that was cut.
+ *
+ * @example
+ * const { positions, toOriginal }: Cut = cutAlong(mesh, [0, 1]);
+ * console.log(toOriginal[positions.length / 3 - 1]);       // the vertex that the last copy is of
+ */
 export interface Cut extends Mesh {
   /** Old vertex of every new one. The first vertices are the old ones. */
   readonly toOriginal: Uint32Array;
@@ -122,6 +137,8 @@ export interface Cut extends Mesh {
  * separated too; so `cutAlong(mesh, [])` makes a surface of whatever is one but for those.
  *
  * @throws `shape` for a row that is no edge of the mesh
+ * @example
+ * const open = cutAlong(mesh, [[0, 1], [1, 2]]);           // two edges
  */
 export function cutAlong(mesh: MeshLike, seams: ArrayLike<number> | Rows): Cut {
   const call = "cutAlong(mesh, seams)";

@@ -8,7 +8,12 @@ import { meshOf, mustHaveCorners, type Mesh, type MeshLike } from "./input.js";
 import { boxOf, crossOf, lengthOf, norm3 } from "./measures.js";
 import { addPlane, bestPoint, QUADRIC } from "./quadrics.js";
 
-/** A mesh of fewer faces. */
+/**
+ * A mesh of fewer faces.
+ *
+ * @example
+ * const { triangles, error }: Decimated = decimate(mesh, { faces: 1000 });
+ */
 export interface Decimated extends Mesh {
   /** New vertex of every old one, through all that it was merged with; 0xffffffff for one that no face names. */
   readonly toDecimated: Uint32Array;
@@ -33,6 +38,10 @@ const TURN = 0.2;
  * - `faces`: number of faces to stop at. There may be more left, if no collapse is allowed any more.
  * - `maximumError`: distance to stop at. Default: none.
  * - `boundaryWeight`: weight of planes through boundary edges at right angles to their faces. Default 100; 0 lets boundaries shrink.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `shape` for a face that names a vertex twice
+ * @example
+ * const small = decimate(mesh, { faces: 10_000, maximumError: 0.01 });
  */
 export function decimate(mesh: MeshLike, options: { faces: number; maximumError?: number; boundaryWeight?: number }): Decimated {
   const call = "decimate(mesh, options)";

@@ -17,6 +17,10 @@ const EDGES = { directed: flag, map: given<Uint32Array>() } as const;
  *
  * `directed` gives both directions of every edge. `map` renames vertices first (see {@link weld}); edges that it
  * collapses are left out.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face
+ * @example
+ * problem.residuals("lengths", { over: edges(triangles), of: [x, x] }, ([a, b]) => a.sub(b).norm().sub(1));
  */
 export function edges(triangles: ArrayLike<number> | Rows, options: { directed?: boolean; map?: Uint32Array } = {}): Uint32Array {
   takesNoMore("edges(triangles, options)", 2, arguments);
@@ -52,6 +56,10 @@ export function edges(triangles: ArrayLike<number> | Rows, options: { directed?:
 /**
  * The neighbours of every vertex, ascending, as rows for `x.rows(…)`: those that an edge connects it with. A vertex that
  * no triangle uses has an empty row.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face; `shape` for a number of vertices that is none
+ * @example
+ * problem.residuals("smooth", { of: [x, x.rows(stars(triangles, x.count))] }, ([p, around]) => mean(around).sub(p));
  */
 export function stars(triangles: ArrayLike<number> | Rows, vertices: number): { offsets: Uint32Array; indices: Uint32Array } {
   takesNoMore("stars(triangles, vertices)", 2, arguments);

@@ -13,7 +13,12 @@ import { readOff } from "./off.js";
 
 const FORMATS = ["obj", "ply", "stl", "off", "gltf"] as const;
 
-/** Format of a mesh file; `"gltf"` is JSON (.gltf) and binary (.glb) alike. */
+/**
+ * Format of a mesh file; `"gltf"` is JSON (.gltf) and binary (.glb) alike.
+ *
+ * @example
+ * const format: MeshFormat = formatOf("bunny.ply");
+ */
 export type MeshFormat = (typeof FORMATS)[number];
 
 const READ = { format: oneOf(...FORMATS), clean: flag } as const;
@@ -30,6 +35,8 @@ const READ = { format: oneOf(...FORMATS), clean: flag } as const;
  *   of their own. Vertices are then numbered by their first use. Default true.
  *
  * @throws `load` if three is not installed; `file-format` and others of `file-…` for what can't be read, or has no triangles
+ * @example
+ * const bunny = await readMesh(bytes, { format: "ply" });
  */
 export async function readMesh(data: ArrayBuffer | ArrayBufferView | string, options: { format: MeshFormat; clean?: boolean }): Promise<Mesh> {
   const call = "readMesh(data, options)";
@@ -45,7 +52,13 @@ export async function readMesh(data: ArrayBuffer | ArrayBufferView | string, opt
   return { positions, triangles };
 }
 
-/** Format of a file by the end of its name (or its address), in any case. @throws `file-format` for another */
+/**
+ * Format of a file by the end of its name (or its address), in any case.
+ *
+ * @throws `file-format` for another
+ * @example
+ * const mesh = await readMesh(bytes, { format: formatOf("model.glb") });
+ */
 export function formatOf(name: string): MeshFormat {
   takesNoMore("formatOf(name)", 1, arguments);
   const end = typeof name === "string" ? /\.([a-z]+)(?:[?#].*)?$/i.exec(name)?.[1]?.toLowerCase() : undefined, format = end === "glb" ? "gltf" : end;

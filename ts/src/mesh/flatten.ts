@@ -21,6 +21,8 @@ const TUTTE = { weights: oneOf("uniform", "cotangent") } as const;
  * `weights`: default `"uniform"`. Solved by the engine, to its precision.
  *
  * @throws `shape` for a mesh without a boundary (cut it: {@link cutAlong}), of several components, or that is no surface
+ * @example
+ * const uv = problem.variables("uv", { shape: 2, values: await tutte(lw, mesh) });
  */
 export async function tutte(lw: Engine, mesh: MeshLike, options: { weights?: "uniform" | "cotangent" } = {}): Promise<F64> {
   const call = "tutte(lw, mesh, options)";
@@ -49,6 +51,9 @@ export async function tutte(lw: Engine, mesh: MeshLike, options: { weights?: "un
  * at their distance. Triangles may turn over. Gives u v of every vertex, flat.
  *
  * @throws `shape` as {@link tutte} does, and for a face without area
+ * @example
+ * import { lscm } from "leastwise/mesh";
+ * const uv = await lscm(lw, mesh);
  */
 export async function lscm(lw: Engine, mesh: MeshLike): Promise<F64> {
   const call = "lscm(lw, mesh)";

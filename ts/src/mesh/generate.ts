@@ -11,6 +11,10 @@ const GRID = { columns: whole(1, 8192), rows: whole(1, 8192), width: positive, h
  * number j (columns + 1) + i, at (i width/columns, j height/rows, 0); normals point along z.
  *
  * Defaults: `rows` as many as columns, `width` and `height` 1.
+ *
+ * @throws `invalid-option` for an option that is out of range or unknown
+ * @example
+ * const sheet = grid({ columns: 20, rows: 10, width: 2 });
  */
 export function grid(options: { columns: number; rows?: number; width?: number; height?: number }): Mesh {
   takesNoMore("grid(options)", 1, arguments);
@@ -35,6 +39,10 @@ const DISK = { rings: whole(1, 4096), radius: positive } as const;
  * triangles are of about one size. 3n(n + 1) + 1 vertices, the centre first; normals point along z.
  *
  * `radius`: default 1.
+ *
+ * @throws `invalid-option` for an option that is out of range or unknown
+ * @example
+ * const round = disk({ rings: 8 });                        // 217 vertices
  */
 export function disk(options: { rings: number; radius?: number }): Mesh {
   takesNoMore("disk(options)", 1, arguments);
@@ -69,6 +77,10 @@ const FACES = [
  * the sphere. 10·4ⁿ + 2 vertices and 20·4ⁿ faces; normals point outwards.
  *
  * `radius`: default 1.
+ *
+ * @throws `invalid-option` for an option that is out of range or unknown
+ * @example
+ * const ball = icosphere({ subdivisions: 4 });            // 2,562 vertices
  */
 export function icosphere(options: { subdivisions: number; radius?: number }): Mesh {
   takesNoMore("icosphere(options)", 1, arguments);

@@ -3,7 +3,12 @@ import { taken, type F64, type Rows } from "../arrays.js";
 import { LeastwiseError, reading } from "../errors.js";
 import { describe, shownValue } from "../instruction.js";
 
-/** Triangle mesh, as every function takes it. Rows (`[[x, y, z], …]`, `[[i, j, k], …]`) are taken as well as flat arrays. */
+/**
+ * Triangle mesh, as every function takes it. Rows (`[[x, y, z], …]`, `[[i, j, k], …]`) are taken as well as flat arrays.
+ *
+ * @example
+ * const triangle: MeshLike = { positions: [[0, 0, 0], [1, 0, 0], [0, 1, 0]], triangles: [[0, 1, 2]] };
+ */
 export interface MeshLike {
   /** x y z of every vertex. */
   readonly positions: ArrayLike<number> | Rows;
@@ -11,13 +16,24 @@ export interface MeshLike {
   readonly triangles: ArrayLike<number> | Rows;
 }
 
-/** Triangle mesh, as every function gives it: both arrays flat and of their own. */
+/**
+ * Triangle mesh, as every function gives it: both arrays flat and of their own.
+ *
+ * @example
+ * const ball: Mesh = icosphere({ subdivisions: 2 });
+ */
 export interface Mesh extends MeshLike {
   readonly positions: F64;
   readonly triangles: Uint32Array;
 }
 
-/** Rows of different length, for `x.rows(…)`: row i is `indices[offsets[i]] … indices[offsets[i + 1] − 1]`. */
+/**
+ * Rows of different length, for `x.rows(…)`: row i is `indices[offsets[i]] … indices[offsets[i + 1] − 1]`.
+ *
+ * @example
+ * const faces: RaggedTable = vertexFaces(triangles);
+ * const ofFirst = faces.indices.subarray(faces.offsets[0], faces.offsets[1]);
+ */
 export interface RaggedTable {
   readonly offsets: Uint32Array;
   readonly indices: Uint32Array;

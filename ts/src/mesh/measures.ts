@@ -28,7 +28,13 @@ function dotAt(x: F64, a: number, b: number, c: number): number {
 /** ‖q − p‖ of vertices p, q. @internal */
 export const lengthOf = (x: F64, p: number, q: number): number => norm3(x[3 * q]! - x[3 * p]!, x[3 * q + 1]! - x[3 * p + 1]!, x[3 * q + 2]! - x[3 * p + 2]!);
 
-/** Area of every face: ‖(q − p) × (r − p)‖/2. */
+/**
+ * Area of every face: ‖(q − p) × (r − p)‖/2.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face
+ * @example
+ * const area = faceAreas(mesh).reduce((sum, each) => sum + each, 0);
+ */
 export function faceAreas(mesh: MeshLike): F64 {
   takesNoMore("faceAreas(mesh)", 1, arguments);
   const { positions, faces } = meshOf("faceAreas(mesh)", mesh);
@@ -38,7 +44,13 @@ export function faceAreas(mesh: MeshLike): F64 {
 /** @internal */
 export const areasOf = (positions: F64, faces: Uint32Array): F64 => Float64Array.from({ length: faces.length / 3 }, (_, f) => normOf(crossOf(positions, faces, f)) / 2);
 
-/** Unit normal of every face, flat: the direction of (q − p) × (r − p), outwards where faces are counter-clockwise seen from outside. */
+/**
+ * Unit normal of every face, flat: the direction of (q − p) × (r − p), outwards where faces are counter-clockwise seen from outside.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face
+ * @example
+ * const [nx, ny, nz] = faceNormals(mesh);                  // of the first face
+ */
 export function faceNormals(mesh: MeshLike): F64 {
   takesNoMore("faceNormals(mesh)", 1, arguments);
   const { positions, faces } = meshOf("faceNormals(mesh)", mesh), normals = new Float64Array(faces.length);
@@ -55,7 +67,13 @@ function normalized(rows: F64): F64 {
   return rows;
 }
 
-/** Angle at every corner in radians, three for each face: atan2 of area and dot product, exact for slivers too. */
+/**
+ * Angle at every corner in radians, three for each face: atan2 of area and dot product, exact for slivers too.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face
+ * @example
+ * const least = Math.min(...cornerAngles(mesh));
+ */
 export function cornerAngles(mesh: MeshLike): F64 {
   takesNoMore("cornerAngles(mesh)", 1, arguments);
   const { positions, faces } = meshOf("cornerAngles(mesh)", mesh);
@@ -78,6 +96,10 @@ const NORMALS = { weight: oneOf("angle", "area", "uniform") } as const;
  * 1998: independent of the triangulation), by `"area"`, or not at all. 0 for a vertex without faces.
  *
  * `weight`: default `"angle"`.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `invalid-option` for another weight
+ * @example
+ * const normals = Float32Array.from(vertexNormals(mesh));  // for a renderer
  */
 export function vertexNormals(mesh: MeshLike, options: { weight?: "angle" | "area" | "uniform" } = {}): F64 {
   const call = "vertexNormals(mesh, options)";
@@ -101,6 +123,10 @@ const AREAS = { kind: oneOf("barycentric", "mixed") } as const;
  * obtuse a half or a quarter of it (Meyer, Desbrun, Schröder & Barr 2003). Both sum up to the area of the mesh.
  *
  * `kind`: default `"barycentric"`.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `invalid-option` for another kind
+ * @example
+ * const masses = vertexAreas(mesh, { kind: "mixed" }).map((area) => 0.2 * area);
  */
 export function vertexAreas(mesh: MeshLike, options: { kind?: "barycentric" | "mixed" } = {}): F64 {
   const call = "vertexAreas(mesh, options)";
@@ -138,7 +164,12 @@ function cornerCotangents(positions: F64, faces: Uint32Array): F64 {
   return cotangents;
 }
 
-/** Weights of edges: row e of the index table has `weights[e]`. */
+/**
+ * Weights of edges: row e of the index table has `weights[e]`.
+ *
+ * @example
+ * const { edges: table, weights: stiffness }: EdgeWeights = cotangentWeights(mesh);
+ */
 export interface EdgeWeights {
   /** Two vertices of every edge, as `edges(triangles)` has them. */
   readonly edges: Uint32Array;
@@ -149,6 +180,11 @@ export interface EdgeWeights {
  * Cotangent weights (cot α + cot β)/2 of every edge, α and β being the angles that face it (Pinkall & Polthier 1993): one
  * angle at a boundary, and of an edge of more faces the sum over all of them. ½ Σ w ‖uᵢ − uⱼ‖² is the Dirichlet energy of u.
  * Negative where α + β > π.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `shape` for a face that names a vertex twice
+ * @example
+ * const { edges: over, weights: weight } = cotangentWeights(mesh);
+ * problem.residuals("membrane", { over, of: [x, x], weight: weight.map((each) => Math.max(each, 0)) }, ([a, b]) => a.sub(b));
  */
 export function cotangentWeights(mesh: MeshLike): EdgeWeights {
   takesNoMore("cotangentWeights(mesh)", 1, arguments);
@@ -164,7 +200,14 @@ export function cotangentsOf(positions: F64, faces: Uint32Array, { edges, edgeOf
   return { edges, weights };
 }
 
-/** Length of every edge of an index table of two columns, by default all edges of the mesh in the order of `edges(triangles)`. */
+/**
+ * Length of every edge of an index table of two columns, by default all edges of the mesh in the order of `edges(triangles)`.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face, or the row of the table
+ * @example
+ * import { edgeLengths } from "leastwise/mesh";
+ * const shortest = Math.min(...edgeLengths(mesh));
+ */
 export function edgeLengths(mesh: MeshLike, table?: ArrayLike<number>): F64 {
   const call = "edgeLengths(mesh, table)";
   takesNoMore(call, 2, arguments);
@@ -179,7 +222,12 @@ export function pairsOf(call: string, table: unknown, vertices: number): F64 {
   return pairs;
 }
 
-/** Curvatures of vertices. */
+/**
+ * Curvatures of vertices.
+ *
+ * @example
+ * const { values: H }: MeanCurvature = meanCurvature(mesh);
+ */
 export interface MeanCurvature {
   /** H = (κ₁ + κ₂)/2 of every vertex in 1/length: 1/r on a sphere of radius r whose normals point outwards. */
   readonly values: F64;
@@ -190,6 +238,10 @@ export interface MeanCurvature {
 /**
  * Mean curvature by the cotangent Laplacian and mixed areas (Meyer, Desbrun, Schröder & Barr 2003). The sign of a vertex' value
  * is that of its vector along its normal. At a boundary, and where a vertex has no area, the value says nothing of the surface: 0.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `shape` for a face that names a vertex twice
+ * @example
+ * const bent = meanCurvature(mesh).values.map(Math.abs);
  */
 export function meanCurvature(mesh: MeshLike): MeanCurvature {
   const call = "meanCurvature(mesh)";
@@ -219,6 +271,10 @@ export function meanCurvature(mesh: MeshLike): MeanCurvature {
 /**
  * Angle defect of every vertex in radians: 2π − Σ θ inside, π − Σ θ at a boundary; divided by an area it is the Gaussian
  * curvature. The sum is 2πχ, χ being the Euler characteristic (Gauss–Bonnet). 0 for a vertex without faces.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `shape` for a face that names a vertex twice
+ * @example
+ * const areas = vertexAreas(mesh), gauss = angleDefects(mesh).map((defect, v) => defect / areas[v]!);
  */
 export function angleDefects(mesh: MeshLike): F64 {
   const call = "angleDefects(mesh)";
@@ -234,7 +290,13 @@ export function angleDefects(mesh: MeshLike): F64 {
   return defects;
 }
 
-/** Volume that a closed mesh encloses: Σ p·(q × r)/6, positive where normals point outwards. */
+/**
+ * Volume that a closed mesh encloses: Σ p·(q × r)/6, positive where normals point outwards.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face
+ * @example
+ * const inside = volume(icosphere({ subdivisions: 5 }));  // about 4π/3
+ */
 export function volume(mesh: MeshLike): number {
   takesNoMore("volume(mesh)", 1, arguments);
   const { positions: x, faces } = meshOf("volume(mesh)", mesh);
@@ -246,7 +308,12 @@ export function volume(mesh: MeshLike): number {
   return sum / 6;
 }
 
-/** Rest shapes of faces, laid into the plane one by one. */
+/**
+ * Rest shapes of faces, laid into the plane one by one.
+ *
+ * @example
+ * const { inverses, areas }: TriangleFrames = triangleFrames(mesh);
+ */
 export interface TriangleFrames {
   /** (e f)⁻¹ of every face, row by row (4 numbers): e and f are its edges q − p and r − p in a plane in which e lies along the first axis. */
   readonly inverses: F64;
@@ -258,6 +325,8 @@ export interface TriangleFrames {
  * to p′, q′, r′. `material` gives two coordinates for every vertex (the pattern of a cloth) in place of the face's own plane.
  *
  * @throws `shape` for a face without area, or one whose material coordinates are turned over
+ * @example
+ * const { inverses, areas } = triangleFrames(mesh), inverse = column(inverses, 4);
  */
 export function triangleFrames(mesh: MeshLike, material?: ArrayLike<number>): TriangleFrames {
   const call = "triangleFrames(mesh, material)";
@@ -282,7 +351,13 @@ export function triangleFrames(mesh: MeshLike, material?: ArrayLike<number>): Tr
   return { inverses, areas };
 }
 
-/** Least and greatest coordinates of all vertices; the centre of the box, and its diagonal. Zeros for no vertices. */
+/**
+ * Least and greatest coordinates of all vertices; the centre of the box, and its diagonal. Zeros for no vertices.
+ *
+ * @throws `data-length` or `non-finite` for what are no positions
+ * @example
+ * const { center, diagonal } = boundingBox(mesh);
+ */
 export function boundingBox(mesh: Pick<MeshLike, "positions">): { min: F64; max: F64; center: F64; diagonal: number } {
   takesNoMore("boundingBox(mesh)", 1, arguments);
   const { positions } = meshOf("boundingBox(mesh)", { positions: mesh?.positions, triangles: [] });

@@ -16,6 +16,10 @@ const SUBDIVIDE = { scheme: oneOf("midpoint", "loop"), times: whole(0, 12) } as 
  *   faces or more, are creases: they become cubic B-splines. A vertex of one such edge, or of more than two, stays.
  *
  * Defaults: `scheme` `"midpoint"`, `times` 1.
+ *
+ * @throws `data-length`, `index-out-of-range` or `non-finite` for what is no mesh, naming the vertex or the face; `shape` for a face that names a vertex twice; `limits` for a mesh that would be too large
+ * @example
+ * const smooth = subdivide(mesh, { scheme: "loop", times: 2 });
  */
 export function subdivide(mesh: MeshLike, options: { scheme?: "midpoint" | "loop"; times?: number } = {}): Mesh {
   const call = "subdivide(mesh, options)";

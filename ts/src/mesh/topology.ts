@@ -22,6 +22,8 @@ export function surfaceOf(call: string, triangles: unknown, vertices?: number): 
  * problem.residuals("flat", { over: hinges(triangles), of: [x, x, x, x] }, ([a, b, c, d]) => dihedralAngle(a, b, c, d));
  * ```
  * @throws `shape` for an edge of three faces or more, for neighbours of opposite orientation, and for a face that names a vertex twice
+ * @example
+ * problem.residuals("flat", { over: hinges(triangles), of: [x, x, x, x] }, ([a, b, c, d]) => dihedralAngle(a, b, c, d));
  */
 export function hinges(triangles: Triangles): Uint32Array {
   takesNoMore("hinges(triangles)", 1, arguments);
@@ -43,7 +45,12 @@ export function hinges(triangles: Triangles): Uint32Array {
   return table.slice(0, length);
 }
 
-/** Faces around every vertex, in order. Row v of `next` and `previous` has the other two corners of each face: (v, next, previous). */
+/**
+ * Faces around every vertex, in order. Row v of `next` and `previous` has the other two corners of each face: (v, next, previous).
+ *
+ * @example
+ * const { offsets, closed }: Fans = fans(triangles);
+ */
 export interface Fans {
   /** Beginning of every vertex' row, and the end of the last one. */
   readonly offsets: Uint32Array;
@@ -65,6 +72,9 @@ export interface Fans {
  * problem.energy("…", { of: [x, x.rows({ offsets, indices: next }), x.rows({ offsets, indices: previous })] }, ([v, b, c]) => …);
  * ```
  * @throws `shape` as {@link hinges} does, and for a vertex in which two fans meet
+ * @example
+ * const { offsets, next } = fans(triangles), valence = offsets[1]! - offsets[0]!;
+ * const around = x.rows({ offsets, indices: next });
  */
 export function fans(triangles: Triangles, vertices?: number): Fans {
   takesNoMore("fans(triangles, vertices)", 2, arguments);
@@ -95,7 +105,13 @@ export function fans(triangles: Triangles, vertices?: number): Fans {
   return { offsets, faces: around, next: after, previous: before, closed };
 }
 
-/** The faces of every vertex, ascending, as rows. Any triangles are taken. */
+/**
+ * The faces of every vertex, ascending, as rows. Any triangles are taken.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face
+ * @example
+ * const { offsets, indices } = vertexFaces(triangles, x.count);
+ */
 export function vertexFaces(triangles: Triangles, vertices?: number): RaggedTable {
   takesNoMore("vertexFaces(triangles, vertices)", 2, arguments);
   const call = "vertexFaces(triangles, vertices)", faces = facesOf(call, triangles, vertices), counts = new Uint32Array(vertexCount(faces, vertices));
@@ -105,7 +121,13 @@ export function vertexFaces(triangles: Triangles, vertices?: number): RaggedTabl
   return { offsets, indices };
 }
 
-/** For every face those that share an edge with it, ascending and each once, as rows. Edges may have any number of faces. */
+/**
+ * For every face those that share an edge with it, ascending and each once, as rows. Edges may have any number of faces.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face; `shape` for a face that names a vertex twice
+ * @example
+ * const { offsets, indices } = faceAdjacency(triangles);
+ */
 export function faceAdjacency(triangles: Triangles): RaggedTable {
   takesNoMore("faceAdjacency(triangles)", 1, arguments);
   const call = "faceAdjacency(triangles)", faces = facesOf(call, triangles);
@@ -124,7 +146,13 @@ export function faceAdjacency(triangles: Triangles): RaggedTable {
   return { offsets: offsetsOf(counts), indices: Uint32Array.from(indices) };
 }
 
-/** The neighbour of every face across each of its three edges (corner 0–1, 1–2, 2–0), as a flat table; −1 at a boundary. Refuses what {@link hinges} does. */
+/**
+ * The neighbour of every face across each of its three edges (corner 0–1, 1–2, 2–0), as a flat table; −1 at a boundary. Refuses what {@link hinges} does.
+ *
+ * @throws `shape` as {@link hinges}
+ * @example
+ * const isBoundary = faceNeighbors(triangles).includes(-1);
+ */
 export function faceNeighbors(triangles: Triangles): Int32Array {
   takesNoMore("faceNeighbors(triangles)", 1, arguments);
   return surfaceOf("faceNeighbors(triangles)", triangles).twins.map((twin) => (twin < 0 ? -1 : Math.floor(twin / 3)));
@@ -135,6 +163,8 @@ export function faceNeighbors(triangles: Triangles): Int32Array {
  * the order of their first half-edges. A closed surface has none.
  *
  * @throws `shape` as {@link hinges} does
+ * @example
+ * for (const loop of boundaryLoops(triangles)) x.fix(loop);
  */
 export function boundaryLoops(triangles: Triangles): Uint32Array[] {
   takesNoMore("boundaryLoops(triangles)", 1, arguments);
@@ -155,7 +185,12 @@ export function boundaryLoops(triangles: Triangles): Uint32Array[] {
   return loops;
 }
 
-/** Connected components, numbered in the order of their smallest vertices. */
+/**
+ * Connected components, numbered in the order of their smallest vertices.
+ *
+ * @example
+ * const { count, ofFace }: Components = components(triangles);
+ */
 export interface Components {
   readonly count: number;
   /** Component of every vertex. A vertex without faces is a component of its own. */
@@ -164,7 +199,13 @@ export interface Components {
   readonly ofFace: Uint32Array;
 }
 
-/** Connected components: vertices that edges connect. Any triangles are taken. */
+/**
+ * Connected components: vertices that edges connect. Any triangles are taken.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face
+ * @example
+ * const parts = components(triangles, x.count).count;
+ */
 export function components(triangles: Triangles, vertices?: number): Components {
   takesNoMore("components(triangles, vertices)", 2, arguments);
   const call = "components(triangles, vertices)", faces = facesOf(call, triangles, vertices), count = vertexCount(faces, vertices);
@@ -190,6 +231,8 @@ export function components(triangles: Triangles, vertices?: number): Components 
  * face stays as it is.
  *
  * @throws `shape` for an edge of three faces or more, and for a surface with one side only (a Möbius strip)
+ * @example
+ * const table = hinges(orient(triangles));
  */
 export function orient(triangles: Triangles): Uint32Array {
   takesNoMore("orient(triangles)", 1, arguments);
@@ -223,7 +266,13 @@ export function orient(triangles: Triangles): Uint32Array {
   return faces;
 }
 
-/** Shape of a mesh, as {@link inspect} finds it. */
+/**
+ * Shape of a mesh, as {@link inspect} finds it.
+ *
+ * @example
+ * const found: Inspection = inspect(triangles);
+ * if (found.nonManifoldEdges > 0) console.log("no surface");
+ */
 export interface Inspection {
   readonly vertices: number;
   readonly edges: number;
@@ -244,7 +293,13 @@ export interface Inspection {
   readonly eulerCharacteristic: number;
 }
 
-/** Counts that say what a mesh is, and what is wrong with it. Any triangles are taken; faces that name a vertex twice are counted, and otherwise left out. */
+/**
+ * Counts that say what a mesh is, and what is wrong with it. Any triangles are taken; faces that name a vertex twice are counted, and otherwise left out.
+ *
+ * @throws `data-length` or `index-out-of-range` for what are no triangles, naming the face
+ * @example
+ * console.log(inspect(triangles).eulerCharacteristic);
+ */
 export function inspect(triangles: Triangles, vertices?: number): Inspection {
   takesNoMore("inspect(triangles, vertices)", 2, arguments);
   const call = "inspect(triangles, vertices)", all = facesOf(call, triangles, vertices), count = vertexCount(all, vertices);

@@ -6,6 +6,10 @@ import { takesNoMore } from "../options.js";
 /**
  * Undoes the vertex splits of UV seams and hard normals: vertices at exactly the same place become one.
  * `values` are the places (3 numbers each), `toWelded` maps every old vertex to its new one.
+ *
+ * @throws `data-length` for a number of coordinates that is no multiple of 3
+ * @example
+ * const { toWelded } = weld(points), table = edges(triangles, { map: toWelded });
  */
 export function weld(positions: ArrayLike<number> | Rows): { values: F32; toWelded: Uint32Array } {
   takesNoMore("weld(positions)", 1, arguments, "vertices become one where they are at exactly the same place");
