@@ -22,7 +22,7 @@ pub struct AugmentedLagrangian {
 }
 
 enum Stage {
-    Minimising(Solve),
+    Minimising(Box<Solve>),
     /// Evaluation of the constraint that is the term with this number.
     Evaluating(u32, Box<TermEvaluation>),
 }
@@ -46,7 +46,7 @@ impl AugmentedLagrangian {
         }
         Ok(Self {
             lagrangian,
-            stage: Stage::Minimising(Solve::new(SolveMode::Solve)),
+            stage: Stage::Minimising(Box::new(Solve::new(SolveMode::Solve))),
             minimised: None,
             residuals: Vec::new(),
             iterations: Vec::new(),
@@ -139,7 +139,7 @@ impl AugmentedLagrangian {
         }
         let Some((termination, reason)) = ending else {
             driven.solver.continue_with(self.lagrangian.slack());
-            self.stage = Stage::Minimising(Solve::new(SolveMode::Solve));
+            self.stage = Stage::Minimising(Box::new(Solve::new(SolveMode::Solve)));
             return Ok(None);
         };
         report.converged = termination == Termination::Converged;
@@ -156,7 +156,7 @@ impl AugmentedLagrangian {
     }
 
     fn end_stage(&mut self, context: &mut Context) {
-        let ended = std::mem::replace(&mut self.stage, Stage::Minimising(Solve::new(SolveMode::Solve)));
+        let ended = std::mem::replace(&mut self.stage, Stage::Minimising(Box::new(Solve::new(SolveMode::Solve))));
         ended.free(&mut context.devices.main);
     }
 

@@ -65,7 +65,7 @@ pub struct Graduation {
 
 enum Stage {
     SettingUp(SetUp),
-    Solving(Solve),
+    Solving(Box<Solve>),
     /// Costs of the instances of the term in this place.
     Evaluating(usize, Box<InstanceCosts>),
     /// The last solve goes on in mixed precision.
@@ -109,7 +109,7 @@ impl Graduation {
         };
         let stage = match takes_long(&driven.solver, problem) {
             true => Stage::SettingUp(SetUp::new(true)),
-            false => Stage::Solving(Solve::new(SolveMode::Solve)),
+            false => Stage::Solving(Box::new(Solve::new(SolveMode::Solve))),
         };
         Ok(Self { driven, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, is_stopped: false })
     }
@@ -135,7 +135,7 @@ impl Graduation {
                     if let Err(turn) = set_up.resume(devices, problem, &mut self.driven.solver, deadline)?.outcome::<Graduated>() {
                         return Ok(turn);
                     }
-                    self.stage = Stage::Solving(Solve::new(SolveMode::Solve));
+                    self.stage = Stage::Solving(Box::new(Solve::new(SolveMode::Solve)));
                     return Ok(Turn::Yielded);
                 }
                 Stage::Solving(solve) => {
@@ -161,7 +161,7 @@ impl Graduation {
                     };
                     let place = *place;
                     // What comes next has no buffers of the costs any more.
-                    let ended = std::mem::replace(&mut self.stage, Stage::Solving(Solve::new(SolveMode::Solve)));
+                    let ended = std::mem::replace(&mut self.stage, Stage::Solving(Box::new(Solve::new(SolveMode::Solve))));
                     ended.free(devices);
                     let weighed = &mut self.terms[place];
                     let scale = 2.0 / weighed.suspect.threshold.powi(2);

@@ -16,8 +16,7 @@ struct GradientJob {
 impl Job for GradientJob {
     fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
         let (devices, problem) = session.site(self.problem)?;
-        let turn = self.run.resume(devices, problem, deadline)?;
-        Ok(Progress::of(turn, |gradients| Progress::Gradients(Box::new(gradients))).into())
+        Ok(Progress::of(self.run.resume(devices, problem, deadline)?, Progress::Gradients).into())
     }
 
     fn free(self: Box<Self>, session: &mut Session, _: u32) {

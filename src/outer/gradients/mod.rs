@@ -182,7 +182,7 @@ impl GradientRun {
         }
     }
 
-    pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<Gradients>, Error> {
+    pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<Box<Gradients>>, Error> {
         let precision = devices.main.precision();
         loop {
             match self.stage.take().ok_or(Error::Internal("gradients have no stage"))? {
@@ -241,7 +241,7 @@ impl GradientRun {
         devices: &mut Devices,
         problem: &mut Problem,
         deadline: f64,
-    ) -> Result<Option<Turn<Gradients>>, Error> {
+    ) -> Result<Option<Turn<Box<Gradients>>>, Error> {
         let (device, registry) = devices.double();
         if let Some(current) = &mut play {
             let played = device.resume(current, deadline);
@@ -277,7 +277,7 @@ impl GradientRun {
             }
             Ok(Next::Done) => {
                 work.dispose(device);
-                return Ok(Some(Turn::Over(work.finish(problem, &self.options)?)));
+                return Ok(Some(Turn::Over(Box::new(work.finish(problem, &self.options)?))));
             }
             Err(error) => {
                 self.stage = Some(Stage::Differentiating(work, None));
