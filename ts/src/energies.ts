@@ -8,8 +8,6 @@
  * ```
  * @packageDocumentation
  */
-import * as all from "./energies/formulas.js";
-
 export { closePairs, inertia, planeContact, sphereContact, vertexContact } from "./energies/contact.js";
 export { arap, edgeLengths, equalAreas, type Arap } from "./energies/deformation.js";
 export { bimodalAlignment, bimodalVariance, developableCovariance, developablePartition, developableShare, hinge } from "./energies/developable.js";
@@ -25,11 +23,3 @@ export * as formulas from "./energies/formulas.js";
 export { bending, lscm, mips, neoHookean, shear, stretch, stVenantKirchhoff, symmetricDirichlet } from "./energies/membranes.js";
 export { planarPolygons, regularPolygons, type Polygons } from "./energies/polygons.js";
 export type { Energy, EnergyOptions } from "./energies/term.js";
-
-/**
- * Formulas: what one instance of every energy computes, as traced functions of slots and data, to use with tables of your own, to read and to copy.
- *
- * @example
- * problem.residuals("membrane", { over: edges(triangles), of: [x, x] }, formulas.dirichlet);
- */
-export const formulas: typeof all = all;
