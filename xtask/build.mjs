@@ -10,15 +10,20 @@ import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib
 import { hashOf, stage, upToDate } from "./lib/stamps.mjs";
 import { warningsIn } from "./lib/warnings.mjs";
 import { setup } from "./setup.mjs";
+import { claim, PARTS } from "./split/parts.mjs";
+import { plain, split } from "./split/split.mjs";
 
 const glue = "target/wasm-bindgen";
 const shipped = "ts/dist/wasm";
-const shippedFiles = (name) => [`${name}_bg.wasm`, `${name}.js`, `${name}.d.ts`].map((file) => `${shipped}/${file}`);
+const partFiles = ["core", ...PARTS].map((part) => `${shipped}/leastwise_${part}.wasm`);
+const shippedFiles = (name) => [`${name}_bg.wasm`, `${name}.js`, `${name}.d.ts`].map((file) => `${shipped}/${file}`).concat(name === "leastwise" ? partFiles : []);
 
 // The features that rustc uses by default or on request; wasm-opt refuses what it was not told of. What is large and called from one place stays
 // apart: rustc has inlined what is worth it, and in functions that are larger still engines run out of registers.
 const wasmOpt = ["-O3", "--one-caller-inline-max-function-size=50", "--enable-bulk-memory", "--enable-nontrapping-float-to-int", "--enable-sign-ext", "--enable-reference-types",
-  "--enable-mutable-globals", "--enable-multivalue", "--enable-simd", "--strip-debug", "--strip-producers", "--strip-target-features"];
+  "--enable-mutable-globals", "--enable-multivalue", "--enable-simd", "--strip-producers", "--strip-target-features"];
+// What is split keeps its names until then, and of functions that are equal all, so that each has the name of its own.
+const wasmOptOf = { leastwise: ["-g", "--skip-pass=duplicate-function-elimination"], threaded: ["--strip-debug", "--enable-threads"] };
 
 // Of the module with threads: memory that workers share comes from outside, at most all that 32 bits address. What is exported
 // tells wasm-bindgen where a thread's own data lies, of which it makes the start of a thread.
@@ -52,7 +57,7 @@ async function buildWasm(name, { threads = false } = {}) {
   const target = join(root, threads ? "target/threads" : "target");
   const said = await run("cargo build (wasm32)", "cargo",
     // Not the crate's rlib as well, which nothing here links.
-    ["rustc", "--release", "--lib", "--crate-type", "cdylib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target],
+    ["rustc", "--release", "--lib", "--crate-type", "cdylib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target, ...(threads ? [] : ["--", "-C", "link-arg=--emit-relocs"])],
     { env: { ...env, CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
 
   keepWarnings(name, said);
@@ -60,21 +65,34 @@ async function buildWasm(name, { threads = false } = {}) {
   if (!bindgen) throw new StepError("wasm-bindgen of the version in Cargo.lock is not installed.\n    npm run setup");
   const folder = join(root, glue, name);
   rmSync(folder, { recursive: true, force: true });
-  await run("wasm-bindgen", bindgen, ["--target", "web", "--out-dir", folder, "--out-name", name, join(target, "wasm32-unknown-unknown/release/leastwise.wasm")]);
+  // What the linker knew is for the splitter; what comes between would not keep it right.
+  const linked = readFileSync(join(target, "wasm32-unknown-unknown/release/leastwise.wasm")), input = join(root, glue, `${name}.wasm`);
+  mkdirSync(dirname(input), { recursive: true });
+  writeFileSync(input, threads ? linked : plain(linked));
+  await run("wasm-bindgen", bindgen, ["--target", "web", "--out-dir", folder, "--out-name", name, input]);
 
   mkdirSync(join(root, shipped), { recursive: true });
-  const [made, kept] = [join(folder, `${name}_bg.wasm`), join(root, shipped, `${name}_bg.wasm`)];
-  await run("wasm-opt", process.execPath, [join(root, "node_modules/binaryen/bin/wasm-opt"), ...wasmOpt, ...(threads ? ["--enable-threads"] : []), made, "-o", kept]);
+  const [made, optimised] = [join(folder, `${name}_bg.wasm`), join(folder, "optimised.wasm")];
+  await run("wasm-opt", process.execPath, [join(root, "node_modules/binaryen/bin/wasm-opt"), ...wasmOpt, ...wasmOptOf[name], made, "-o", optimised]);
   copyGlue(join(folder, `${name}.js`), join(root, shipped, `${name}.js`));
   copyFileSync(join(folder, `${name}.d.ts`), join(root, shipped, `${name}.d.ts`));
-  const wasm = readFileSync(kept);
-  return `${kilobytes(wasm.length)}, ${kilobytes(brotliCompressSync(wasm).length)} compressed (brotli)`;
+  const sizes = [];
+  const keep = (part, wasm) => {
+    writeFileSync(join(root, shipped, `${name}_${part}.wasm`), wasm);
+    sizes.push(`${part === "bg" ? kilobytes(wasm.length) : part}, ${kilobytes(brotliCompressSync(wasm).length)}`);
+  };
+  if (threads) keep("bg", readFileSync(optimised));
+  else {
+    const { whole, core, parts } = split(readFileSync(optimised), PARTS, claim, linked);
+    for (const [part, wasm] of Object.entries({ bg: whole, core, ...parts })) keep(part, wasm);
+  }
+  return `${sizes.join("; ")} compressed (brotli)`;
 }
 
 /** Builds what is not up to date, and returns the path of the tarball. Without `threads` the package lacks what `leastwise/threads` loads. */
 export async function build({ threads = true } = {}) {
   const started = performance.now();
-  const self = ["xtask/build.mjs", "package-lock.json"], ofPackage = ["xtask/lib/facade.mjs", "xtask/lib/notices.mjs"];
+  const self = ["xtask/build.mjs", "xtask/split", "package-lock.json"], ofPackage = ["xtask/lib/facade.mjs", "xtask/lib/notices.mjs"];
   const sources = ["Cargo.toml", "Cargo.lock", "build.rs", "src", "shaders", ...self];
   const compiler = (env) => hashOf(sources, capture("rustc", ["--version"], { env }));
   const threaded = ["build: wasm with threads", { key: compiler(libraryEnvironment()), outputs: shippedFiles("threaded") }];

@@ -16,6 +16,7 @@ import * as vectors from "leastwise/vectors";
 
 const root = dirname(dirname(fileURLToPath(import.meta.resolve("leastwise"))));
 const files = readdirSync(root, { recursive: true }).map(String).filter((name) => statSync(join(root, name)).isFile());
+const { PARTS } = await import(join(root, "dist/parts.js"));
 const text = (name) => readFileSync(join(root, name), "utf8");
 const manifest = JSON.parse(text("package.json"));
 
@@ -25,6 +26,15 @@ const manifest = JSON.parse(text("package.json"));
 test("the module is under 1100 KB, compressed", () => {
   const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
   assert.ok(bytes < 1100 * 1024, `${bytes} bytes`);
+});
+
+// What pages download: `browser/bytes.test.mjs` sees that it is these parts, and no others.
+test("its parts, compressed: a solve by conjugate gradients is under 460 KB", (t) => {
+  const sizes = Object.fromEntries(["core", ...PARTS].map((part) => [part, brotliCompressSync(readFileSync(join(root, `dist/wasm/leastwise_${part}.wasm`))).length / 1024]));
+  t.diagnostic(JSON.stringify(sizes, (_, value) => (typeof value === "number" ? Math.round(value) : value)));
+  const limits = { core: 380, webgpu: 84, cpu: 84, direct: 115, levels: 58, descent: 20, tensors: 123, vectors: 160, rare: 80, seldom: 82 };
+  for (const [part, limit] of Object.entries(limits)) assert.ok(sizes[part] < limit, `${part}: ${sizes[part]} KB`);
+  for (const device of ["webgpu", "cpu"]) assert.ok(sizes.core + sizes[device] < 460, `${device}: ${sizes.core + sizes[device]} KB`);
 });
 
 // The same engine with atomics and without WebGPU; it is loaded by `leastwise/threads` alone.
@@ -82,7 +92,7 @@ test("what is exported", () => {
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", "./threaded.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);
   for (const entry of Object.values(manifest.exports)) {
@@ -97,7 +107,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|leastwise_[a-z]+|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

@@ -175,6 +175,21 @@ impl Engine {
         self.call(|session| session.solver(problem, options))
     }
 
+    /// A solver that is set up by its first task.
+    #[wasm_bindgen(js_name = laterSolver)]
+    pub fn later_solver(&mut self, problem: u32, options: JsValue) -> Result<u32, JsValue> {
+        let options: leastwise_solve::Options = read_record(options)?;
+        let options = &options;
+        self.call(|session| session.later_solver(problem, options))
+    }
+
+    /// What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
+    pub fn reach(&mut self, problem: u32, options: JsValue) -> Result<Vec<u32>, JsValue> {
+        let options: leastwise_solve::Options = read_record(options)?;
+        let options = &options;
+        self.call(|session| session.reach(problem, options))
+    }
+
     /// A task. `step`: stops (state `done`, no report) after one iteration.
     pub fn solve(&mut self, solver: u32, mode: &str) -> Result<u32, JsValue> {
         self.call(|session| {

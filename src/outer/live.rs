@@ -31,7 +31,16 @@ impl Driven {
         } else {
             Solver::unprepared(device, problem, settings)?
         };
-        Ok(Self { solver, live: None, live_steps: LiveSteps::default(), compiled: None, edits_of: None, awaits_live: false })
+        Ok(Self::of(solver))
+    }
+
+    /// A solver that its first task sets up, whatever the problem's size.
+    pub fn unprepared(device: &Device, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
+        Ok(Self::of(Solver::unprepared(device, problem, settings)?))
+    }
+
+    fn of(solver: Solver) -> Self {
+        Self { solver, live: None, live_steps: LiveSteps::default(), compiled: None, edits_of: None, awaits_live: false }
     }
 
     /// Begins to compile the kernels of live steps of a prepared solver on a GPU; gives the signal to wait for until they are there.

@@ -101,6 +101,8 @@ impl Session {
     }
 
     /// Goes on with a search until it is done, must be waited for, or the time is up.
+    // Apart: its part of the module may be absent.
+    #[inline(never)]
     pub(super) fn resume_search(&mut self, search: &mut Search, deadline: f64) -> Result<Progress, Error> {
         // Gone is gone, whoever searches.
         let ids = self.indices.get(search.index)?.next_id();

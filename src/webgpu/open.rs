@@ -99,7 +99,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
 
 /// Whether an adapter's description is that of a program on the CPU.
 fn is_software(description: &str) -> bool {
-    let name = description.to_lowercase();
+    let name = description.to_ascii_lowercase();
     ["swiftshader", "llvmpipe", "lavapipe", "basic render"].iter().any(|software| name.contains(software))
 }
 

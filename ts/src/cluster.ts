@@ -3,6 +3,7 @@ import type { F32 } from "./arrays.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { shownValue } from "./instruction.js";
 import type { NativeClustering, NativeClusterOptions } from "./native.js";
+import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
@@ -210,8 +211,7 @@ export function nativeClusterOptions(options: ClusterOptions): { native: NativeC
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
   const { native, signal, onProgress } = nativeClusterOptions(options);
   const floats = pointsOf("cluster(points): points", points, native.dim);
-  const task = tasks.call((engine) => engine.cluster(floats, native));
-  const { clustering } = await tasks.run(task, { signal, onProgress });
+  const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, native), { signal, onProgress });
   if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);
 }

@@ -4,6 +4,7 @@ import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeCompressOptions } from "./native.js";
 import { checked, given, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
+import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
 
@@ -108,8 +109,7 @@ export function nativeCompressOptions(options: CompressOptions): { native: Nativ
 export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<{ handle: number; length: number }> {
   const { native, signal, onProgress } = nativeCompressOptions(options);
   const floats = pointsOf("compress(points): points", points, native.dim);
-  const task = tasks.call((engine) => engine.compress(floats, native));
-  const { index } = await tasks.run(task, { signal, onProgress, onAbort: "reject" });
+  const { index } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.compress(vectors, native), { signal, onProgress, onAbort: "reject" });
   // An index that is to be filled has none of them.
   return { handle: index!, length: native.trainFor === undefined ? floats.length : 0 };
 }
@@ -118,6 +118,8 @@ const PUBLISHED = { idx: given(), anchors: given(), assign: given(), jacobians: 
 
 /** The handle of an index that was saved. @internal */
 export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<number> {
+  const loading = tasks.parts.need(NEEDS.vectors);
+  if (loading) await loading;
   if (isA(file, ArrayBuffer)) {
     const all = reading("openIndex(file): file", () => new Uint8Array(file));
     return tasks.call((engine) => engine.openIndex(all));

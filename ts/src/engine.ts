@@ -8,6 +8,7 @@ import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
 import { hasMethods, takesNoMore } from "./options.js";
 import { remember, whenForgotten } from "./owners.js";
+import { NEEDS, WHOLE, type Parts } from "./parts.js";
 import type { Points } from "./points.js";
 import { ProblemOf, type Problem } from "./problem.js";
 import type { Counters } from "./report.js";
@@ -187,8 +188,10 @@ export interface Engine extends Disposable, TensorEngine {
   dispose(): void;
 }
 
+const NO_TENSORS: TensorStatistics = { evaluations: 0, plansMade: 0, plansReused: 0, kernels: 0, fused: 0, transfers: 0, nodes: 0, live: 0, pooled: 0, peak: 0, hits: 0, misses: 0, evictions: 0 };
+
 /** Where an engine comes from, and what ends with it. @internal */
-export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
+export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice; readonly parts?: Parts; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
 
 /** What is left to do when an engine is no more: once, and without holding it. */
 interface Ending { readonly begun: boolean; end(): void }
@@ -259,7 +262,7 @@ export class EngineOf implements Engine {
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
     const largest = this.precision === "f64" ? Number.MAX_VALUE : LARGEST_F32;
-    this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64", largest);
+    this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64", largest, origin.parts ?? WHOLE);
     this.#tensors = new TensorContext(this.#tasks, origin.backend, Tensor);
     this.#maker = new TensorMaker(this.#tensors);
     this.#routing = new Routing(this.#tensors, this.adapter);
@@ -292,9 +295,14 @@ export class EngineOf implements Engine {
     };
   }
 
+  /** Asks what tensors there were; without their part of the engine there were none, and it is not loaded to say so. */
+  #ofTensors<T>(ask: (native: NativeEngine) => T, none: T): T {
+    return this.#tasks.call((native) => (this.#tasks.parts.has("tensors") ? ask(native) : none));
+  }
+
   trim(): void {
     takesNoMore("lw.trim()", 0, arguments);
-    this.#tasks.call((native) => native.tensorTrim());
+    this.#ofTensors((native) => native.tensorTrim(), undefined);
   }
 
   tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
@@ -323,8 +331,8 @@ export class EngineOf implements Engine {
     takesNoMore("lw.measureTensors()", 0, arguments);
     return this.#routing.measure();
   }
-  tensorTrace(): readonly TensorStep[] { return this.#tasks.call((native) => native.tensorTrace()); }
-  tensorStatistics(): TensorStatistics { return this.#tasks.call((native) => native.tensorStatistics()); }
+  tensorTrace(): readonly TensorStep[] { return this.#ofTensors((native) => native.tensorTrace(), []); }
+  tensorStatistics(): TensorStatistics { return this.#ofTensors((native) => native.tensorStatistics(), NO_TENSORS); }
 
   counters(): Counters {
     return this.#tasks.call((native) => native.counters);
@@ -342,8 +350,7 @@ export class EngineOf implements Engine {
       throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
     }
     for (const handle of problem ? [(problem as ProblemOf).handle] : [...this.#tasks.owners.live.problems]) {
-      const task = this.#tasks.call((native) => native.tune(handle));
-      await this.#tasks.run(task);
+      await this.#tasks.begin(NEEDS.rare, (native) => native.tune(handle));
     }
     return this.tuning;
   }

@@ -5,11 +5,12 @@ import { EngineOf, type Backend, type Engine, type Origin, type Precision } from
 import { asError, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
-import { checked, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { checked, flag, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { PARTS, type Parts } from "./parts.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threaded.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
-import { loadWasm, type Locate } from "./wasm.js";
+import { loadWasm, type Places } from "./wasm.js";
 import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webgpu.js";
 
 /**
@@ -81,32 +82,37 @@ export const INIT = {
 } as const;
 
 /** Options, checked, and where the module is unless one is given. */
-type Asked = Checked<typeof INIT> & { readonly locate: Locate };
+type Asked = Checked<typeof INIT> & { readonly places: Places };
 
 const isOfDoubles = (precision: Precision | undefined) => precision === "f32x2" || precision === "mixed";
 
 /** `init`, with the module from there where none is given. @internal */
-export async function initFrom(options: InitOptions, locate: Locate): Promise<Engine> {
-  const all = { ...checked("init(options): options", options, INIT), locate };
+export async function initFrom(options: InitOptions, places: Places): Promise<Engine> {
+  const all = { ...checked("init(options): options", options, INIT), places };
   return initOn(all, () => plainHost(all));
 }
 
 /**
- * Source of the module to load ahead.
+ * What to load ahead.
  *
  * @example
  * const options: PreloadOptions = { wasm: "/assets/leastwise_bg.wasm" };
  * await preload(options);
  */
-export type PreloadOptions = Pick<InitOptions, "wasm">;
+export interface PreloadOptions extends Pick<InitOptions, "wasm"> {
+  /** True to load all parts of the module, so that no later call has to. @defaultValue false */
+  everything?: boolean;
+}
 
 /** @internal */
-export const PRELOAD = { wasm: INIT.wasm } as const;
+export const PRELOAD = { wasm: INIT.wasm, everything: flag } as const;
 
 /** `preload`, with the module from there where none is given. @internal */
-export async function preloadFrom(options: PreloadOptions, locate: Locate): Promise<void> {
-  const { wasm } = checked("preload(options): options", options, PRELOAD);
-  await loadWasm(wasm, locate);
+export async function preloadFrom(options: PreloadOptions, places: Places): Promise<void> {
+  const { wasm, everything } = checked("preload(options): options", options, PRELOAD);
+  const { navigator } = globalThis as { navigator?: { gpu?: unknown } };
+  // The part that init is likely to want.
+  await loadWasm(wasm, places, everything ? PARTS : [navigator?.gpu ? "webgpu" : "cpu"]);
 }
 
 /** What engines on the CPU run on. @internal */
@@ -114,15 +120,16 @@ export interface CpuHost {
   /** Makes the engine. */
   open(precision: "f32" | "f64", limits: NativeLimits | undefined): NativeEngine;
   lastPanic(): string | undefined;
+  readonly parts: Parts;
   readonly threads: () => Threads;
   /** Called when the engine is disposed, or never came to be. */
   readonly release?: () => void;
 }
 
 /** One thread. @internal */
-export async function plainHost(options: Pick<Asked, "wasm" | "locate">): Promise<CpuHost> {
-  const { openCpu, lastPanic } = await loadWasm(options.wasm, options.locate);
-  return { open: openCpu, lastPanic, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
+export async function plainHost(options: Pick<Asked, "wasm" | "places">): Promise<CpuHost> {
+  const { native: { openCpu, lastPanic }, parts } = await loadWasm(options.wasm, options.places, ["cpu"]);
+  return { open: openCpu, lastPanic, parts, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
 }
 
 /** `init`, with options that were checked, on the CPU with such a host. @internal */
@@ -163,7 +170,7 @@ async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: (
     if (tuning) native.setTuning(tuning.keys, tuning.choices);
     return new EngineOf(native, panic, origin);
   } catch (thrown) {
-    throw asError(thrown, panic);
+    throw asError(thrown, () => origin.parts?.trapped ?? panic());
   }
 }
 
@@ -171,10 +178,10 @@ const limitsOf = ({ limits }: Asked) => limits as NativeLimits | undefined;
 const isMissing = (thrown: unknown): thrown is LeastwiseError => thrown instanceof LeastwiseError && thrown.code === "no-adapter";
 
 async function openOnCpu(options: Asked, reason: string, find: () => Promise<CpuHost>): Promise<EngineOf> {
-  const { open, lastPanic, threads, release } = await find();
+  const { open, lastPanic, parts, threads, release } = await find();
   const precision = options.precision === "f32" ? "f32" : "f64";
   try {
-    return await opened(() => open(precision, limitsOf(options)), lastPanic, options, { backend: "cpu", precision, reason, threads, release });
+    return await opened(() => open(precision, limitsOf(options)), lastPanic, options, { backend: "cpu", precision, reason, parts, threads, release });
   } catch (thrown) {
     release?.();
     throw thrown;
@@ -191,9 +198,9 @@ async function openWebGpu(options: Asked, hardware: boolean, asked: string): Pro
   }
   const reason = found.software === undefined ? asked : `${asked}; its adapter is software (${found.software}), which is slower than the CPU backend`;
   try {
-    const wasm = await loadWasm(options.wasm, options.locate);
-    const open = () => withDevice(found, () => wasm.openWebGpu(options.precision, limitsOf(options)));
-    return await opened(open, wasm.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, open: found });
+    const { native, parts } = await loadWasm(options.wasm, options.places, ["webgpu"]);
+    const open = () => withDevice(found, () => native.openWebGpu(options.precision, limitsOf(options)));
+    return await opened(open, native.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, parts, open: found });
   } catch (thrown) {
     if (found.ours) found.device.destroy();
     if (isMissing(thrown)) return { why: thrown.message };

@@ -19,7 +19,7 @@ export * from "./index.js";
  * const lw = await init({ backend: "cpu" });  // nothing is fetched
  */
 export async function init(options: InitOptions = {}): Promise<Engine> {
-  return initFrom(options, () => unpacked(packed));
+  return initFrom(options, { whole: () => unpacked(packed) });
 }
 
 /**
@@ -31,5 +31,5 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
  * await preload();
  */
 export async function preload(options: PreloadOptions = {}): Promise<void> {
-  return preloadFrom(options, () => unpacked(packed));
+  return preloadFrom(options, { whole: () => unpacked(packed) });
 }

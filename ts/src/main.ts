@@ -4,7 +4,7 @@
  * Begin with {@link init}; make a {@link Problem}; give it variables and residuals; solve.
  * @packageDocumentation
  */
-import { moduleBeside } from "./beside.js";
+import { beside } from "./beside.js";
 import type { Engine } from "./engine.js";
 import { initFrom, preloadFrom, type InitOptions, type PreloadOptions } from "./init.js";
 
@@ -19,7 +19,7 @@ export * from "./index.js";
  * console.log(lw.backend, lw.reason);
  */
 export async function init(options: InitOptions = {}): Promise<Engine> {
-  return initFrom(options, moduleBeside);
+  return initFrom(options, beside);
 }
 
 /**
@@ -31,5 +31,5 @@ export async function init(options: InitOptions = {}): Promise<Engine> {
  * const lw = await init();  // loads nothing
  */
 export async function preload(options: PreloadOptions = {}): Promise<void> {
-  return preloadFrom(options, moduleBeside);
+  return preloadFrom(options, beside);
 }

@@ -493,6 +493,10 @@ export interface NativeEngine {
   setTuning(keys: string[], choices: string[]): void;
   /** Solver of a problem. Error `busy` while another task of the problem runs. */
   solver(problem: number, options: NativeOptions): number;
+  /** A solver that is set up by its first task. */
+  laterSolver(problem: number, options: NativeOptions): number;
+  /** What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1. */
+  reach(problem: number, options: NativeOptions): Uint32Array;
   /** A task. `step`: stops (state `done`, no report) after one iteration. */
   solve(solver: number, mode: Mode): number;
   /**

@@ -1,4 +1,8 @@
 // The little of Node that its entry needs: with all of Node's types, code for pages could use what pages do not have.
+declare module "node:fs" {
+  export function existsSync(path: string): boolean;
+  export function readFileSync(path: string): Uint8Array<ArrayBuffer>;
+}
 declare module "node:fs/promises" {
   export function readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
 }

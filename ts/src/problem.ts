@@ -7,8 +7,10 @@ import { describe, type Output } from "./expression.js";
 import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
 import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
 import { checked, given, takesNoMore, whole, type Checked } from "./options.js";
+import type { NativeEngine } from "./native.js";
 import { remember } from "./owners.js";
 import type { TermKind } from "./packed.js";
+import { NEEDS } from "./parts.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
@@ -222,6 +224,8 @@ export class ProblemOf implements Problem {
   async solve(options: SolveOptions = {}): Promise<Report> {
     takesNoMore("problem.solve(options)", 1, arguments);
     const known = this.#checked(options);
+    const loading = this.tasks.solving(this.#alive(), known.native);
+    if (loading) await loading;
     const laidOut = this.#layOut(known);
     const solver = this.#solver(laidOut ? await laidOut : known);
     try {
@@ -269,6 +273,8 @@ export class ProblemOf implements Problem {
     takesNoMore("problem.multiStart(options)", 1, arguments);
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
+    const loading = this.tasks.solving(this.#alive(), known.native);
+    if (loading) await loading;
     const laidOut = this.#layOut(known);
     const solver = this.#solver(laidOut ? await laidOut : known);
     try {
@@ -283,9 +289,9 @@ export class ProblemOf implements Problem {
     const { suspects, cost = "tls", muStep, maxRounds, roundTolerance, ...solve } = checked("solveGraduated(options): options", options, GRADUATED);
     const { terms, thresholds, known } = packSuspects(suspects, this);
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
-    const task = this.tasks.call((native) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given));
+    const begin = (native: NativeEngine) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given);
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    const { graduated } = await this.tasks.run(task, { onIteration: each, signal, limitMs: given.timeLimitMs });
+    const { graduated } = await this.tasks.begin(NEEDS.graduated, begin, { onIteration: each, signal, limitMs: given.timeLimitMs });
     if (!graduated) throw new LeastwiseError("internal", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
@@ -318,8 +324,8 @@ export class ProblemOf implements Problem {
 
   async #marginals({ variance, deficient, rankTolerance, signal, onProgress }: Checked<typeof COVARIANCE>): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
-    const task = this.tasks.call((native) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance));
-    const { covariance } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
+    const begin = (native: NativeEngine) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance);
+    const { covariance } = await this.tasks.begin(NEEDS.covariance, begin, { signal, onProgress, onAbort: "reject" });
     if (!covariance) throw new LeastwiseError("internal", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
@@ -328,8 +334,8 @@ export class ProblemOf implements Problem {
     takesNoMore("problem.backward(of, options)", 2, arguments);
     const { space = "values", deficient, rankTolerance, stationaryTolerance, signal, onProgress } = checked("backward(of, options): options", options, BACKWARD);
     const { tables, values } = packCotangents(of, this.#own);
-    const task = this.tasks.call((native) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance));
-    const { gradients } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
+    const begin = (native: NativeEngine) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance);
+    const { gradients } = await this.tasks.begin(NEEDS.rare, begin, { signal, onProgress, onAbort: "reject" });
     if (!gradients) throw new LeastwiseError("internal", "the engine gave no gradients; this is a bug of Leastwise, please report it");
     return new GradientsOf(gradients, this, this.#own);
   }

@@ -3,11 +3,12 @@ import { bytesOf, listOf, numbersOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Host } from "./host.js";
-import type { NativeOptions } from "./native.js";
+import type { NativeEngine, NativeOptions } from "./native.js";
 import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
+import { NEEDS, type Part } from "./parts.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Variables } from "./table.js";
-import type { Tasks } from "./tasks.js";
+import type { Tasks, Watch } from "./tasks.js";
 
 /**
  * How to solve.
@@ -250,10 +251,15 @@ export class SolverOf implements Solver {
   /** The problem's handle, which stays known when the problem is gone. */
   readonly #owner: number;
   #disposed = false;
+  /** Why a part could not be loaded, for the next call of `advance` to tell. */
+  #failed: LeastwiseError | undefined;
 
   constructor(private readonly tasks: Tasks, private readonly problem: () => number, private readonly options: CheckedSolve, private readonly traceMs: () => number) {
     this.#owner = problem();
-    this.#handle = tasks.call((native) => native.solver(this.#owner, options.native));
+    // Its parts load from now on; what goes wrong is told to the call that needs them.
+    const loading = tasks.solving(this.#owner, options.native);
+    loading?.catch(() => undefined);
+    this.#handle = tasks.call((native) => (loading ? native.laterSolver(this.#owner, options.native) : native.solver(this.#owner, options.native)));
     tasks.owners.adopt(this, "solvers", this.#handle, this.#owner);
   }
 
@@ -266,17 +272,15 @@ export class SolverOf implements Solver {
   async solve(): Promise<Report> {
     takesNoMore("solver.solve()", 0, arguments, MADE_WITH);
     const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.options;
-    const task = this.tasks.call((native) => native.solve(this.#alive(), "solve"));
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    return this.#report(await this.tasks.run(task, { onIteration: each, signal, limitMs }));
+    return this.#report(await this.#begin((native) => native.solve(this.#alive(), "solve"), { onIteration: each, signal, limitMs }));
   }
 
   async step(): Promise<Iteration> {
     takesNoMore("solver.step()", 0, arguments, MADE_WITH);
     const { signal, native: { timeLimitMs: limitMs } } = this.options;
-    const task = this.tasks.call((native) => native.solve(this.#alive(), "step"));
     let last: Iteration | undefined;
-    const { report } = await this.tasks.run(task, { onIteration: (iteration) => { last = iteration; return undefined; }, signal, limitMs });
+    const { report } = await this.#begin((native) => native.solve(this.#alive(), "step"), { onIteration: (iteration) => { last = iteration; return undefined; }, signal, limitMs });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
     this.options.onIteration?.(last);
     return last;
@@ -285,19 +289,29 @@ export class SolverOf implements Solver {
   advance(options: { iterations?: number; budgetMs?: number } = {}): LiveSteps | undefined {
     takesNoMore("solver.advance(options)", 1, arguments);
     const { iterations = 1, budgetMs = 8 } = checked("advance(options): options", options, ADVANCE, { prefix: "advance(options): " });
-    const steps = this.tasks.call((native) => native.advance(this.#alive(), iterations, budgetMs));
+    const handle = this.#alive();
+    if (this.#failed) {
+      const failed = this.#failed;
+      this.#failed = undefined;
+      throw failed;
+    }
+    const loading = this.tasks.solving(this.#owner, this.options.native);
+    if (loading) {
+      loading.catch((thrown: LeastwiseError) => { this.#failed = thrown; });
+      return undefined;
+    }
+    const steps = this.tasks.call((native) => native.advance(handle, iterations, budgetMs));
     return steps ? { accepted: steps[0]!, rejected: steps[1]!, unfinished: steps[2]! } : undefined;
   }
 
   async report(): Promise<Report> {
     takesNoMore("solver.report()", 0, arguments);
-    const task = this.tasks.call((native) => native.report(this.#alive()));
-    return this.#report(await this.tasks.run(task));
+    return this.#report(await this.#begin((native) => native.report(this.#alive())));
   }
 
   async save(): Promise<Uint8Array> {
     takesNoMore("solver.save()", 0, arguments);
-    const { bytes } = await this.tasks.run(this.tasks.call((native) => native.saveSolver(this.#alive())));
+    const { bytes } = await this.tasks.begin([...NEEDS.rare, ...this.#parts()], (native) => native.saveSolver(this.#alive()));
     if (!bytes) throw new LeastwiseError("internal", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
     return bytes;
   }
@@ -306,7 +320,18 @@ export class SolverOf implements Solver {
     takesNoMore("solver.restore(state)", 1, arguments);
     const bytes = bytesOf("restore(state): state", state);
     if (!bytes) throw new LeastwiseError("invalid-option", `restore(state): a Uint8Array, not ${describe(state)}`);
-    this.tasks.call((native) => native.restoreSolver(this.#alive(), bytes));
+    const handle = this.#alive();
+    this.tasks.parts.mustHave([...NEEDS.rare, ...this.#parts()]);
+    this.tasks.call((native) => native.restoreSolver(handle, bytes));
+  }
+
+  /** Parts of the engine that this solver's work may come to. */
+  #parts(): readonly Part[] { return this.tasks.partsOfSolve(this.#owner, this.options.native); }
+
+  /** Runs a task of this solver when its parts are there. */
+  #begin(begin: (native: NativeEngine) => number, watch: Watch = {}): ReturnType<Tasks["begin"]> {
+    this.#alive();
+    return this.tasks.begin(this.#parts(), begin, watch);
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {

@@ -1,8 +1,9 @@
 /** Running the engine's tasks: yielding on the CPU, waiting for the GPU. */
-import type { Device } from "./arrays.js";
+import type { Device, Floats } from "./arrays.js";
 import { asError, isA, LeastwiseError, wordsOf } from "./errors.js";
-import type { NativeEngine, NativeIteration, Progress } from "./native.js";
+import type { NativeEngine, NativeIteration, NativeOptions, Progress } from "./native.js";
 import { Owners } from "./owners.js";
+import type { Part, Parts } from "./parts.js";
 import { Waits } from "./waits.js";
 
 /** Milliseconds the CPU works between two yields to the event loop. */
@@ -30,7 +31,18 @@ export class Tasks {
   readonly waits = new Waits();
 
   /** `largest` is the largest number that problems may have. */
-  constructor(readonly native: NativeEngine, private readonly panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64", readonly largest: number) {}
+  private readonly panic: () => string | undefined;
+
+  constructor(readonly native: NativeEngine, panic: () => string | undefined, readonly device: Device | undefined, readonly valuesAs: "f32" | "f64", readonly largest: number, readonly parts: Parts) {
+    this.panic = () => parts.trapped ?? panic();
+  }
+
+  /** Begins a task when the parts of the engine that it needs are there, which is at once but for the first time; and runs it to its end. */
+  async begin(parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
+    const loading = this.parts.need(parts);
+    if (loading) await loading;
+    return this.run(this.call(begin), watch);
+  }
 
   /** Calls into the engine. */
   call<T>(work: (native: NativeEngine) => T): T {
@@ -90,6 +102,24 @@ export class Tasks {
       this.#dead = error;
       this.waits.end(error);
     }
+  }
+
+  /** What to wait for before a solve of a problem with such options, so that all is there that it may come to; undefined if it is. */
+  solving(problem: number, options: NativeOptions): Promise<void> | undefined {
+    return this.parts.need(this.partsOfSolve(problem, options));
+  }
+
+  partsOfSolve(problem: number, options: NativeOptions): readonly Part[] {
+    return this.parts.forSolve(() => this.call((native) => native.reach(problem, options)));
+  }
+
+  /** Vectors that are taken in turn: while a part loads, their owner may write over them. */
+  async beginWith<T extends Floats>(parts: readonly Part[], vectors: T, begin: (native: NativeEngine, vectors: T) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
+    const loading = this.parts.need(parts);
+    if (!loading) return this.run(this.call((native) => begin(native, vectors)), watch);
+    const kept = vectors.slice() as T;
+    await loading;
+    return this.run(this.call((native) => begin(native, kept)), watch);
   }
 
   /** Runs a task to its end. */

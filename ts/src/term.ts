@@ -4,6 +4,7 @@ import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
 import { checked, entriesOf, flag, meant, measure, oneOf, takesNoMore } from "./options.js";
+import { NEEDS } from "./parts.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
@@ -276,8 +277,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async #costs(): Promise<Float64Array> {
-    const task = this.tasks.call((native) => native.termCosts(this.alive(), this.handle));
-    return (await this.tasks.run(task)).values ?? new Float64Array();
+    return (await this.tasks.begin(NEEDS.costs, (native) => native.termCosts(this.alive(), this.handle))).values ?? new Float64Array();
   }
 
   async cost(): Promise<number> {
@@ -298,8 +298,7 @@ export class TermOf<D> implements Term<D> {
     this.noMore("evaluate(options)", 1, arguments);
     const { hessian: form } = checked(`term "${this.name}": evaluate(options): options`, options, EVALUATE, { term: this.name });
     const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.alive(), this.handle));
-    const task = this.tasks.call((native) => native.evaluateTerm(this.alive(), this.handle, form));
-    const values = (await this.tasks.run(task)).values ?? new Float64Array();
+    const values = (await this.tasks.begin(NEEDS.rare, (native) => native.evaluateTerm(this.alive(), this.handle, form))).values ?? new Float64Array();
     const hessian = values.length - (form === undefined ? 0 : this.count * columns * columns);
     const jacobian = hessian - this.count * rows * columns;
     const evaluation = { rows, columns, residuals: values.slice(0, jacobian), jacobian: values.slice(jacobian, hessian) };
@@ -308,8 +307,8 @@ export class TermOf<D> implements Term<D> {
 
   async checkGradients(): Promise<GradientCheck> {
     this.noMore("checkGradients()", 0, arguments);
-    const task = this.tasks.call((native) => native.checkTerm(this.alive(), this.handle));
-    const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0, skipped = 0] = (await this.tasks.run(task)).values ?? [];
+    const { values } = await this.tasks.begin(NEEDS.rare, (native) => native.checkTerm(this.alive(), this.handle));
+    const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0, skipped = 0] = values ?? [];
     return { error, instance, row, slot, component, derivative, difference, skipped };
   }
 
@@ -327,7 +326,6 @@ export class TermOf<D> implements Term<D> {
 export class ConstraintOf<D> extends TermOf<D> implements Constraint<D> {
   async multipliers(): Promise<F64> {
     this.noMore("multipliers()", 0, arguments);
-    const task = this.tasks.call((native) => native.multipliers(this.alive(), this.handle));
-    return ((await this.tasks.run(task)).values ?? new Float64Array()) as F64;
+    return ((await this.tasks.begin(NEEDS.rare, (native) => native.multipliers(this.alive(), this.handle))).values ?? new Float64Array()) as F64;
   }
 }

@@ -2,11 +2,12 @@
 import { loadCrew, Without } from "./crew.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
-import { INIT, initOn, plainHost, PRELOAD, type CpuHost, type InitOptions } from "./init.js";
+import { INIT, initOn, plainHost, PRELOAD, type CpuHost, type InitOptions, type PreloadOptions } from "./init.js";
 import { shownValue } from "./instruction.js";
 import { checked, oneOf, type Checked, type Kind } from "./options.js";
 import { wasmSource, type WasmSource } from "./source.js";
-import { loadWasm, type Locate } from "./wasm.js";
+import { PARTS, WHOLE } from "./parts.js";
+import { loadWasm, type Locate, type Places } from "./wasm.js";
 
 /**
  * Whether threads are on, for programs:
@@ -68,8 +69,8 @@ export interface ThreadedEngine extends Engine {
 const MOST = 64, MOST_UNLESS_TOLD = 16;
 
 /** `init` of `leastwise/threads`, with the modules from there where none are given. @internal */
-export async function initThreadsFrom(options: ThreadsOptions, locate: Locate, locateThreaded: Locate): Promise<ThreadedEngine> {
-  const all = { ...checked("init(options): options", options, THREADED), locate, locateThreaded };
+export async function initThreadsFrom(options: ThreadsOptions, places: Places, locateThreaded: Locate): Promise<ThreadedEngine> {
+  const all = { ...checked("init(options): options", options, THREADED), places, locateThreaded };
   return initOn(all, () => threadedHost(all));
 }
 
@@ -79,14 +80,14 @@ export async function initThreadsFrom(options: ThreadsOptions, locate: Locate, l
  * @example
  * const options: ThreadsPreloadOptions = { backend: "webgpu" };
  */
-export interface ThreadsPreloadOptions extends Pick<ThreadsOptions, "wasm" | "threadedWasm"> {
+export interface ThreadsPreloadOptions extends Pick<ThreadsOptions, "wasm" | "threadedWasm">, Pick<PreloadOptions, "everything"> {
   /** `"cpu"` loads the module with threads, if this host has shared memory; `"webgpu"` the plain one. @defaultValue `"cpu"` */
   backend?: "cpu" | "webgpu";
 }
 
 /** `preload` of `leastwise/threads`, likewise. @internal */
-export async function preloadThreadsFrom(options: ThreadsPreloadOptions, locate: Locate, locateThreaded: Locate): Promise<void> {
-  const { backend, wasm, threadedWasm } = checked("preload(options): options", options, { ...PRELOAD, threadedWasm: wasmSource, backend: oneOf("cpu", "webgpu") });
+export async function preloadThreadsFrom(options: ThreadsPreloadOptions, places: Places, locateThreaded: Locate): Promise<void> {
+  const { backend, wasm, threadedWasm, everything } = checked("preload(options): options", options, { ...PRELOAD, threadedWasm: wasmSource, backend: oneOf("cpu", "webgpu") });
   if (backend !== "webgpu") {
     try {
       return void await loadCrew(threadedWasm, locateThreaded);
@@ -95,7 +96,7 @@ export async function preloadThreadsFrom(options: ThreadsPreloadOptions, locate:
       if (!(thrown instanceof Without)) throw thrown;
     }
   }
-  await loadWasm(wasm, locate);
+  await loadWasm(wasm, places, everything ? PARTS : [backend === "webgpu" ? "webgpu" : "cpu"]);
 }
 
 const threads: Kind<number> = (_, value, place) => {
@@ -105,7 +106,7 @@ const threads: Kind<number> = (_, value, place) => {
 
 const THREADED = { ...INIT, threads, threadedWasm: wasmSource } as const;
 
-async function threadedHost(options: Checked<typeof THREADED> & { readonly locate: Locate; readonly locateThreaded: Locate }): Promise<CpuHost> {
+async function threadedHost(options: Checked<typeof THREADED> & { readonly places: Places; readonly locateThreaded: Locate }): Promise<CpuHost> {
   const without = async (code: ThreadsCode, reason: string): Promise<CpuHost> => ({ ...(await plainHost(options)), threads: () => ({ count: 1, code, reason }) });
   if (options.threads === 1) return without("one-asked", "one thread was asked for");
   const cores = (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? (await coresOfNode());
@@ -136,7 +137,7 @@ async function threadedHost(options: Checked<typeof THREADED> & { readonly locat
       engine.setThreads(wanted);
       return engine;
     };
-    return { open, lastPanic: crew.native.lastPanic, threads, release };
+    return { open, lastPanic: crew.native.lastPanic, parts: WHOLE, threads, release };
   } catch (thrown) {
     if (thrown instanceof Without) return without(thrown.code, thrown.message);
     throw thrown;

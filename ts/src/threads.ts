@@ -6,7 +6,7 @@
  * @packageDocumentation
  */
 import { threadedBeside } from "./beside-threaded.js";
-import { moduleBeside } from "./beside.js";
+import { beside } from "./beside.js";
 import { initThreadsFrom, preloadThreadsFrom, type ThreadedEngine, type ThreadsOptions, type ThreadsPreloadOptions } from "./threaded.js";
 
 export * from "./index.js";
@@ -23,7 +23,7 @@ export type * from "./threaded.js";
  * console.log(lw.threads.count, lw.threads.reason);
  */
 export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
-  return initThreadsFrom(options, moduleBeside, threadedBeside);
+  return initThreadsFrom(options, beside, threadedBeside);
 }
 
 /**
@@ -35,5 +35,5 @@ export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine
  * await preload();
  */
 export async function preload(options: ThreadsPreloadOptions = {}): Promise<void> {
-  return preloadThreadsFrom(options, moduleBeside, threadedBeside);
+  return preloadThreadsFrom(options, beside, threadedBeside);
 }

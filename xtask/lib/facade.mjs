@@ -24,14 +24,18 @@ export async function buildFacade() {
   return "ts/dist";
 }
 
+// The address that the glue builds where no module is given, and what it gives to a module.
+const ADDRESS = / {4}if \(module_or_path === undefined\) \{\n {8}module_or_path = new URL\('\w+\.wasm', import\.meta\.url\);\n {4}\}\n/;
+const IMPORTS = /( +)("\.\/leastwise_bg\.js": import0,\n)/;
+
 /**
- * Copies the glue, without the address that it builds where no module is given: the façade always gives one. Bundlers that see an address
- * emit the file even for `leastwise/inline`, and in CommonJS they warn of it.
+ * Copies the glue, without the address: the façade always gives a module. Bundlers that see an address emit the file even for
+ * `leastwise/inline`, and in CommonJS they warn of it. To the module that has parts it gives what the façade puts into `parts`, too.
  */
 export function copyGlue(from, to) {
-  const glue = readFileSync(from, "utf8").replace(/ {4}if \(module_or_path === undefined\) \{\n {8}module_or_path = new URL\('\w+\.wasm', import\.meta\.url\);\n {4}\}\n/, "");
+  const glue = readFileSync(from, "utf8").replace(ADDRESS, "").replace(IMPORTS, "$1$2$1parts,\n");
   if (glue.includes("import.meta")) throw new StepError(`${from} builds an address where none is expected: wasm-bindgen has changed.`);
-  writeFileSync(to, glue);
+  writeFileSync(to, /^ +parts,$/m.test(glue) ? `${glue}\nexport const parts = {};\n` : glue);
 }
 
 /** The module in JavaScript, for `leastwise/inline`. */

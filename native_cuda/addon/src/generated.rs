@@ -201,6 +201,22 @@ impl Engine {
         self.call(env, |session| session.solver(problem, options))
     }
 
+    /// A solver that is set up by its first task.
+    #[napi]
+    pub fn later_solver(&self, env: &Env, problem: u32, options: Unknown) -> Result<u32> {
+        let options: leastwise::solve::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.later_solver(problem, options))
+    }
+
+    /// What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
+    #[napi]
+    pub fn reach<'env>(&self, env: &'env Env, problem: u32, options: Unknown) -> Result<Uint32ArraySlice<'env>> {
+        let options: leastwise::solve::Options = read_record(env, options)?;
+        let options = &options;
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.reach(problem, options))?)
+    }
+
     /// A task. `step`: stops (state `done`, no report) after one iteration.
     #[napi]
     pub fn solve(&self, env: &Env, solver: u32, mode: String) -> Result<u32> {

@@ -242,34 +242,80 @@ fn of_jacobian(links: &Links) -> f64 {
     links.batches.iter().map(values).sum()
 }
 
-/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where one is
-/// assembled.
-pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
-    let of = |linear: Linear, why: String| Choice { linear, why, preconditioner: None };
-    let chosen = |linear: Linear, why: String| Ok((of(linear, why), None));
-    let asked = wanted.linear.map(|linear| of(linear, "it was asked for".into()));
-    let implied = wanted
-        .preconditioner
-        .map(|preconditioner| of(preconditioner.linears()[0], format!("it is what \"{}\" is for", preconditioner.name())));
-    let limits = Thresholds::default();
+fn choice(linear: Linear, why: String) -> Choice {
+    Choice { linear, why, preconditioner: None }
+}
+
+/// What was asked for, or what few unknowns get.
+fn named(wanted: &Wanted, links: &Links) -> Option<Choice> {
+    let asked = wanted.linear.map(|linear| choice(linear, "it was asked for".into()));
+    let implied = || {
+        let named = wanted.preconditioner?;
+        Some(choice(named.linears()[0], format!("it is what \"{}\" is for", named.name())))
+    };
     let unknowns = links.unknowns();
-    let small = || (!links.has_sums() && unknowns <= limits.dense).then(|| of(Linear::Dense, format!("{unknowns} unknowns")));
-    if let Some(choice) = asked.or(implied).or_else(small) {
+    let is_small = !links.has_sums() && unknowns <= Thresholds::default().dense;
+    asked.or_else(implied).or_else(|| is_small.then(|| choice(Linear::Dense, format!("{unknowns} unknowns"))))
+}
+
+/// Unknowns of which a matrix is thought of at all.
+fn most_on_host(profile: Profile) -> u32 {
+    let limits = Thresholds::default();
+    if profile == Profile::Cpu { limits.host } else { limits.host_of_gpu }
+}
+
+/// What solves this problem's systems, where neither the choice nor the solver takes the structure of the matrix.
+pub fn at_once(wanted: &Wanted, links: &Links, facts: Facts) -> Option<Choice> {
+    let unknowns = links.unknowns();
+    if let Some(choice) = named(wanted, links) {
         // Rows need none, and what is refused for its size has none.
         let is_assembled = match choice.linear {
             Linear::Dense => !facts.has_rows && sizes::dense(unknowns.into()).is_ok(),
             linear => linear.is_on_host(),
         };
-        return Ok((choice, if is_assembled { structure(links, pace).await? } else { None }));
+        return (!is_assembled).then_some(choice);
     }
     if links.has_sums() {
-        return chosen(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into());
+        return Some(choice(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into()));
+    }
+    let most = most_on_host(facts.profile);
+    (unknowns > most).then(|| choice(Linear::Pcg, format!("{unknowns} unknowns, more than {most}")))
+}
+
+/// What a solve may come to besides conjugate gradients on the device, as far as it is known before anything is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// Whether a linear solver on the host may be chosen, or looked at for the choice.
+    pub host: bool,
+    /// Whether conjugate gradients may have two levels.
+    pub two_level: bool,
+}
+
+impl Reach {
+    pub fn new(wanted: &Wanted, problem: &Problem, profile: Profile) -> Self {
+        let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
+        let named = wanted.linear.or_else(|| wanted.preconditioner.map(|preconditioner| preconditioner.linears()[0]));
+        Self {
+            host: named.map_or(unknowns <= most_on_host(profile), Linear::is_on_host),
+            two_level: match wanted.preconditioner {
+                Some(preconditioner) => preconditioner == Preconditioner::TwoLevel,
+                None => unknowns >= Thresholds::default().two_level_on(profile).0,
+            },
+        }
+    }
+}
+
+/// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where one is
+/// assembled.
+pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
+    let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
+    if let Some(choice) = at_once(wanted, links, facts) {
+        return Ok((choice, None));
+    }
+    if let Some(choice) = named(wanted, links) {
+        return Ok((choice, structure(links, pace).await?));
     }
     let on_gpu = facts.profile != Profile::Cpu;
-    let most = if on_gpu { limits.host_of_gpu } else { limits.host };
-    if unknowns > most {
-        return chosen(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"));
-    }
     if let Some(why) = too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);
     }
@@ -277,7 +323,7 @@ pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -
         return chosen(Linear::Pcg, "JᵀWJ can't be assembled".into());
     };
     let (linear, why) = choose_for(&found.0, links, facts, pace).await?;
-    Ok((of(linear, why), linear.is_on_host().then_some(found)))
+    Ok((choice(linear, why), linear.is_on_host().then_some(found)))
 }
 
 /// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are

@@ -53,17 +53,41 @@ pub(super) struct SetUp {
     stage: Option<Stage>,
 }
 
+type Chosen = (Choice, Option<Structure>);
+
+/// The choice of a linear solver.
+enum Choosing {
+    /// It took no structure.
+    AtOnce(Choice),
+    ByStructure(Work<'static, Result<Chosen, Stopped>>),
+}
+
+impl Choosing {
+    fn new(settings: &Settings, device: &Device, problem: &Problem) -> Self {
+        let (wanted, links, facts) = (settings.linear.clone(), Links::new(problem), choose::Facts::new(device, problem));
+        match choose::at_once(&wanted, &links, facts) {
+            Some(choice) => Self::AtOnce(choice),
+            None => Self::ByStructure(Work::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await })),
+        }
+    }
+
+    /// Goes on until the deadline; what is left to be done where that is not all.
+    fn resume(self, deadline_ms: f64) -> Result<Result<Chosen, Stopped>, Self> {
+        match self {
+            Self::AtOnce(choice) => Ok(Ok((choice, None))),
+            Self::ByStructure(mut work) => work.resume(deadline_ms).ok_or(Self::ByStructure(work)),
+        }
+    }
+}
+
 enum Stage {
-    Choosing(Work<'static, Result<(Choice, Option<Structure>), Stopped>>),
+    Choosing(Choosing),
     Patching(Choice, (Preconditioner, String), Work<'static, Result<Result<Plan, Error>, Stopped>>),
 }
 
 impl SetUp {
     pub fn new(settings: &Settings, device: &Device, problem: &Problem) -> Self {
-        let stage = settings.method.descent().is_none().then(|| {
-            let (wanted, links, facts) = (settings.linear.clone(), Links::new(problem), choose::Facts::new(device, problem));
-            Stage::Choosing(Work::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await }))
-        });
+        let stage = settings.method.descent().is_none().then(|| Stage::Choosing(Choosing::new(settings, device, problem)));
         Self { structure: problem.structure, selection: problem.selection, stage }
     }
 
@@ -86,12 +110,14 @@ impl SetUp {
             .map(Some);
         }
         let (choice, preconditioner, plan) = match self.stage.take().ok_or(Error::Internal("a solver was not set up"))? {
-            Stage::Choosing(mut work) => {
-                let Some(found) = work.resume(deadline_ms) else {
-                    self.stage = Some(Stage::Choosing(work));
-                    return Ok(None);
+            Stage::Choosing(choosing) => {
+                let (mut choice, found) = match choosing.resume(deadline_ms) {
+                    Ok(chosen) => chosen?,
+                    Err(left) => {
+                        self.stage = Some(Stage::Choosing(left));
+                        return Ok(None);
+                    }
                 };
-                let (mut choice, found) = found?;
                 if choice.linear.is_on_host() {
                     let mut instead = None;
                     let made = with_workspace(device, problem, needs(settings), |device, _| {

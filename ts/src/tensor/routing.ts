@@ -1,6 +1,7 @@
 /** Where tensors' operations run: what was said about it, and the model of the machine that `"auto"` goes by. */
 import { LeastwiseError } from "../errors.js";
 import { checked, flag, oneOf, real, type Kind } from "../options.js";
+import { NEEDS } from "../parts.js";
 import type { TensorContext } from "./context.js";
 import { checkedModel, keepModel, machineOf, modelOf, recallModel, type TensorModel } from "./model.js";
 
@@ -161,7 +162,7 @@ export class Routing {
     const { tasks } = this.context, started = performance.now();
     this.#later = [];
     try {
-      const { values } = await tasks.run(tasks.call((native) => native.tensorMeasure()));
+      const { values } = await tasks.begin(NEEDS.tensors, (native) => native.tensorMeasure());
       const model = modelOf(values!), ms = performance.now() - started;
       return { model, source: "measured", reason: `measured in ${ms.toFixed(0)} ms, ${await keepModel(machine, model)}` };
     } finally {

@@ -1,0 +1,28 @@
+//! Reach of a solve that is yet to come, for hosts that load the engine in parts.
+
+use super::{Session, SolverEntry};
+use leastwise_error::Error;
+use leastwise_outer::Driven;
+use leastwise_solve::linear::choose::Reach;
+use leastwise_solve::{Options, Settings};
+
+impl Session {
+    /// What a solve of this problem with these options may run: linear solvers on the host, the preconditioner of two levels, methods
+    /// without a linear system, and multipliers of constraints; each 0 or 1.
+    pub fn reach(&mut self, problem: u32, options: &Options) -> Result<Vec<u32>, Error> {
+        let Settings { method, linear, .. } = options.settings()?;
+        let (entry, devices) = self.entry(problem)?;
+        let descends = method.descent().is_some();
+        let Reach { host, two_level } = Reach::new(&linear, &entry.problem, devices.main.profile());
+        let is_constrained = entry.problem.enabled_constraints().next().is_some();
+        Ok([host && !descends, two_level && !descends, descends, is_constrained].map(u32::from).to_vec())
+    }
+
+    /// A solver that is set up by its first task, whatever the problem's size; else as [`Session::solver`] makes it.
+    pub fn later_solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
+        let settings = options.settings()?;
+        let (entry, devices) = self.idle(problem)?;
+        let driven = Driven::unprepared(&devices.main, &mut entry.problem, settings)?;
+        Ok(self.solvers.insert(Box::new(SolverEntry { problem, driven })))
+    }
+}

@@ -1,0 +1,47 @@
+// Parts of the engine's module: what each of them is made of, by the names of its functions.
+
+/** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom"];
+
+// The first pattern that fits decides; "" is the primary module. What fits none, and is no crate's of ours, goes by what calls it.
+const RULES = [
+  // What calls that wait for nothing may come to, whatever is loaded: devices are made and freed, options checked, bounds kept.
+  ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
+  ["", /leastwise_kernel::wgsl::split::(columns|cost|is_small)\b/],
+  ["", /leastwise_solve::(active_set|descent::Rule|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
+  ["", /leastwise_outer::devices\b|leastwise_session::evaluations\b/],
+  // The engine's own interface, which has the names of its calls.
+  ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)$/],
+  ["direct", /^engine_covariance\w*$/],
+  ["rare", /^engine_(graduated|backward|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)$/],
+  ["tensors", /^engine_tensor\w+$/],
+  ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clusters|search)\b/],
+  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::tensors|block::fused)\b|leastwise_kernel::(wgsl::)?fused\b/],
+  ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::patches\b|leastwise_solve::solver::resources::.*SetUp::resume::\{\{closure/],
+  ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search)\b/],
+  ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate)\b/],
+  ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],
+  ["direct", /leastwise_(session::covariances|outer::covariance)\b|\bfaer\b/],
+  ["seldom", /leastwise_outer::(mixed_precision|sibling_solve|evaluation::instance_costs)\b/],
+  ["rare", /leastwise_session::(checkpoints|differentiation)\b|leastwise_outer::(augmented_lagrangian|evaluation|gradients|graduated|measure|tuning)\b/],
+  ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],
+  // Kinds of terms, and what is done with them, that most programs have none of.
+  ["seldom", /leastwise_problem::(Problem::add_(ragged|summed)|ragged|row_tree|sum_batch|summed|multipliers|mirror|term::Term::ragged)\b/],
+  ["seldom", /leastwise_kernel::(summed|energy::(?!Normal)|hessian)\b|leastwise_solve::mirroring\b|leastwise_expr::compose::eigen\b/],
+  // Files and their numbers in decimals.
+  ["seldom", /leastwise_base::container\b|\bserde_json::|\bzmij::|::num::dec2flt\b/],
+  ["webgpu", /leastwise_webgpu::|leastwise_kernel::(wgsl|fixed::Fixed::wgsl)\b|\bwgpu(_types)?::/],
+  ["cpu", /leastwise_cpu::|wasm_encoder::/],
+  ["", /leastwise/],
+];
+
+// Compilers give functions that are equal one body, and the name of either: of small ones, and of those that free something, names tell nothing.
+const SMALL = 200;
+const isCommon = /^core::ptr::drop_in_place/;
+
+/** The part of a function with this name, counted from 1; 0 the primary, undefined where what calls it has to tell. */
+export function claim(name, size) {
+  if (size < SMALL || isCommon.test(name)) return undefined;
+  const rule = RULES.find(([, pattern]) => pattern.test(name));
+  return rule && PARTS.indexOf(rule[0]) + 1;
+}
