@@ -1,7 +1,7 @@
 //! A snapshot that is differentiated twice: its gradient and Hessian, the adjoint system, and mixed derivatives, of which each
 //! instance adds its part to what they are by.
 
-use super::{BackwardOptions, ByTable, Given, Gradients, Known, OfTable, OfTerm};
+use super::{BackwardOptions, ByTable, Columns, Given, Gradients, Known, collect};
 use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances};
 use leastwise_base::work::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
@@ -95,7 +95,7 @@ pub struct Differentiating {
     pending: Option<Pending>,
     /// z, until it is on the device.
     direction: Option<Command>,
-    columns: HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>,
+    columns: Columns,
     tables: HashMap<u32, Vec<f64>>,
 }
 
@@ -464,23 +464,7 @@ impl Differentiating {
                 self.tables.insert(table.table, range.map(held).collect());
             }
         }
-        let (mut values, mut terms, mut tables) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, term) in problem.numbered_terms() {
-            let (columns, weight) = term.lengths();
-            match self.columns.remove(&number) {
-                Some((found, weights)) => {
-                    values.extend(found.into_iter().flatten());
-                    values.extend(weights);
-                }
-                None => values.resize(values.len() + columns.iter().sum::<usize>() + weight, 0.0),
-            }
-            terms.push(OfTerm { term: number, columns, weight });
-        }
-        for (number, table) in (0..).zip(problem.tables()) {
-            let len = if table.moving { table.unknowns() } else { table.elements() } as usize;
-            values.extend(self.tables.remove(&number).unwrap_or_else(|| vec![0.0; len]));
-            tables.push(OfTable { table: number, values: len });
-        }
+        let (values, terms, tables) = collect(problem, self.columns, self.tables);
         let [gradient_norm, distance] = self.first.unwrap_or_default();
         let tolerance = options.stationary_tolerance.unwrap_or(STATIONARY);
         Ok(Gradients {

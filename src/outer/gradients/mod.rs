@@ -13,6 +13,7 @@ use leastwise_problem::Problem;
 use leastwise_solve::SnapshotLayout;
 use leastwise_solve::adjoint::{AdjointOptions, Deficient};
 use leastwise_solve::covariance::{Unseen, Values};
+use std::collections::HashMap;
 
 /// Options of gradients; those that are absent have their defaults.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +83,31 @@ pub struct OfTable {
 type ByTable = Vec<(u32, Vec<f64>)>;
 /// Cotangents, and whether they are by degrees of freedom.
 type Given = (ByTable, bool);
+
+/// Gradients of terms' columns and weights.
+type Columns = HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>;
+
+/// Gradients one after the other, of every term and then of every table, with how many there are of each; 0 where none was found.
+fn collect(problem: &Problem, mut columns: Columns, mut by_table: HashMap<u32, Vec<f64>>) -> (Vec<f64>, Vec<OfTerm>, Vec<OfTable>) {
+    let (mut values, mut terms, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, term) in problem.numbered_terms() {
+        let (lengths, weight) = term.lengths();
+        match columns.remove(&number) {
+            Some((found, weights)) => {
+                values.extend(found.into_iter().flatten());
+                values.extend(weights);
+            }
+            None => values.resize(values.len() + lengths.iter().sum::<usize>() + weight, 0.0),
+        }
+        terms.push(OfTerm { term: number, columns: lengths, weight });
+    }
+    for (number, table) in (0..).zip(problem.tables()) {
+        let len = if table.moving { table.unknowns() } else { table.elements() } as usize;
+        values.extend(by_table.remove(&number).unwrap_or_else(|| vec![0.0; len]));
+        tables.push(OfTable { table: number, values: len });
+    }
+    (values, terms, tables)
+}
 
 /// Gradients on their way.
 pub struct GradientRun {
