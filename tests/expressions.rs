@@ -4,7 +4,6 @@ use crate::support::{Random, Tape};
 use leastwise::expr::Opcode;
 use leastwise::expr::tape::{self, Source, TapeError};
 use leastwise::expr::{Expr, Graph, Leaf, Node};
-use std::fmt::Write;
 
 const WIDTHS: [u32; 4] = [3, 3, 1, 9];
 
@@ -240,21 +239,4 @@ fn random_words_never_panic() {
             results.into_iter().for_each(|result| drop(graph.gradient(result, &inputs)));
         }
     }
-}
-
-/// `ts/src/opcodes.ts` is this table in TypeScript.
-#[test]
-fn the_facade_has_the_same_opcodes() {
-    let mut text = String::from(
-        "/**\n * What an instruction of a tape does. Generated from the table in `src/expr/opcode.rs`, and held to it by a test\n * (`LEASTWISE_BLESS=1 cargo test` writes it anew).\n */\nexport const Opcode = {\n",
-    );
-    for (opcode, name, meaning) in Opcode::TABLE {
-        writeln!(text, "  /** {meaning} */\n  {name}: {},", *opcode as u32).unwrap();
-    }
-    text.push_str("} as const;\nexport type Opcode = (typeof Opcode)[keyof typeof Opcode];\n");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/ts/src/opcodes.ts");
-    if std::env::var_os("LEASTWISE_BLESS").is_some() {
-        std::fs::write(path, &text).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "run LEASTWISE_BLESS=1 cargo test");
 }

@@ -15,6 +15,7 @@ mod constraints;
 mod covariance;
 #[cfg(feature = "cuda")]
 mod cuda_text;
+mod declared;
 #[path = "descents/main.rs"]
 mod descents;
 mod doubles;

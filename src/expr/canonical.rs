@@ -28,14 +28,17 @@ fn mix(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The words of operations come after those of other nodes.
+const FIRST: u32 = 3;
+
 /// The operation of a node as a word.
 fn tag(node: Node) -> u32 {
     match node {
         Node::Const(_) => 0,
         Node::Leaf(_) => 1,
         Node::Select { .. } => 2,
-        Node::Unary(operation, _) => 3 + operation as u32,
-        Node::Binary(operation, ..) => 3 + Unary::ALL.len() as u32 + operation as u32,
+        Node::Unary(operation, _) => FIRST + operation.number(),
+        Node::Binary(operation, ..) => FIRST + operation.number(),
     }
 }
 
@@ -186,7 +189,6 @@ enum Operation {
 }
 
 fn operations() -> HashMap<u32, Operation> {
-    let unary = Unary::ALL.into_iter().map(|operation| (3 + operation as u32, Operation::Unary(operation)));
-    let first = 3 + Unary::ALL.len() as u32;
-    unary.chain(Binary::ALL.into_iter().map(|operation| (first + operation as u32, Operation::Binary(operation)))).collect()
+    let unary = Unary::ALL.into_iter().map(|operation| (FIRST + operation.number(), Operation::Unary(operation)));
+    unary.chain(Binary::ALL.into_iter().map(|operation| (FIRST + operation.number(), Operation::Binary(operation)))).collect()
 }

@@ -5,17 +5,11 @@
 //! Derivatives are expressions of the same graph, so what several entries share is computed once. At kinks and at the
 //! edges of domains they are finite by definition: where a slope would be infinite it is 0.
 
+use super::operation::Slope;
 use super::{Binary, Expr, Graph, Node, Unary};
 
 /// The slopes ∂y/∂operand of a node, with the operands.
 type Slopes = [Option<(Expr, Slope)>; 2];
-
-#[derive(Clone, Copy)]
-enum Slope {
-    One,
-    MinusOne,
-    Factor(Expr),
-}
 
 impl Graph {
     /// ∂`output`/∂x for every x of `inputs`, by one sweep from the output back to the leaves.
@@ -132,35 +126,13 @@ impl Graph {
 
     /// The slopes of a unary or binary node.
     fn slopes(&mut self, y: Expr) -> Slopes {
-        let factor = |operand: Expr, slope: Expr| Some((operand, Slope::Factor(slope)));
         match self.node(y) {
-            Node::Unary(operation, a) => match operation {
-                Unary::Neg => [Some((a, Slope::MinusOne)), None],
-                _ => [self.unary_slope(operation, a, y).map(|slope| (a, Slope::Factor(slope))), None],
-            },
-            Node::Binary(operation, a, b) => match operation {
-                Binary::Add => [Some((a, Slope::One)), Some((b, Slope::One))],
-                Binary::Sub => [Some((a, Slope::One)), Some((b, Slope::MinusOne))],
-                Binary::Mul => [factor(a, b), factor(b, a)],
-                Binary::Div => {
-                    let one = self.constant(1.0);
-                    let inverse = self.div(one, b);
-                    let scaled = self.mul(inverse, y);
-                    [factor(a, inverse), factor(b, self.neg(scaled))]
-                }
-                Binary::Pow => {
-                    let (base, exponent) = self.pow_slopes(a, b, y);
-                    [factor(a, base), factor(b, exponent)]
-                }
-                Binary::Atan2 => {
-                    let (left, right) = (self.square(a), self.square(b));
-                    let squared = self.add(left, right);
-                    let of_a = self.div_safe(b, squared);
-                    let of_b = self.div_safe(a, squared);
-                    [factor(a, of_a), factor(b, self.neg(of_b))]
-                }
-                Binary::Lt | Binary::Le | Binary::And | Binary::Or => [None, None],
-            },
+            Node::Unary(Unary::Neg, a) => [Some((a, Slope::MinusOne)), None],
+            Node::Unary(operation, a) => [self.unary_slope(operation, a, y).map(|slope| (a, Slope::Factor(slope))), None],
+            Node::Binary(operation, a, b) => {
+                let [of_a, of_b] = operation.slopes(self, [a, b], y);
+                [of_a.map(|slope| (a, slope)), of_b.map(|slope| (b, slope))]
+            }
             Node::Const(_) | Node::Leaf(_) | Node::Select { .. } => [None, None],
         }
     }
@@ -173,113 +145,8 @@ impl Graph {
 
     /// The same; none where it is 0 everywhere.
     fn unary_slope(&mut self, operation: Unary, a: Expr, y: Expr) -> Option<Expr> {
-        let one = self.constant(1.0);
-        Some(match operation {
-            Unary::Neg => self.constant(-1.0),
-            Unary::Abs => self.sign(a),
-            Unary::Floor | Unary::Ceil | Unary::Round | Unary::Not | Unary::Finite | Unary::Detach => return None,
-            Unary::Sqrt => {
-                let half = self.constant(0.5);
-                self.div_safe(half, y)
-            }
-            Unary::Cbrt => {
-                let third = self.constant(1.0 / 3.0);
-                let squared = self.square(y);
-                self.div_safe(third, squared)
-            }
-            Unary::Exp => y,
-            Unary::Exp2 => {
-                let ln2 = self.constant(std::f64::consts::LN_2);
-                self.mul(ln2, y)
-            }
-            Unary::Expm1 => self.unary(Unary::Exp, a),
-            Unary::Log => self.div_safe(one, a),
-            Unary::Log1p => {
-                let sum = self.add(one, a);
-                self.div_safe(one, sum)
-            }
-            Unary::Sin => self.unary(Unary::Cos, a),
-            Unary::Cos => {
-                let sine = self.unary(Unary::Sin, a);
-                self.neg(sine)
-            }
-            Unary::Tan => {
-                let squared = self.square(y);
-                self.add(one, squared)
-            }
-            Unary::Asin => self.arc_slope(a),
-            Unary::Acos => {
-                let slope = self.arc_slope(a);
-                self.neg(slope)
-            }
-            Unary::Atan => {
-                let squared = self.square(a);
-                let sum = self.add(one, squared);
-                self.div(one, sum)
-            }
-            Unary::Sinh => self.unary(Unary::Cosh, a),
-            Unary::Cosh => self.unary(Unary::Sinh, a),
-            Unary::Tanh => {
-                let squared = self.square(y);
-                self.sub(one, squared)
-            }
-            Unary::Asinh => {
-                let squared = self.square(a);
-                let sum = self.add(squared, one);
-                let root = self.unary(Unary::Sqrt, sum);
-                self.div(one, root)
-            }
-            Unary::Acosh => {
-                let (below, above) = (self.sub(a, one), self.add(a, one));
-                let product = self.mul(below, above);
-                let root = self.unary(Unary::Sqrt, product);
-                self.div_safe(one, root)
-            }
-            Unary::Atanh => {
-                let (below, above) = (self.sub(one, a), self.add(one, a));
-                let product = self.mul(below, above);
-                self.div_safe(one, product)
-            }
-            Unary::Erf => {
-                let squared = self.square(a);
-                let exponent = self.neg(squared);
-                let bell = self.unary(Unary::Exp, exponent);
-                let scale = self.constant(std::f64::consts::FRAC_2_SQRT_PI);
-                self.mul(scale, bell)
-            }
-            Unary::Sigmoid => {
-                // 1 − y would lose its digits where y is near 1.
-                let minus = self.neg(a);
-                let complement = self.unary(Unary::Sigmoid, minus);
-                self.mul(y, complement)
-            }
-            Unary::Softplus => self.unary(Unary::Sigmoid, a),
-        })
-    }
-
-    /// 1/√(1 − a²), and 0 at ±1.
-    fn arc_slope(&mut self, a: Expr) -> Expr {
-        let one = self.constant(1.0);
-        let (below, above) = (self.sub(one, a), self.add(one, a));
-        let product = self.mul(below, above);
-        let root = self.unary(Unary::Sqrt, product);
-        self.div_safe(one, root)
-    }
-
-    /// b·aᵇ⁻¹ and aᵇ ln a. At a = 0 the first is 0 for b < 1, where it would be infinite, and so is the second. Below 0 the
-    /// first is NaN unless b is whole, as the power itself, and the second is NaN.
-    fn pow_slopes(&mut self, a: Expr, b: Expr, y: Expr) -> (Expr, Expr) {
-        let (zero, one) = (self.constant(0.0), self.constant(1.0));
-        let at_zero = self.equal(a, zero);
-        let is_less = self.less(b, one);
-        let infinite = self.and(at_zero, is_less);
-        let lowered = self.sub(b, one);
-        let power = self.binary(Binary::Pow, a, lowered);
-        let slope = self.mul(b, power);
-        let of_base = self.select(infinite, zero, slope);
-        let logarithm = self.unary(Unary::Log, a);
-        let slope = self.mul(y, logarithm);
-        let of_exponent = self.select(at_zero, zero, slope);
-        (of_base, of_exponent)
+        // Before all slopes: the numbers of nodes decide the order of operands in kernels.
+        self.constant(1.0);
+        operation.slope(self, a, y)
     }
 }

@@ -9,7 +9,7 @@
 //! of two values. Powers with a variable exponent, `atan2`, steps (`floor`, …) and a `select` whose
 //! branch changes between x₀ and x₁ subtract.
 
-use super::formula::Symbol;
+use super::formula::{Scope, Symbol};
 use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 
 /// A value at x₀ and x₁, and the difference.
@@ -22,10 +22,10 @@ pub struct Ends {
 
 /// The same while its difference is being written.
 #[derive(Clone, Copy)]
-struct Pair<'g> {
-    from: Symbol<'g>,
-    to: Symbol<'g>,
-    by: Symbol<'g>,
+pub struct Pair<'g> {
+    pub from: Symbol<'g>,
+    pub to: Symbol<'g>,
+    pub by: Symbol<'g>,
 }
 
 impl Graph {
@@ -75,42 +75,11 @@ impl Graph {
     }
 
     fn unary_difference(&mut self, operation: Unary, a: Ends, from: Expr, to: Expr) -> Expr {
-        let smooth = match operation {
-            Unary::Floor | Unary::Ceil | Unary::Round | Unary::Not | Unary::Finite => return self.sub(to, from),
-            Unary::Neg => return self.neg(a.by),
-            Unary::Detach => return a.by,
-            Unary::Cbrt | Unary::Tan | Unary::Asin | Unary::Acos | Unary::Asinh | Unary::Acosh | Unary::Atanh | Unary::Erf => {
-                self.by_slopes(operation, a, from, to)
-            }
-            _ => from,
-        };
-        self.formula(|scope| {
-            let [from, to, smooth] = [from, to, smooth].map(|expr| scope.symbol(expr));
-            let a = Pair { from: scope.symbol(a.from), to: scope.symbol(a.to), by: scope.symbol(a.by) };
-            let result = match operation {
-                Unary::Abs => {
-                    let same = (a.from * a.to).less(scope.constant(0.0));
-                    same.select(to - from, a.from.less(scope.constant(0.0)).select(-a.by, a.by))
-                }
-                Unary::Sqrt => a.by.over_positive(from + to),
-                Unary::Exp | Unary::Expm1 => a.rising(|_, high, by| -(high.exp() * (-by).expm1())),
-                Unary::Exp2 => a.rising(|_, high, by| -((high * std::f64::consts::LN_2).exp() * (by * -std::f64::consts::LN_2).expm1())),
-                Unary::Log => a.rising(|low, _, by| (by / low).log1p()),
-                Unary::Log1p => a.rising(|low, _, by| (by / (1.0 + low)).log1p()),
-                // By 2 cos((a + b)/2) sin((b − a)/2) and its like.
-                Unary::Sin => 2.0 * a.middle().cos() * (0.5 * a.by).sin(),
-                Unary::Cos => -2.0 * a.middle().sin() * (0.5 * a.by).sin(),
-                Unary::Sinh => 2.0 * a.middle().cosh() * (0.5 * a.by).sinh(),
-                Unary::Cosh => 2.0 * a.middle().sinh() * (0.5 * a.by).sinh(),
-                // tanh x = 2/(1 + e⁻²ˣ) − 1
-                Unary::Tanh => 2.0 * a.rising(|low, high, by| sigmoid_rise(2.0 * low, 2.0 * high, 2.0 * by)),
-                Unary::Atan => a.by.atan2(1.0 + a.from * a.to),
-                Unary::Sigmoid => a.rising(sigmoid_rise),
-                Unary::Softplus => a.rising(softplus_rise),
-                _ => smooth,
-            };
-            result.expr
-        })
+        let by_rule = self.formula(|scope| {
+            let by = operation.difference(Pair::new(scope, a), scope.symbol(from), scope.symbol(to));
+            by.map(|by| by.expr)
+        });
+        by_rule.unwrap_or_else(|| self.by_slopes(operation, a, from, to))
     }
 
     /// ∫ f′ by Simpson's rule over a small step, else f₁ − f₀.
@@ -131,35 +100,27 @@ impl Graph {
 
     fn binary_difference(&mut self, operation: Binary, a: Ends, b: Ends, from: Expr, to: Expr) -> Expr {
         self.formula(|scope| {
-            let pair = |ends: Ends| Pair { from: scope.symbol(ends.from), to: scope.symbol(ends.to), by: scope.symbol(ends.by) };
-            let still = scope.constant(0.0).expr;
-            let (a, b, from, to) = (pair(a), pair(b), scope.symbol(from), scope.symbol(to));
-            let result = match operation {
-                Binary::Add => a.by + b.by,
-                Binary::Sub => a.by - b.by,
-                Binary::Mul if a.from.expr == b.from.expr && a.to.expr == b.to.expr => a.by * (a.from + a.to),
-                Binary::Mul => a.by * b.to + a.from * b.by,
-                Binary::Div => (a.by - from * b.by) / b.to,
-                Binary::Pow if b.by.expr == still => {
-                    let by = a.rising(|low, _, by| {
-                        low.scope().build(|graph| graph.binary(Binary::Pow, low.expr, b.from.expr)) * (b.from * (by / low).log1p()).expm1()
-                    });
-                    scope.constant(0.0).less(a.from.min(a.to)).select(by, to - from)
-                }
-                Binary::Pow | Binary::Atan2 | Binary::Lt | Binary::Le | Binary::And | Binary::Or => to - from,
-            };
-            result.expr
+            // Before all differences: the numbers of nodes decide the order of operands in kernels.
+            scope.constant(0.0);
+            let operands = [a, b].map(|ends| Pair::new(scope, ends));
+            operation.difference(operands, scope.symbol(from), scope.symbol(to)).expr
         })
     }
 }
 
 impl<'g> Pair<'g> {
+    fn new(scope: &'g Scope, ends: Ends) -> Self {
+        let [from, to, by] = [ends.from, ends.to, ends.by].map(|expr| scope.symbol(expr));
+        Self { from, to, by }
+    }
+
     /// The difference by a rule for the lower value, the higher, and the positive step between them.
-    fn rising(self, rule: impl FnOnce(Symbol<'g>, Symbol<'g>, Symbol<'g>) -> Symbol<'g>) -> Symbol<'g> {
+    pub fn rising(self, rule: impl FnOnce(Symbol<'g>, Symbol<'g>, Symbol<'g>) -> Symbol<'g>) -> Symbol<'g> {
         rising(self.from, self.to, self.by, rule)
     }
 
-    fn middle(self) -> Symbol<'g> {
+    /// (from + to)/2
+    pub fn middle(self) -> Symbol<'g> {
         0.5 * (self.from + self.to)
     }
 }
@@ -174,18 +135,4 @@ pub fn rising<'g>(
     let falls = by.less(by.scope().constant(0.0));
     let rise = rule(falls.select(to, from), falls.select(from, to), by.abs());
     falls.select(-rise, rise)
-}
-
-/// 1/(1 + e⁻ᵇ) − 1/(1 + e⁻ᵃ) for a ≤ b.
-fn sigmoid_rise<'g>(a: Symbol<'g>, b: Symbol<'g>, by: Symbol<'g>) -> Symbol<'g> {
-    -(b.sigmoid() * (-a).sigmoid() * (-by).expm1())
-}
-
-/// ln(1 + eᵇ) − ln(1 + eᵃ) for a ≤ b: by the form that neither overflows nor cancels.
-pub fn softplus_rise<'g>(a: Symbol<'g>, b: Symbol<'g>, by: Symbol<'g>) -> Symbol<'g> {
-    let scope = a.scope();
-    let far_below = (a.sigmoid() * by.min(scope.constant(1.0)).expm1()).log1p();
-    let below = by.less(scope.constant(1.0)).select(far_below, b.softplus() - a.softplus());
-    let above = by + ((-a).sigmoid() * (-by).expm1()).log1p();
-    scope.constant(0.0).less(a).select(above, below)
 }

@@ -9,9 +9,23 @@ use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 
 /// Sign of a value, as far as it is known, wherever it is defined.
 #[derive(Clone, Copy, Default)]
-struct Sign {
-    not_negative: bool,
-    positive: bool,
+pub struct KnownSign {
+    pub not_negative: bool,
+    pub positive: bool,
+}
+
+impl KnownSign {
+    pub const NOT_NEGATIVE: Self = Self { not_negative: true, positive: false };
+    pub const POSITIVE: Self = Self { not_negative: true, positive: true };
+}
+
+/// An operand, and what its structure says of it.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    pub expr: Expr,
+    pub sign: KnownSign,
+    /// True if it has a derivative by some variable.
+    pub moves: bool,
 }
 
 impl Leaf {
@@ -33,7 +47,7 @@ impl Graph {
         let truth = self.constant(1.0);
         let Some(last) = roots.iter().max().map(|root| root.0 as usize) else { return Vec::new() };
         let needed = self.reachable(roots);
-        let mut signs = vec![Sign::default(); last + 1];
+        let mut signs = vec![KnownSign::default(); last + 1];
         let mut moves = vec![false; last + 1];
         let mut valid = vec![truth; last + 1];
         for index in (0..=last).filter(|&index| needed[index]) {
@@ -48,10 +62,8 @@ impl Graph {
                     self.and(at(a), within)
                 }
                 Node::Binary(operation, a, b) => {
-                    let within = match operation {
-                        Binary::Pow => self.power_domain((a, signs[a.0 as usize]), (b, moves[b.0 as usize])),
-                        _ => self.binary_domain(operation, b, &signs),
-                    };
+                    let operands = [a, b].map(|expr| Operand { expr, sign: signs[expr.0 as usize], moves: moves[expr.0 as usize] });
+                    let within = self.binary_domain(operation, operands);
                     let operands = self.and(at(a), at(b));
                     self.and(operands, within)
                 }
@@ -75,23 +87,20 @@ impl Graph {
         self.select(defined, value, flag)
     }
 
-    fn unary_domain(&mut self, operation: Unary, a: Expr, sign: Sign) -> Expr {
-        let (zero, one, minus_one) = (self.constant(0.0), self.constant(1.0), self.constant(-1.0));
-        match operation {
-            Unary::Sqrt if !sign.not_negative => self.less_equal(zero, a),
-            Unary::Log if !sign.positive => self.less(zero, a),
-            Unary::Log1p if !sign.not_negative => self.less(minus_one, a),
-            Unary::Asin | Unary::Acos => {
-                let (low, high) = (self.less_equal(minus_one, a), self.less_equal(a, one));
-                self.and(low, high)
-            }
-            Unary::Acosh => self.less_equal(one, a),
-            Unary::Atanh => {
-                let (low, high) = (self.less(minus_one, a), self.less(a, one));
-                self.and(low, high)
-            }
-            _ => one,
+    // The constants come before all domains: the numbers of nodes decide the order of operands in kernels.
+
+    fn unary_domain(&mut self, operation: Unary, a: Expr, sign: KnownSign) -> Expr {
+        for value in [0.0, 1.0, -1.0] {
+            self.constant(value);
         }
+        operation.domain(self, a, sign)
+    }
+
+    fn binary_domain(&mut self, operation: Binary, operands: [Operand; 2]) -> Expr {
+        for value in [0.0, 1.0] {
+            self.constant(value);
+        }
+        operation.domain(self, operands)
     }
 
     /// True if the value of a node has a derivative by some variable, seen by its structure alone.
@@ -100,48 +109,9 @@ impl Graph {
         match node {
             Node::Const(_) => false,
             Node::Leaf(leaf) => leaf.moves(),
-            Node::Unary(Unary::Floor | Unary::Ceil | Unary::Round | Unary::Not | Unary::Finite | Unary::Detach, _) => false,
-            Node::Unary(_, a) => at(a),
-            Node::Binary(Binary::Lt | Binary::Le | Binary::And | Binary::Or, ..) => false,
-            Node::Binary(_, a, b) => at(a) || at(b),
+            Node::Unary(operation, a) => !operation.is_flat() && at(a),
+            Node::Binary(operation, a, b) => !operation.is_truth() && (at(a) || at(b)),
             Node::Select { then, otherwise, .. } => at(then) || at(otherwise),
-        }
-    }
-
-    /// Where aᵇ is defined: above 0, at 0 for b ≥ 0, and below for a whole b that does not move. Of an exponent that moves, a
-    /// negative base has no power next to the whole ones.
-    fn power_domain(&mut self, (a, sign): (Expr, Sign), (b, moves): (Expr, bool)) -> Expr {
-        let (zero, one) = (self.constant(0.0), self.constant(1.0));
-        if sign.positive {
-            return one;
-        }
-        let above = self.less(zero, a);
-        let (at_zero, exponent) = (self.less_equal(zero, a), self.less_equal(zero, b));
-        let edge = self.and(at_zero, exponent);
-        let within = self.or(above, edge);
-        if sign.not_negative || moves {
-            return within;
-        }
-        let below = self.less(a, zero);
-        let floor = self.unary(Unary::Floor, b);
-        let whole = self.equal(b, floor);
-        let below = self.and(below, whole);
-        self.or(within, below)
-    }
-
-    fn binary_domain(&mut self, operation: Binary, b: Expr, signs: &[Sign]) -> Expr {
-        let (zero, one) = (self.constant(0.0), self.constant(1.0));
-        match operation {
-            Binary::Div if self.value(b).is_some_and(|value| value != 0.0) || signs[b.0 as usize].positive => one,
-            Binary::Div => {
-                let above = self.less(zero, b);
-                if signs[b.0 as usize].not_negative {
-                    return above;
-                }
-                let below = self.less(b, zero);
-                self.or(above, below)
-            }
-            _ => one,
         }
     }
 
@@ -187,37 +157,15 @@ impl Graph {
         }
     }
 
-    fn sign_of(&self, node: Node, signs: &[Sign]) -> Sign {
+    fn sign_of(&self, node: Node, signs: &[KnownSign]) -> KnownSign {
         let at = |expr: Expr| signs[expr.0 as usize];
-        let not_negative = Sign { not_negative: true, positive: false };
-        let positive = Sign { not_negative: true, positive: true };
-        let only_if = |holds: bool, sign: Sign| if holds { sign } else { Sign::default() };
         match node {
-            Node::Const(bits) if f64::from_bits(bits) > 0.0 => positive,
-            Node::Const(bits) => only_if(f64::from_bits(bits) == 0.0, not_negative),
-            Node::Leaf(_) => Sign::default(),
-            Node::Unary(operation, a) => match operation {
-                Unary::Sqrt => Sign { not_negative: true, ..at(a) },
-                // Its least value is 0 by underflow.
-                Unary::Exp | Unary::Exp2 | Unary::Abs | Unary::Sigmoid | Unary::Softplus | Unary::Acos => not_negative,
-                Unary::Not | Unary::Finite | Unary::Acosh => not_negative,
-                Unary::Cosh => positive,
-                Unary::Floor | Unary::Round => only_if(at(a).not_negative, not_negative),
-                Unary::Detach | Unary::Ceil => at(a),
-                _ => Sign::default(),
-            },
-            Node::Binary(operation, a, b) => match operation {
-                Binary::Add => Sign {
-                    not_negative: at(a).not_negative && at(b).not_negative,
-                    positive: at(a).not_negative && at(b).not_negative && (at(a).positive || at(b).positive),
-                },
-                Binary::Mul => only_if(a == b || at(a).not_negative && at(b).not_negative, not_negative),
-                Binary::Div => only_if(at(a).not_negative && at(b).not_negative, not_negative),
-                Binary::Pow => only_if(at(a).not_negative, not_negative),
-                Binary::Lt | Binary::Le | Binary::And | Binary::Or => not_negative,
-                Binary::Sub | Binary::Atan2 => Sign::default(),
-            },
-            Node::Select { then, otherwise, .. } => Sign {
+            Node::Const(bits) if f64::from_bits(bits) > 0.0 => KnownSign::POSITIVE,
+            Node::Const(bits) => KnownSign { not_negative: f64::from_bits(bits) == 0.0, positive: false },
+            Node::Leaf(_) => KnownSign::default(),
+            Node::Unary(operation, a) => operation.sign(at(a)),
+            Node::Binary(operation, a, b) => operation.sign([at(a), at(b)], a == b),
+            Node::Select { then, otherwise, .. } => KnownSign {
                 not_negative: at(then).not_negative && at(otherwise).not_negative,
                 positive: at(then).positive && at(otherwise).positive,
             },

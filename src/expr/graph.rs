@@ -1,5 +1,6 @@
 //! The hash-consing, simplifying builder.
 
+use super::operation::Symmetry;
 use super::{Binary, Unary};
 use std::collections::HashMap;
 
@@ -326,21 +327,15 @@ impl Graph {
         {
             return folded;
         }
-        use Unary::*;
-        match (operation, self.unsigned(a)) {
-            (Cos | Cosh | Abs, (x, true)) => self.intern(Node::Unary(operation, x)),
-            (Sin | Tan | Asin | Atan | Sinh | Tanh | Asinh | Atanh | Erf | Cbrt | Round, (x, true)) => {
+        if let Some(simpler) = operation.simpler(self, a) {
+            return simpler;
+        }
+        match (operation.symmetry(), self.unsigned(a)) {
+            (Symmetry::Even, (x, true)) => self.intern(Node::Unary(operation, x)),
+            (Symmetry::Odd, (x, true)) => {
                 let mirrored = self.intern(Node::Unary(operation, x));
                 self.neg_plain(mirrored)
             }
-            (Not, _) => match self.node(a) {
-                Node::Unary(Not, inner) if self.is_truth(inner) => inner,
-                _ => self.intern(Node::Unary(Not, a)),
-            },
-            (Detach, _) => match self.node(a) {
-                Node::Unary(Detach, _) => a,
-                _ => self.intern(Node::Unary(Detach, a)),
-            },
             _ => self.intern(Node::Unary(operation, a)),
         }
     }
@@ -349,8 +344,8 @@ impl Graph {
     pub fn is_truth(&self, a: Expr) -> bool {
         match self.node(a) {
             Node::Const(bits) => matches!(f64::from_bits(bits), 0.0 | 1.0),
-            Node::Unary(operation, _) => matches!(operation, Unary::Not | Unary::Finite),
-            Node::Binary(operation, ..) => matches!(operation, Binary::Lt | Binary::Le | Binary::And | Binary::Or),
+            Node::Unary(operation, _) => operation.is_truth(),
+            Node::Binary(operation, ..) => operation.is_truth(),
             Node::Leaf(_) | Node::Select { .. } => false,
         }
     }
@@ -381,36 +376,19 @@ impl Graph {
             Binary::Sub => self.sub(a, b),
             Binary::Mul => self.mul(a, b),
             Binary::Div => self.div(a, b),
-            Binary::Lt | Binary::Le | Binary::And | Binary::Or | Binary::Pow | Binary::Atan2 => {
+            _ => {
                 if let (Some(x), Some(y)) = (self.value(a), self.value(b))
                     && let Some(folded) = self.folded(operation.apply(x, y))
                 {
                     return folded;
                 }
-                if let Some(simpler) = self.simpler_truth(operation, a, b) {
+                if let Some(simpler) = operation.simpler(self, a, b) {
                     return simpler;
                 }
                 let (a, b) = if operation.commutes() { (a.min(b), a.max(b)) } else { (a, b) };
                 self.intern(Node::Binary(operation, a, b))
             }
         }
-    }
-
-    /// What `and` and `or` come to where an operand is constant or both are the same.
-    fn simpler_truth(&mut self, operation: Binary, a: Expr, b: Expr) -> Option<Expr> {
-        let decisive = match operation {
-            Binary::And => false,
-            Binary::Or => true,
-            _ => return None,
-        };
-        for (known, other) in [(a, b), (b, a)] {
-            match self.value(known) {
-                Some(value) if (value != 0.0) == decisive => return Some(self.constant(f64::from(decisive))),
-                Some(_) if self.is_truth(other) => return Some(other),
-                _ => {}
-            }
-        }
-        (a == b && self.is_truth(a)).then_some(a)
     }
 
     pub fn select(&mut self, condition: Expr, then: Expr, otherwise: Expr) -> Expr {

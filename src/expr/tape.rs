@@ -7,7 +7,7 @@
 //! A tape may come from anywhere, so nothing in it is believed: every count, reference and width is checked, sizes
 //! are bounded, and what is wrong is named.
 
-use super::instruction::{apply, fits, sum};
+use super::compose::vector;
 use super::{Arity, Expr, Graph, Leaf, Opcode};
 
 /// Scalars of one value.
@@ -348,7 +348,7 @@ impl Reader<'_> {
         if opcode == Opcode::Pack && widths.iter().sum::<usize>() > MAX_WIDTH {
             return Err(TapeError::TooLarge);
         }
-        if !fits(opcode, &widths) {
+        if !opcode.fits(&widths) {
             return Err(TapeError::Width { instruction, name, widths });
         }
         if opcode == Opcode::SumOver {
@@ -362,7 +362,7 @@ impl Reader<'_> {
         }
         if matches!(opcode, Opcode::Sum | Opcode::Mean) {
             let masked = words.iter().zip(operands).map(|(&word, operand)| self.masked(word, operand)).collect::<Vec<_>>();
-            let sum = sum(self.graph, &masked);
+            let sum = masked[1..].iter().fold(masked[0].clone(), |sum, other| vector::add(self.graph, &sum, other));
             if opcode == Opcode::Sum {
                 return Ok(sum);
             }
@@ -370,7 +370,7 @@ impl Reader<'_> {
             let share = self.number(share(words.len() as u32));
             return Ok(sum.into_iter().map(|x| self.graph.mul(x, share)).collect());
         }
-        Ok(apply(self.graph, opcode, &operands))
+        Ok(opcode.build(self.graph, &operands))
     }
 
     /// A number of the function: lifted, if numbers are.

@@ -48,6 +48,8 @@ mod summed;
 mod twice;
 pub mod wgsl;
 
+pub use leastwise_expr::{functions_of_one, functions_of_two};
+
 pub use energy::ProjectedHessian;
 pub use fixed::Fixed;
 pub use fused::Fused;

@@ -5,7 +5,7 @@
 //! writes. The memory layout (see [`Load`] and [`Store`]) is one for all generated kernels; columns are
 //! structure-of-arrays over the chunk: element `column * count + i`.
 
-pub use leastwise_expr::{Binary, Unary};
+pub use leastwise_expr::{Binary, Numerics, Unary, operations};
 
 use crate::{Access, binding};
 use std::hash::{Hash, Hasher};

@@ -17,12 +17,10 @@ import type { Words } from "./words.js";
 
 export { and, hypot, logsumexp, max, mean, min, not, or, sum } from "./lists.js";
 export { clamp, mix, select, smoothstep, step } from "./choice.js";
-export {
-  abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, cube, erf, exp, exp2, expm1, floor, fract, gelu, leakyRelu, log, log10, log1p, log2, mod, pow, reciprocal, relu, round, rsqrt, sigmoid, sign,
-  sin, sinh, softplus, sqrt, tan, tanh,
-} from "./functions.js";
+export * from "./functions.js";
 export { closestRotation, cotangent, dihedralAngle, eigenSymmetric, rotateXYZ, triangleArea, triangleNormal, type Eigen } from "./geometry.js";
 export { Mat, mat2, Mat2, mat3, Mat3, type MatOf } from "./matrix.js";
+export { pow } from "./power.js";
 export { fromAngleAxis, fromMatrix, quat, Quat, quatExp } from "./quaternion.js";
 export { Bool, Scalar, type Num } from "./scalar.js";
 export { angleBetween, cross, distance, dot, norm, normalize, vec, Vec, Vec2, Vec3, Vec4, vector, type Value, type VecOf } from "./vector.js";

@@ -10,10 +10,10 @@ export type { Backend, Doubles, Engine, Memory, Precision, Stats } from "./engin
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export {
-  abs, acos, acosh, and, angleBetween, asin, asinh, atan, atan2, atanh, cbrt, ceil, clamp, closestRotation, cos, cosh, cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor,
-  fract, fromAngleAxis, fromMatrix, gelu, hypot, leakyRelu, log, log10, log1p, log2, logsumexp, mat2, mat3, max, mean, min, mix, mod, norm, normalize, not, or, pow, quat, quatExp, reciprocal, relu, rotateXYZ, round, rsqrt,
-  select, sigmoid, sign, sin, sinh, smoothstep, softplus, sqrt, step, sum, tan, tanh, triangleArea, triangleNormal, vec, vector,
+  and, angleBetween, clamp, closestRotation, cotangent, cross, dihedralAngle, distance, dot, eigenSymmetric, fromAngleAxis, fromMatrix, hypot, logsumexp, mat2, mat3, max, mean, min, mix, norm,
+  normalize, not, or, pow, quat, quatExp, rotateXYZ, select, smoothstep, step, sum, triangleArea, triangleNormal, vec, vector,
 } from "./expression.js";
+export * from "./functions.js";
 export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
 export type { GraduatedEnding, GraduatedOptions, GraduatedReport, Suspect } from "./graduated.js";
 export type { BackwardOptions, Cotangent, Gradients, TermGradients } from "./gradients.js";

@@ -1,6 +1,5 @@
 /**
- * What an instruction of a tape does. Generated from the table in `src/expr/opcode.rs`, and held to it by a test
- * (`LEASTWISE_BLESS=1 cargo test` writes it anew).
+ * What an instruction of a tape does. Generated from `src/expr/operations/` (`npm run generate`), and held to it by a test.
  */
 export const Opcode = {
   /** low, high word of an f64 → a scalar */

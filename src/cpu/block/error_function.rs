@@ -6,6 +6,7 @@
 
 use super::exponential::exp;
 use super::numbers::{polynomial, select};
+use super::operations::{Function, functions};
 
 #[inline(always)]
 pub fn erf(a: f64) -> f64 {
@@ -57,4 +58,8 @@ pub fn erf(a: f64) -> f64 {
     );
     let value = select(x < 1.0, near + near * inner, 1.0 - exp(-outer));
     value.copysign(a)
+}
+
+functions! {
+    Erf: erf,
 }

@@ -7,6 +7,7 @@
 //! exp and exp2 below 0.65 ulp, expm1 below 1, the logistic function below 2.
 
 use super::numbers::{LN2, high, nearest, polynomial, power_of_two, scaled, select, sum_ordered};
+use super::operations::{Function, functions};
 use std::f64::consts::LOG2_E;
 
 /// eʳ⁺ᶜ − 1 − r for |r| ≤ 0.3466 and a tiny c.
@@ -145,4 +146,11 @@ mod tests {
         assert_eq!([exp_single(0.0), exp_single(-1e38), exp_single(f32::NEG_INFINITY), exp_single(200.0)], [1.0, 0.0, 0.0, f32::INFINITY]);
         assert!(exp_single(f32::NAN).is_nan());
     }
+}
+
+functions! {
+    Exp: exp,
+    Exp2: exp2,
+    Expm1: expm1,
+    Sigmoid: sigmoid,
 }

@@ -8,6 +8,7 @@
 use super::exponential::{exp_scaled, expm1_scaled};
 use super::logarithm::{at_edges, log1p_of_sum, logarithm};
 use super::numbers::{select, sum, sum_ordered};
+use super::operations::{Function, functions};
 
 /// Below it sinh, tanh, asinh and atanh of a are a: its square is less than half an ulp of 1.
 const SMALL: f64 = 1.0 / (1u64 << 28) as f64;
@@ -73,4 +74,13 @@ pub fn acosh(a: f64) -> f64 {
 pub fn atanh(a: f64) -> f64 {
     let x = a.abs();
     odd(a, 0.5 * log1p_of_sum(2.0 * x / (1.0 - x), 0.0))
+}
+
+functions! {
+    Sinh: sinh,
+    Cosh: cosh,
+    Tanh: tanh,
+    Asinh: asinh,
+    Acosh: acosh,
+    Atanh: atanh,
 }

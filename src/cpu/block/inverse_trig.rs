@@ -7,6 +7,8 @@
 //! as choices. Errors, measured against double-double arithmetic: below 1 ulp, that of a point below 1.5 ulp.
 
 use super::numbers::{high, polynomial, select};
+use super::operations::{Function, FunctionOfTwo, functions};
+use leastwise_kernel::operations::Atan2;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 /// π/2 − its f64 value
@@ -115,4 +117,17 @@ pub fn acos(a: f64) -> f64 {
     let near_one = 2.0 * (short + (r * root + rest));
     let near_minus_one = 2.0 * (FRAC_PI_2 - (root + (r * root - HALF_PI_LOW)));
     select(large, select(a < 0.0, near_minus_one, near_one), middle)
+}
+
+functions! {
+    Asin: asin,
+    Acos: acos,
+    Atan: atan,
+}
+
+impl FunctionOfTwo for Atan2 {
+    #[inline(always)]
+    fn value(y: f64, x: f64) -> f64 {
+        atan2(y, x)
+    }
 }

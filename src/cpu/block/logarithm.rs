@@ -7,6 +7,7 @@
 
 use super::exponential::exp;
 use super::numbers::{LN2, polynomial, select, sum};
+use super::operations::{Function, functions};
 
 /// ln(u(1 + c)) + k ln 2 for a normal u > 0, a tiny c and a whole k.
 #[inline(always)]
@@ -58,4 +59,10 @@ pub fn log1p(a: f64) -> f64 {
 #[inline(always)]
 pub fn softplus(a: f64) -> f64 {
     select(a > 0.0, a, 0.0) + log1p(exp(-a.abs()))
+}
+
+functions! {
+    Log: log,
+    Log1p: log1p,
+    Softplus: softplus,
 }

@@ -4,9 +4,46 @@
 //! around one of them is vector code. f32 lanes are computed in f64, and so are right to half an ulp but for a few bits.
 
 use super::lanes::{LANES, Lanes};
-use super::{error_function::*, exponential::*, hyperbolic::*, inverse_trig::*, logarithm::*, power::*, trig::*};
 use crate::real::Real;
-use leastwise_kernel::{Binary, Unary};
+use leastwise_kernel::{Binary, Unary, functions_of_one, functions_of_two, operations};
+
+/// A function of one operand, on f64: beside its numerics, for the operation that it computes.
+pub trait Function {
+    /// True if [`value`](Self::value) is right everywhere.
+    const IS_WHOLE: bool = true;
+
+    fn value(a: f64) -> f64;
+
+    /// True if the value is right here; elsewhere the library is asked.
+    fn is_within(_: f64) -> bool {
+        true
+    }
+}
+
+/// A function of two operands.
+pub trait FunctionOfTwo {
+    const IS_WHOLE: bool = true;
+
+    fn value(a: f64, b: f64) -> f64;
+
+    fn is_within(_: f64, _: f64) -> bool {
+        true
+    }
+}
+
+/// Says of what operations functions are the values.
+macro_rules! functions {
+    ($($operation:ident: $function:ident,)*) => {$(
+        impl Function for leastwise_kernel::operations::$operation {
+            #[inline(always)]
+            fn value(a: f64) -> f64 {
+                $function(a)
+            }
+        }
+    )*};
+}
+
+pub(super) use functions;
 
 /// A loop over lanes. (Not a function of a closure: that would be inlined, and so become vector code, or not, as the
 /// compiler likes.)
@@ -82,36 +119,53 @@ fn in_f64<R: Real, const N: usize>(out: &mut Lanes<R>, operands: [&Lanes<R>; N],
     lanes!(out = |result| R::from_f64(result));
 }
 
-/// The functions that are not one instruction.
-#[cfg_attr(target_arch = "wasm32", inline(never))]
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn function(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
-    match operation {
-        Unary::Cbrt => lanes!(out = |a| cbrt(a)),
-        Unary::Exp => lanes!(out = |a| exp(a)),
-        Unary::Exp2 => lanes!(out = |a| exp2(a)),
-        Unary::Expm1 => lanes!(out = |a| expm1(a)),
-        Unary::Log => lanes!(out = |a| log(a)),
-        Unary::Log1p => lanes!(out = |a| log1p(a)),
-        Unary::Tan => {
-            lanes!(out = |a| tan(a));
-            patch!(out = |a| library(operation, a), unless within_tan(a));
-        }
-        Unary::Asin => lanes!(out = |a| asin(a)),
-        Unary::Acos => lanes!(out = |a| acos(a)),
-        Unary::Atan => lanes!(out = |a| atan(a)),
-        Unary::Sinh => lanes!(out = |a| sinh(a)),
-        Unary::Cosh => lanes!(out = |a| cosh(a)),
-        Unary::Tanh => lanes!(out = |a| tanh(a)),
-        Unary::Asinh => lanes!(out = |a| asinh(a)),
-        Unary::Acosh => lanes!(out = |a| acosh(a)),
-        Unary::Atanh => lanes!(out = |a| atanh(a)),
-        Unary::Erf => lanes!(out = |a| erf(a)),
-        Unary::Sigmoid => lanes!(out = |a| sigmoid(a)),
-        Unary::Softplus => lanes!(out = |a| softplus(a)),
-        other => unreachable!("{other:?} has a loop of its own"),
+/// The loop of a function.
+#[inline(always)]
+fn run<F: Function>(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
+    lanes!(out = |a| F::value(a));
+    if !F::IS_WHOLE {
+        patch!(out = |a| library(operation, a), unless F::is_within(a));
     }
 }
+
+#[inline(always)]
+fn run_of_two<F: FunctionOfTwo>(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
+    lanes!(out = |a, b| F::value(a, b));
+    if !F::IS_WHOLE {
+        patch!(out = |a, b| library_of_two(operation, a, b), unless F::is_within(a, b));
+    }
+}
+
+macro_rules! of_one {
+    ($($name:ident),*) => {
+        /// The functions that are not one instruction.
+        #[cfg_attr(target_arch = "wasm32", inline(never))]
+        #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+        fn function(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
+            match operation {
+                $(Unary::$name => run::<operations::$name>(operation, out, a),)*
+                other => unreachable!("{other:?} has a loop of its own"),
+            }
+        }
+    };
+}
+
+functions_of_one!(of_one);
+
+macro_rules! of_two {
+    ($($name:ident),*) => {
+        #[cfg_attr(target_arch = "wasm32", inline(never))]
+        #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+        fn function_of_two(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
+            match operation {
+                $(Binary::$name => run_of_two::<operations::$name>(operation, out, a, b),)*
+                other => unreachable!("{other:?} has a loop of its own"),
+            }
+        }
+    };
+}
+
+functions_of_two!(of_two);
 
 #[inline(always)]
 pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>) {
@@ -124,19 +178,8 @@ pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &
         Binary::Le => lanes!(out = |a, b| truth(a <= b)),
         Binary::And => lanes!(out = |a, b| truth((a != R::ZERO) & (b != R::ZERO))),
         Binary::Or => lanes!(out = |a, b| truth((a != R::ZERO) | (b != R::ZERO))),
-        Binary::Pow | Binary::Atan2 => in_f64(out, [a, b], |out, [a, b]| function_of_two(operation, out, a, b)),
+        _ => in_f64(out, [a, b], |out, [a, b]| function_of_two(operation, out, a, b)),
     }
-}
-
-#[cfg_attr(target_arch = "wasm32", inline(never))]
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn function_of_two(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
-    if operation == Binary::Atan2 {
-        lanes!(out = |a, b| atan2(a, b));
-        return;
-    }
-    lanes!(out = |a, b| pow(a, b));
-    patch!(out = |a, b| library_of_two(operation, a, b), unless within_pow(a, b));
 }
 
 #[inline(always)]

@@ -10,6 +10,8 @@
 
 use super::exponential::exp2_of_sum;
 use super::numbers::{high, polynomial, select};
+use super::operations::{Function, FunctionOfTwo, functions};
+use leastwise_kernel::operations::Pow;
 
 /// Whether [`pow`] is right; elsewhere the library is asked.
 #[inline(always)]
@@ -102,4 +104,22 @@ pub fn cbrt(a: f64) -> f64 {
     let root = t + t * ((r - t) / (t + t + r));
     let root = select(subnormal, root * (1.0 / (1u64 << 18) as f64), root);
     select((magnitude > 0.0) & (magnitude < f64::INFINITY), root.copysign(a), a)
+}
+
+functions! {
+    Cbrt: cbrt,
+}
+
+impl FunctionOfTwo for Pow {
+    const IS_WHOLE: bool = false;
+
+    #[inline(always)]
+    fn value(a: f64, b: f64) -> f64 {
+        pow(a, b)
+    }
+
+    #[inline(always)]
+    fn is_within(a: f64, b: f64) -> bool {
+        within_pow(a, b)
+    }
 }

@@ -12,9 +12,10 @@
 
 use super::lanes::{LANES, Lanes};
 use super::numbers::{ROUND, polynomial, select, sum_ordered};
-use super::operations::library;
+use super::operations::{Function, library};
 use crate::real::Real;
 use leastwise_kernel::Unary;
+use leastwise_kernel::operations::Tan;
 
 #[inline(always)]
 pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {
@@ -34,8 +35,6 @@ pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {
         (sin[lane], cos[lane]) = (R::from_f64(library(Unary::Sin, x)), R::from_f64(library(Unary::Cos, x)));
     }
 }
-
-pub use double::{tan, within_tan};
 
 const TWO_OVER_PI: f64 = std::f64::consts::FRAC_2_PI;
 
@@ -176,5 +175,19 @@ mod single {
         let z = r * r;
         1.0 + z
             * (-4.999_999_972_510_31e-1 + z * (4.166_662_332_373_906e-2 + z * (-1.388_676_377_460_993e-3 + z * 2.439_044_879_627_741e-5)))
+    }
+}
+
+impl Function for Tan {
+    const IS_WHOLE: bool = false;
+
+    #[inline(always)]
+    fn value(a: f64) -> f64 {
+        double::tan(a)
+    }
+
+    #[inline(always)]
+    fn is_within(a: f64) -> bool {
+        double::within_tan(a)
     }
 }

@@ -6,7 +6,7 @@
 //! late as it can be, in the phase of its first use, so that little has to be kept.
 
 use crate::block::{LANES, Step};
-use leastwise_kernel::{Binary, Instruction, Program, Unary, Value};
+use leastwise_kernel::{Binary, Instruction, Numerics, Program, Unary, Value};
 
 /// Bytes of a slot, where a real has so many.
 pub fn slot_bytes(real: u32) -> u32 {
@@ -43,21 +43,20 @@ pub struct Phases {
 pub const SIN_COS: u32 = 0;
 
 pub fn unary_function(operation: Unary) -> Option<u32> {
-    use Unary::*;
-    match operation {
-        Neg | Abs | Floor | Ceil | Round | Sqrt | Not | Finite | Detach | Sin | Cos => None,
-        _ => Some(1 + operation as u32),
+    match operation.numerics() {
+        Numerics::Instruction | Numerics::BuiltIn(_) | Numerics::SinCos(_) => None,
+        Numerics::Function(_) | Numerics::OfTurn(_) => Some(1 + operation as u32),
     }
 }
 
 pub fn binary_function(operation: Binary) -> Option<u32> {
-    matches!(operation, Binary::Pow | Binary::Atan2).then_some(1 + Unary::ALL.len() as u32 + operation as u32)
+    matches!(operation.numerics(), Numerics::Function(_)).then_some(1 + Unary::ALL.len() as u32 + operation as u32)
 }
 
 /// Whether a program calls functions, so that it goes over strips.
 pub fn calls(program: &Program) -> bool {
     program.instructions.iter().any(|instruction| match *instruction {
-        Instruction::Unary(operation, _) => matches!(operation, Unary::Sin | Unary::Cos) || unary_function(operation).is_some(),
+        Instruction::Unary(operation, _) => matches!(operation.numerics(), Numerics::SinCos(_)) || unary_function(operation).is_some(),
         Instruction::Binary(operation, ..) => binary_function(operation).is_some(),
         _ => false,
     })

@@ -135,8 +135,8 @@ impl Writer<'_> {
         }
         operands.into_iter().for_each(|operand| self.used(operand));
         let is_mask = match *step {
-            Step::Unary { operation, .. } => matches!(operation, Unary::Not | Unary::Finite),
-            Step::Binary { operation, .. } => matches!(operation, Binary::Lt | Binary::Le | Binary::And | Binary::Or),
+            Step::Unary { operation, .. } => operation.is_truth(),
+            Step::Binary { operation, .. } => operation.is_truth(),
             _ => false,
         };
         for output in step.outputs() {

@@ -3,8 +3,9 @@
 //! A module has those that its program calls and what they call in turn, always in one order. What stands between two
 //! blank lines of a file is one declaration with its comment, or a remark on the file, which no module has.
 
-use super::{Binary, Instruction, Program, Unary};
+use super::{Instruction, Program};
 use crate::shader;
+use leastwise_expr::Numerics;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -98,55 +99,24 @@ fn declared(paragraph: &str) -> Option<&str> {
     after.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
 }
 
-/// The function of an operation that is a call: one of `shaders/functions/`, or a built-in that is exact (or, as the
-/// root, as good as on every adapter that counts; see docs/PRECISION.md).
-pub fn unary(operation: Unary) -> &'static str {
-    match operation {
-        Unary::Abs => "abs",
-        Unary::Floor => "floor",
-        Unary::Ceil => "ceil",
-        Unary::Round => "round",
-        Unary::Sqrt => "sqrt",
-        Unary::Cbrt => "cube_root",
-        Unary::Exp => "exponential",
-        Unary::Exp2 => "exponential2",
-        Unary::Expm1 => "expm1",
-        Unary::Log => "logarithm",
-        Unary::Log1p => "log1p",
-        Unary::Sin => "sine",
-        Unary::Cos => "cosine",
-        Unary::Tan => "tangent",
-        Unary::Asin => "arcsine",
-        Unary::Acos => "arccosine",
-        Unary::Atan => "arctangent",
-        Unary::Sinh => "hyperbolic_sine",
-        Unary::Cosh => "hyperbolic_cosine",
-        Unary::Tanh => "hyperbolic_tangent",
-        Unary::Asinh => "inverse_hyperbolic_sine",
-        Unary::Acosh => "inverse_hyperbolic_cosine",
-        Unary::Atanh => "inverse_hyperbolic_tangent",
-        Unary::Erf => "error_function",
-        Unary::Sigmoid => "sigmoid",
-        Unary::Softplus => "softplus",
-        Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach => unreachable!("{operation:?} is no call"),
-    }
-}
-
-/// What the text of an instruction calls.
-fn called(instruction: &Instruction) -> Vec<&'static str> {
-    match *instruction {
-        Instruction::Unary(Unary::Neg | Unary::Not | Unary::Finite | Unary::Detach, _) => vec![],
-        Instruction::Unary(operation @ (Unary::Sin | Unary::Cos | Unary::Tan), _) => vec!["turn", unary(operation)],
-        Instruction::Unary(operation, _) => vec![unary(operation)],
-        Instruction::Binary(Binary::Pow, ..) => vec!["power"],
-        Instruction::Binary(Binary::Atan2, ..) => vec!["arctangent2"],
-        _ => vec![],
+/// What the text of an instruction calls: functions of `shaders/functions/`, or a built-in that is exact (or, as the root, as
+/// good as on every adapter that counts; see docs/PRECISION.md).
+fn called(instruction: &Instruction) -> [Option<&'static str>; 2] {
+    let numerics = match *instruction {
+        Instruction::Unary(operation, _) => operation.numerics(),
+        Instruction::Binary(operation, ..) => operation.numerics(),
+        _ => Numerics::Instruction,
+    };
+    match numerics {
+        Numerics::Instruction => [None; 2],
+        Numerics::BuiltIn(name) | Numerics::Function(name) => [Some(name), None],
+        Numerics::OfTurn(name) | Numerics::SinCos(name) => [Some("turn"), Some(name)],
     }
 }
 
 /// What programs need of the library.
 pub fn needed(programs: &[&Program]) -> Vec<&'static str> {
-    LIBRARY.needed(programs.iter().flat_map(|program| program.instructions.iter().flat_map(called)))
+    LIBRARY.needed(programs.iter().flat_map(|program| program.instructions.iter().flat_map(called).flatten()))
 }
 
 /// The functions of these names and what they call in turn.

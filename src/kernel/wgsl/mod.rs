@@ -15,6 +15,7 @@ pub use split::{Cut, columns, is_small, operations};
 
 use super::{Binary, Instruction, Load, Program, Store, Unary};
 use crate::{Access, KernelText, binding};
+use leastwise_expr::Numerics;
 use split::Piece;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -96,7 +97,8 @@ fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &
 fn write_values(program: &Program, reloads: &[Option<u32>], count: &str, indent: &str, text: &mut String) -> std::fmt::Result {
     let mut turned = HashSet::new();
     for (number, instruction) in program.instructions.iter().enumerate() {
-        if let Instruction::Unary(Unary::Sin | Unary::Cos | Unary::Tan, angle) = *instruction
+        if let Instruction::Unary(operation, angle) = *instruction
+            && let Numerics::OfTurn(_) | Numerics::SinCos(_) = operation.numerics()
             && turned.insert(angle)
         {
             writeln!(text, "{indent}let t{angle} = turn(v{angle});")?;
@@ -124,25 +126,29 @@ fn write_instruction(program: &Program, instruction: &Instruction, count: &str, 
             Load::Jacobian(k) => write!(text, "jacobian[{}]", column(k, 0, count)),
             Load::Given(k) => write!(text, "g{k}"),
         },
-        Instruction::Unary(operation, a) => match operation {
-            Unary::Neg => write!(text, "-v{a}"),
-            Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)"),
-            Unary::Finite => write!(text, "select(real(0), real(1), is_finite(v{a}))"),
-            Unary::Detach => unreachable!("left out when a program is written"),
-            Unary::Sin | Unary::Cos | Unary::Tan => write!(text, "{}(t{a})", functions::unary(operation)),
-            call => write!(text, "{}(v{a})", functions::unary(call)),
+        Instruction::Unary(operation, a) => match operation.numerics() {
+            Numerics::BuiltIn(name) | Numerics::Function(name) => write!(text, "{name}(v{a})"),
+            Numerics::OfTurn(name) | Numerics::SinCos(name) => write!(text, "{name}(t{a})"),
+            Numerics::Instruction => match operation {
+                Unary::Neg => write!(text, "-v{a}"),
+                Unary::Not => write!(text, "select(real(0), real(1), v{a} == 0.0)"),
+                Unary::Finite => write!(text, "select(real(0), real(1), is_finite(v{a}))"),
+                other => unreachable!("{other:?} is left out when a program is written"),
+            },
         },
         Instruction::Binary(operation, a, b) => match operation {
             Binary::Add => write!(text, "v{a} + v{b}"),
             Binary::Sub => write!(text, "v{a} - v{b}"),
             Binary::Mul => write!(text, "v{a} * v{b}"),
             Binary::Div => write!(text, "v{a} / v{b}"),
-            Binary::Pow => write!(text, "power(v{a}, v{b})"),
-            Binary::Atan2 => write!(text, "arctangent2(v{a}, v{b})"),
             Binary::Lt => write!(text, "select(real(0), real(1), v{a} < v{b})"),
             Binary::Le => write!(text, "select(real(0), real(1), v{a} <= v{b})"),
             Binary::And => write!(text, "select(real(0), real(1), v{a} != 0.0 && v{b} != 0.0)"),
             Binary::Or => write!(text, "select(real(0), real(1), v{a} != 0.0 || v{b} != 0.0)"),
+            function => match function.numerics() {
+                Numerics::Function(name) => write!(text, "{name}(v{a}, v{b})"),
+                other => unreachable!("{function:?} is no function, but {other:?}"),
+            },
         },
         Instruction::MulAdd(a, b, c) => write!(text, "v{a} * v{b} + v{c}"),
         Instruction::Select { condition, then, otherwise } => write!(text, "select(v{otherwise}, v{then}, v{condition} != 0.0)"),

@@ -5,6 +5,7 @@
 //! alive. Constants and loads are written anew in each piece that uses them.
 
 use crate::{Instruction, Program, Store, Value};
+use leastwise_expr::Numerics;
 use std::collections::HashMap;
 
 /// How large pieces are.
@@ -29,13 +30,11 @@ impl Cut {
 
 /// What an instruction costs to compile: calls of functions are written out.
 fn cost(instruction: &Instruction) -> usize {
-    use leastwise_expr::{Binary, Unary};
     match instruction {
-        Instruction::Binary(Binary::Pow, ..) => 64,
-        Instruction::Binary(Binary::Atan2, ..) => 32,
-        Instruction::Unary(operation, _) => match operation {
-            Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Sqrt | Unary::Not | Unary::Finite => 1,
-            _ => 24,
+        Instruction::Binary(operation, ..) => operation.cost(),
+        Instruction::Unary(operation, _) => match operation.numerics() {
+            Numerics::Instruction | Numerics::BuiltIn(_) => 1,
+            Numerics::Function(_) | Numerics::OfTurn(_) | Numerics::SinCos(_) => 24,
         },
         _ => 1,
     }

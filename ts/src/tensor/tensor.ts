@@ -4,9 +4,9 @@
  */
 import { isArrayLike, isList, listOf as elementsOfList, taken, type DeviceView, type F32, type F64 } from "../arrays.js";
 import { LeastwiseError, reading } from "../errors.js";
-import { isWholeExponent } from "../functions.js";
 import { describe } from "../instruction.js";
 import { checked, given as any, real, takesNoMore, whole } from "../options.js";
+import { isWholeExponent } from "../power.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
